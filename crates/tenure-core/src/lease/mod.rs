@@ -1,0 +1,1 @@
+//! Leases as an event-sourced projection: the library of the work face.

@@ -1,0 +1,19 @@
+//! The pure kernel of Tenure: who may touch this, until when, and how can they prove it?
+//!
+//! Two layers share one set of [rules]:
+//!
+//! - [`kernel`] decides. It holds everything that is needed to answer a request, compactly, and says
+//!   with [`kernel::decide`] which events a command leads to.
+//! - [`lease`], [`ledger`] and [`reducer`] are the library of the work face: a reducer that turns the
+//!   same events into leases that a program can ask about, for audit, for replay, and as the second
+//!   opinion that tests compare the kernel with.
+//!
+//! Nothing here reads a clock, a disk or a random source, and nothing is async: time and randomness
+//! come in as arguments, so whatever happens can be replayed and simulated.
+
+pub mod kernel;
+pub mod lease;
+pub mod ledger;
+pub mod reducer;
+pub mod rules;
+pub mod stored;

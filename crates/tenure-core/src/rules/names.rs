@@ -1,0 +1,86 @@
+//! What may be a name or an id, and how long it may be.
+
+use thiserror::Error;
+
+/// The longest id that is stored, in bytes.
+pub const MAX_ID_BYTES: usize = 128;
+
+/// The longest registrar signature, in bytes.
+pub const MAX_SIGNATURE_BYTES: usize = 512;
+
+/// The longest full name that a face accepts, in bytes. Longer than an id: see [`stored_id`].
+pub const MAX_NAME_BYTES: usize = 4096;
+
+/// Stands between a resource and a lease id where one resource has several leases.
+///
+/// It is a control character, which no name may hold, so a joined id never meets a plain one.
+pub const JOINT: char = '\u{1F}';
+
+/// A value that cannot be accepted, and why. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{field}: {reason}")]
+pub struct InvalidInput {
+    /// Which field of the request.
+    pub field: &'static str,
+    /// What is wrong with it, and what would be right.
+    pub reason: String,
+}
+
+impl InvalidInput {
+    /// An error that names `field`.
+    pub fn new(field: &'static str, reason: impl Into<String>) -> Self {
+        Self { field, reason: reason.into() }
+    }
+}
+
+/// Checks a stored id: not empty, at most [`MAX_ID_BYTES`] bytes, no control character but [`JOINT`].
+pub fn check_id(field: &'static str, id: &str) -> Result<(), InvalidInput> {
+    check_length(field, id.len(), MAX_ID_BYTES)?;
+    check_characters(field, id.chars().filter(|character| *character != JOINT))
+}
+
+/// Checks a full name: not empty, at most [`MAX_NAME_BYTES`] bytes, no control character.
+pub fn check_name(field: &'static str, name: &str) -> Result<(), InvalidInput> {
+    check_length(field, name.len(), MAX_NAME_BYTES)?;
+    check_characters(field, name.chars())
+}
+
+/// Checks the length of a signature. That it is there at all is the caller's question.
+pub fn check_signature_length(field: &'static str, signature: &[u8]) -> Result<(), InvalidInput> {
+    if signature.len() > MAX_SIGNATURE_BYTES {
+        let reason = format!("has {} bytes; at most {MAX_SIGNATURE_BYTES} are allowed", signature.len());
+        return Err(InvalidInput::new(field, reason));
+    }
+    Ok(())
+}
+
+/// The id under which a name is stored: itself, or `b3-` and its BLAKE3 in hex when it is too long.
+///
+/// ```
+/// use tenure_core::rules::names::stored_id;
+/// assert_eq!(stored_id("deploy:prod"), "deploy:prod");
+/// assert_eq!(stored_id(&"x".repeat(129)).len(), 67);
+/// ```
+pub fn stored_id(name: &str) -> String {
+    if name.len() <= MAX_ID_BYTES { name.to_owned() } else { format!("b3-{}", blake3::hash(name.as_bytes())) }
+}
+
+fn check_length(field: &'static str, length: usize, most: usize) -> Result<(), InvalidInput> {
+    if length == 0 {
+        return Err(InvalidInput::new(field, "is empty; it needs at least one character"));
+    }
+    if length > most {
+        return Err(InvalidInput::new(field, format!("has {length} bytes; at most {most} are allowed")));
+    }
+    Ok(())
+}
+
+fn check_characters(field: &'static str, mut characters: impl Iterator<Item = char>) -> Result<(), InvalidInput> {
+    match characters.find(|character| character.is_control()) {
+        Some(control) => {
+            let reason = format!("contains the control character U+{:04X}", u32::from(control));
+            Err(InvalidInput::new(field, reason))
+        }
+        None => Ok(()),
+    }
+}

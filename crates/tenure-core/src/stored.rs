@@ -1,0 +1,7 @@
+//! The stored events, compiled from `proto/tenure.proto`.
+//!
+//! prost drops fields that it does not know, so bytes are hashed and signed as they were read or
+//! written, never after decoding and encoding again.
+#![expect(missing_docs, reason = "generated; the comments stand in the proto file")]
+
+include!(concat!(env!("OUT_DIR"), "/tenure.v1.rs"));
