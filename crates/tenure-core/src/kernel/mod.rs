@@ -1,1 +1,28 @@
-//! Decides what happens to leases.
+//! Decides what happens to leases: [`decide`] says which events a [`Command`] leads to, and
+//! [`State::apply`] records them. Nothing else changes the state.
+
+mod agreement;
+mod answer;
+mod codec;
+mod command;
+mod deadlock;
+mod decide;
+mod draft;
+mod event;
+mod limits;
+mod mode;
+mod name;
+mod policy;
+mod state;
+mod value;
+
+pub use answer::{Answer, Decision, End, Refusal};
+pub use codec::{DecodeError, Stamp, decode, encode};
+pub use command::{Acquire, ChangeMode, Claim, Command, Contention, Want};
+pub use decide::decide;
+pub use event::{Cause, ClockReading, Event, Issued, Queued, WaitEnd};
+pub use limits::{ENDED_KEPT, HOLDER_KEPT, KEY_KEPT, Limits};
+pub use mode::{Mode, Modes};
+pub use name::{Holder, Labels, Principal, Resource};
+pub use state::{Anchor, ClockState, EndedLease, HashKey, LeaseView, Misfit, Snapshot, State, TicketView};
+pub use value::{Digest, Fence, LedgerTag, Nonce, RequestKey, Span, TICK_RATE_HZ, Tick, Ticket};

@@ -65,6 +65,11 @@ pub fn stored_id(name: &str) -> String {
     if name.len() <= MAX_ID_BYTES { name.to_owned() } else { format!("b3-{}", blake3::hash(name.as_bytes())) }
 }
 
+/// Whether `id` is the id under which `name` is stored.
+pub fn is_stored_as(name: &str, id: &str) -> bool {
+    name == id || (name.len() > MAX_ID_BYTES && stored_id(name) == id)
+}
+
 fn check_length(field: &'static str, length: usize, most: usize) -> Result<(), InvalidInput> {
     if length == 0 {
         return Err(InvalidInput::new(field, "is empty; it needs at least one character"));
@@ -75,7 +80,10 @@ fn check_length(field: &'static str, length: usize, most: usize) -> Result<(), I
     Ok(())
 }
 
-fn check_characters(field: &'static str, mut characters: impl Iterator<Item = char>) -> Result<(), InvalidInput> {
+fn check_characters(
+    field: &'static str,
+    mut characters: impl Iterator<Item = char>,
+) -> Result<(), InvalidInput> {
     match characters.find(|character| character.is_control()) {
         Some(control) => {
             let reason = format!("contains the control character U+{:04X}", u32::from(control));

@@ -1,0 +1,181 @@
+//! What the kernel says: what to append, and what to tell the caller.
+
+use thiserror::Error;
+
+use super::event::{Cause, Event};
+use super::mode::Mode;
+use super::name::{Holder, Resource};
+use super::value::{Fence, Span, Tick, Ticket};
+use crate::rules::names::InvalidInput;
+
+/// The outcome of one command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// What to append, in this order. A refusal may have events too: an expiry found on the way, or whom
+    /// that let in.
+    pub events: Vec<Event>,
+    /// What to tell the caller once the events are durable.
+    pub answer: Answer,
+}
+
+/// What to tell the caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// These leases are the caller's, in the order asked for.
+    Granted {
+        /// Their numbers.
+        leases: Vec<Fence>,
+    },
+    /// The caller waits.
+    Queued {
+        /// Its place, for good.
+        ticket: Ticket,
+        /// How many are served before it, and itself.
+        position: usize,
+        /// When it gives up.
+        until: Tick,
+        /// Who is in the way.
+        blocked_by: Vec<Holder>,
+    },
+    /// The lease lives until then.
+    Renewed {
+        /// Its number.
+        lease: Fence,
+        /// Its end: moved, or where it was when that is later.
+        expires_at: Tick,
+    },
+    /// The lease is over. It may have been over before.
+    Released {
+        /// Its number.
+        lease: Fence,
+    },
+    /// The lease goes on under another number.
+    Continued {
+        /// The number that is over.
+        before: Fence,
+        /// The number from now on.
+        lease: Fence,
+    },
+    /// The registrar ended these.
+    Ended {
+        /// Their numbers.
+        leases: Vec<Fence>,
+    },
+    /// The waiter is gone. It may have been gone before.
+    Withdrawn,
+    /// What was over is announced.
+    Swept {
+        /// Whether more is over than was asked to be announced at once.
+        more: bool,
+    },
+    /// No.
+    Refused(Refusal),
+}
+
+/// Why not. A refusal is an answer, not an error: nothing is broken.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// A value that cannot be accepted.
+    #[error(transparent)]
+    Invalid(#[from] InvalidInput),
+    /// A time to live outside of what is permitted. It is never clamped: the caller counts on what it asked for.
+    #[error("a lease lasts from {} to {} ms; {} ms were asked for", shortest.as_millis(), longest.as_millis(), asked.as_millis())]
+    TtlOutOfRange {
+        /// What was asked for.
+        asked: Span,
+        /// The shortest that is permitted.
+        shortest: Span,
+        /// The longest that is permitted.
+        longest: Span,
+    },
+    /// Somebody else has it, or waits for it and came first.
+    #[error("{resource} is held by {holder}")]
+    Held {
+        /// What is held.
+        resource: Resource,
+        /// Who is in the way.
+        holder: Holder,
+        /// When that one's lease, or wait, is over at the latest.
+        until: Tick,
+        /// How many wait for it.
+        waiting: usize,
+    },
+    /// Too many wait already.
+    #[error("{most} wait already for {what}")]
+    QueueFull {
+        /// For what, or on whose behalf.
+        what: String,
+        /// The bound.
+        most: usize,
+    },
+    /// Waiting would never end: each of these waits for the next, and the last for the first.
+    #[error("waiting would close a circle of {} holders", cycle.len())]
+    Deadlock {
+        /// The circle, beginning with the caller.
+        cycle: Vec<Holder>,
+    },
+    /// The principal holds or waits for as many leases as it may.
+    #[error("the quota of {most} leases is used up")]
+    QuotaExceeded {
+        /// The bound.
+        most: usize,
+    },
+    /// The key was used for another request.
+    #[error("this idempotency key was used for another request")]
+    KeyReused,
+    /// The holder's name belongs to somebody else.
+    #[error("the holder {holder} belongs to another principal")]
+    HolderTaken {
+        /// The name.
+        holder: Holder,
+    },
+    /// No such lease, or one that ended too long ago to be remembered.
+    #[error("no such lease")]
+    NotFound,
+    /// No such waiter, or somebody else's.
+    #[error("no such ticket")]
+    NoSuchTicket,
+    /// The lease is somebody else's.
+    #[error("the lease is held by somebody else")]
+    NotHolder,
+    /// The lease is over.
+    #[error("the lease is over: {end:?}")]
+    Over {
+        /// Its number.
+        lease: Fence,
+        /// How it ended.
+        end: End,
+    },
+    /// An upgrade must be to a stronger mode, a downgrade to a weaker one.
+    #[error("{} is not {} than {}", to.as_str(), if *upgrade { "stronger" } else { "weaker" }, from.as_str())]
+    WrongDirection {
+        /// The mode it has.
+        from: Mode,
+        /// The mode that was asked for.
+        to: Mode,
+        /// What was asked for.
+        upgrade: bool,
+    },
+    /// All fences are used up: 2^53 grants in one ledger.
+    #[error("this ledger has no fence left")]
+    Exhausted,
+}
+
+/// How a lease ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum End {
+    /// Given back.
+    Released(crate::lease::ReleaseReason),
+    /// Run out.
+    Expired,
+    /// Ended by the registrar.
+    Revoked(Cause),
+}
+
+impl Decision {
+    /// No, and nothing happened.
+    pub fn refused(refusal: impl Into<Refusal>) -> Decision {
+        Decision { events: Vec::new(), answer: Answer::Refused(refusal.into()) }
+    }
+}

@@ -1,0 +1,241 @@
+//! From what is stored to an event. Whatever does not fit is refused: a ledger is believed whole or not at all.
+
+use prost::Message;
+use thiserror::Error;
+
+use super::work_id;
+use crate::kernel::command::Want;
+use crate::kernel::event::{Cause, ClockReading, Event, Issued, Queued, WaitEnd};
+use crate::kernel::mode::Mode;
+use crate::kernel::name::{Holder, Labels, Principal, Resource};
+use crate::kernel::value::{Digest, Fence, LedgerTag, Nonce, RequestKey, Span, TICK_RATE_HZ, Tick, Ticket};
+use crate::lease::{LeaseError, ReleaseReason};
+use crate::ledger::EventRecord;
+use crate::rules::names::{InvalidInput, stored_id};
+use crate::stored::{self, clock_event, lease_event, wait_event};
+
+/// A record that this version cannot read. Stop and call a human: the ledger is damaged, or newer.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The bytes are no such message.
+    #[error("the payload of {event_type} is not a protobuf message of its kind")]
+    Protobuf {
+        /// The record's type.
+        event_type: String,
+        /// What prost says.
+        #[source]
+        source: prost::DecodeError,
+    },
+    /// The message does not say what its type promises, or says something that cannot be.
+    #[error("{event_type} cannot be read: {input}")]
+    Malformed {
+        /// The record's type.
+        event_type: String,
+        /// Which field, and why.
+        input: InvalidInput,
+    },
+}
+
+/// The event in `record`; nothing if it is not the kernel's, or is there for audit only.
+pub fn decode(record: &EventRecord, tag: LedgerTag) -> Result<Option<Event>, DecodeError> {
+    let kind = record.event_type.split('.').next().unwrap_or_default();
+    let event = match kind {
+        "lease" => decode_lease(record, message::<stored::LeaseEvent>(record)?, tag),
+        "wait" => decode_wait(message::<stored::WaitEvent>(record)?).map(Some),
+        "clock" => decode_clock(message::<stored::ClockEvent>(record)?).map(Some),
+        _ => return Ok(None),
+    };
+    let event = event.map_err(|input| malformed(record, input))?;
+    let expected = event.as_ref().map(type_of);
+    if expected.is_some_and(|expected| expected != record.event_type) {
+        return Err(malformed(record, InvalidInput::new("event_type", "is not that of its payload")));
+    }
+    Ok(event)
+}
+
+fn decode_lease(
+    record: &EventRecord,
+    message: stored::LeaseEvent,
+    tag: LedgerTag,
+) -> Result<Option<Event>, InvalidInput> {
+    let fence = |id: &str| tag.fence_of(id).ok_or_else(|| invalid("lease_id", "is not one of this ledger"));
+    Ok(Some(match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
+        lease_event::Event::Issued(issued) => Event::Issued(decode_issued(issued, tag)?),
+        lease_event::Event::Renewed(renewed) => {
+            check_rate(renewed.tick_rate_hz)?;
+            Event::Renewed {
+                lease: fence(&renewed.lease_id)?,
+                at: Tick(renewed.tick),
+                expires_at: Tick(renewed.new_expires_at_tick),
+                ttl: Span(renewed.ttl_ticks),
+            }
+        }
+        lease_event::Event::Released(released) => Event::Released {
+            lease: fence(&released.lease_id)?,
+            at: Tick(released.tick),
+            by: Holder::parse(&record.actor_id)?,
+            reason: ReleaseReason::parse(&released.release_reason)
+                .map_err(|_: LeaseError| invalid("release_reason", "is none of the three"))?,
+        },
+        lease_event::Event::Expired(expired) => {
+            check_rate(expired.tick_rate_hz)?;
+            Event::Expired { lease: fence(&expired.lease_id)?, at: Tick(expired.tick) }
+        }
+        lease_event::Event::Revoked(revoked) => Event::Revoked {
+            lease: fence(&revoked.lease_id)?,
+            at: Tick(revoked.tick),
+            cause: decode_cause(revoked.cause)?,
+            by: Principal::parse(&revoked.by)?,
+            detail: revoked.detail.into(),
+        },
+        lease_event::Event::Conflict(_) | lease_event::Event::IssueDenied(_) => return Ok(None),
+    }))
+}
+
+fn decode_issued(message: stored::LeaseIssued, tag: LedgerTag) -> Result<Issued, InvalidInput> {
+    check_rate(message.tick_rate_hz)?;
+    let fence = Fence(message.fence);
+    if tag.fence_of(&message.lease_id) != Some(fence) {
+        return Err(invalid("lease_id", "is not that of its fence in this ledger"));
+    }
+    // The name stands beside the id only where it differs from it.
+    let name = |beside: &str, id: &str| if beside.is_empty() { id.to_owned() } else { beside.to_owned() };
+    let resource = Resource::parse(&name(&message.resource, &message.work_id))?;
+    let holder = Holder::parse(&name(&message.holder, &message.actor_id))?;
+    let mode = decode_mode(message.mode)?;
+    if work_id(&resource, mode, &message.lease_id) != message.work_id {
+        return Err(invalid("work_id", "is not that of its resource"));
+    }
+    if stored_id(holder.as_str()) != message.actor_id {
+        return Err(invalid("actor_id", "is not that of its holder"));
+    }
+    Ok(Issued {
+        fence,
+        resource,
+        holder,
+        principal: Principal::parse(&message.principal)?,
+        mode,
+        at: Tick(message.issued_at_tick),
+        expires_at: Tick(message.expires_at_tick),
+        ttl: Span(message.ttl_ticks),
+        nonce: Nonce(sixteen("nonce", &message.nonce)?),
+        labels: decode_labels(&message.labels)?,
+        key: message.idempotency.map(decode_key).transpose()?,
+        ticket: (message.ticket != 0).then_some(Ticket(message.ticket)),
+        continues: (message.continues != 0).then_some(Fence(message.continues)),
+    })
+}
+
+fn decode_wait(message: stored::WaitEvent) -> Result<Event, InvalidInput> {
+    Ok(match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
+        wait_event::Event::Queued(queued) => Event::Queued(Queued {
+            ticket: Ticket(queued.ticket),
+            holder: Holder::parse(&queued.holder)?,
+            principal: Principal::parse(&queued.principal)?,
+            wants: queued.wants.iter().map(decode_want).collect::<Result<_, _>>()?,
+            at: Tick(queued.tick),
+            until: Tick(queued.until_tick),
+            key: queued.idempotency.map(decode_key).transpose()?,
+        }),
+        wait_event::Event::Left(left) => {
+            let end = match stored::WaitEnd::try_from(left.end) {
+                Ok(stored::WaitEnd::TimedOut) => WaitEnd::TimedOut,
+                Ok(stored::WaitEnd::Withdrawn) => WaitEnd::Withdrawn,
+                Ok(stored::WaitEnd::Gone) => WaitEnd::Gone,
+                Ok(stored::WaitEnd::Unspecified) | Err(_) => return Err(invalid("end", "is unknown")),
+            };
+            Event::Left { ticket: Ticket(left.ticket), at: Tick(left.tick), end }
+        }
+    })
+}
+
+fn decode_want(want: &stored::Want) -> Result<Want, InvalidInput> {
+    Ok(Want {
+        resource: Resource::parse(&want.resource)?,
+        mode: decode_mode(want.mode)?,
+        ttl: Span(want.ttl_ticks),
+        nonce: Nonce(sixteen("nonce", &want.nonce)?),
+        labels: decode_labels(&want.labels)?,
+    })
+}
+
+fn decode_clock(message: stored::ClockEvent) -> Result<Event, InvalidInput> {
+    Ok(match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
+        clock_event::Event::Mark(mark) => {
+            Event::Marked { at: Tick(mark.tick), reading: decode_reading(mark.reading)? }
+        }
+        clock_event::Event::Resumed(resumed) => Event::Resumed {
+            at: Tick(resumed.tick),
+            reading: decode_reading(resumed.reading)?,
+            wall_anchor: resumed.wall_anchor,
+            wall_clock: resumed.wall_clock,
+        },
+    })
+}
+
+fn decode_reading(reading: Option<stored::ClockReading>) -> Result<ClockReading, InvalidInput> {
+    let reading = reading.ok_or_else(|| invalid("reading", "is missing"))?;
+    Ok(ClockReading { clock: reading.clock.into(), microseconds: reading.microseconds })
+}
+
+fn decode_mode(code: i32) -> Result<Mode, InvalidInput> {
+    let known = |mode: &Mode| i32::from(super::encode::mode_code(*mode)) == code;
+    Mode::ALL.into_iter().find(known).ok_or_else(|| invalid("mode", "is unknown"))
+}
+
+fn decode_cause(code: i32) -> Result<Cause, InvalidInput> {
+    match stored::RevocationCause::try_from(code) {
+        Ok(stored::RevocationCause::Revoked) => Ok(Cause::Revoked),
+        Ok(stored::RevocationCause::Reclaimed) => Ok(Cause::Reclaimed),
+        Ok(stored::RevocationCause::Wiped) => Ok(Cause::Wiped),
+        Ok(stored::RevocationCause::Disconnected) => Ok(Cause::Disconnected),
+        Ok(stored::RevocationCause::Transferred) => Ok(Cause::Transferred),
+        Ok(stored::RevocationCause::Died) => Ok(Cause::Died),
+        Ok(stored::RevocationCause::Unspecified) | Err(_) => Err(invalid("cause", "is unknown")),
+    }
+}
+
+fn decode_labels(labels: &[stored::Label]) -> Result<Labels, InvalidInput> {
+    Labels::parse(labels.iter().map(|label| (label.name.as_str(), label.value.as_str())))
+}
+
+fn decode_key(key: stored::Idempotency) -> Result<RequestKey, InvalidInput> {
+    let part = |bytes: &[u8]| sixteen("idempotency", bytes).map(Digest);
+    Ok(RequestKey { key: part(&key.key)?, body: part(&key.body)? })
+}
+
+fn sixteen(field: &'static str, bytes: &[u8]) -> Result<[u8; 16], InvalidInput> {
+    bytes.try_into().map_err(|_| invalid(field, "does not have 16 bytes"))
+}
+
+fn check_rate(tick_rate_hz: u64) -> Result<(), InvalidInput> {
+    if tick_rate_hz == TICK_RATE_HZ { Ok(()) } else { Err(invalid("tick_rate_hz", "is not one million")) }
+}
+
+fn message<M: Message + Default>(record: &EventRecord) -> Result<M, DecodeError> {
+    M::decode(record.payload.as_slice())
+        .map_err(|source| DecodeError::Protobuf { event_type: record.event_type.clone(), source })
+}
+
+fn type_of(event: &Event) -> &'static str {
+    match event {
+        Event::Issued(_) => "lease.issued",
+        Event::Renewed { .. } => "lease.renewed",
+        Event::Released { .. } => "lease.released",
+        Event::Expired { .. } => "lease.expired",
+        Event::Revoked { .. } => "lease.revoked",
+        Event::Queued(_) => "wait.queued",
+        Event::Left { .. } => "wait.left",
+        Event::Marked { .. } => "clock.mark",
+        Event::Resumed { .. } => "clock.resumed",
+    }
+}
+
+fn invalid(field: &'static str, reason: &str) -> InvalidInput {
+    InvalidInput::new(field, reason)
+}
+
+fn malformed(record: &EventRecord, input: InvalidInput) -> DecodeError {
+    DecodeError::Malformed { event_type: record.event_type.clone(), input }
+}

@@ -1,0 +1,210 @@
+//! From an event to what is stored.
+
+use prost::Message;
+
+use super::work_id;
+use crate::kernel::command::Want;
+use crate::kernel::event::{Cause, ClockReading, Event, Issued, Queued, WaitEnd};
+use crate::kernel::mode::Mode;
+use crate::kernel::name::Labels;
+use crate::kernel::state::Anchor;
+use crate::kernel::value::{Fence, LedgerTag, RequestKey, TICK_RATE_HZ};
+use crate::lease::REGISTRAR;
+use crate::ledger::EventRecord;
+use crate::rules::names::stored_id;
+use crate::stored;
+
+/// What an event needs to be stored that is not its own.
+#[derive(Debug, Clone, Copy)]
+pub struct Stamp<'a> {
+    /// Which ledger.
+    pub tag: LedgerTag,
+    /// How ticks map to wall time.
+    pub anchor: Anchor,
+    /// What the registrar's signature, or the way to find it, is for this event.
+    pub signature: &'a [u8],
+}
+
+/// The record of `event`.
+pub fn encode(event: &Event, stamp: Stamp<'_>) -> EventRecord {
+    let id = |fence: &Fence| stamp.tag.lease_id(*fence);
+    let signature = || stamp.signature.to_vec();
+    match event {
+        Event::Issued(issued) => lease(
+            "lease.issued",
+            REGISTRAR,
+            stored::lease_event::Event::Issued(issued_message(issued, stamp)),
+        ),
+        Event::Renewed { lease: fence, at, expires_at, ttl } => {
+            let renewed = stored::LeaseRenewed {
+                lease_id: id(fence),
+                new_expires_at: stamp.anchor.wall_of(*expires_at),
+                registrar_signature: signature(),
+                time_envelope_ref: Vec::new(),
+                new_expires_at_tick: expires_at.0,
+                tick_rate_hz: TICK_RATE_HZ,
+                tick: at.0,
+                ttl_ticks: ttl.0,
+            };
+            lease("lease.renewed", REGISTRAR, stored::lease_event::Event::Renewed(renewed))
+        }
+        Event::Released { lease: fence, at, by, reason } => {
+            let released = stored::LeaseReleased {
+                lease_id: id(fence),
+                release_reason: reason.as_str().into(),
+                time_envelope_ref: Vec::new(),
+                tick: at.0,
+            };
+            lease("lease.released", by.as_str(), stored::lease_event::Event::Released(released))
+        }
+        Event::Expired { lease: fence, at } => {
+            let expired = stored::LeaseExpired {
+                lease_id: id(fence),
+                expired_at: stamp.anchor.wall_of(*at),
+                tick: at.0,
+                tick_rate_hz: TICK_RATE_HZ,
+            };
+            lease("lease.expired", REGISTRAR, stored::lease_event::Event::Expired(expired))
+        }
+        Event::Revoked { lease: fence, at, cause, by, detail } => {
+            let revoked = stored::LeaseRevoked {
+                lease_id: id(fence),
+                cause: cause_code(*cause).into(),
+                tick: at.0,
+                by: by.as_str().into(),
+                detail: detail.as_ref().into(),
+            };
+            lease("lease.revoked", REGISTRAR, stored::lease_event::Event::Revoked(revoked))
+        }
+        Event::Queued(queued) => {
+            wait("wait.queued", stored::wait_event::Event::Queued(queued_message(queued)))
+        }
+        Event::Left { ticket, at, end } => {
+            let left = stored::WaitLeft { ticket: ticket.0, end: wait_end_code(*end).into(), tick: at.0 };
+            wait("wait.left", stored::wait_event::Event::Left(left))
+        }
+        Event::Marked { at, reading } => {
+            let mark = stored::ClockMark { tick: at.0, reading: Some(reading_message(reading)) };
+            clock("clock.mark", stored::clock_event::Event::Mark(mark))
+        }
+        Event::Resumed { at, reading, wall_anchor, wall_clock } => {
+            let resumed = stored::ClockResumed {
+                tick: at.0,
+                reading: Some(reading_message(reading)),
+                wall_anchor: *wall_anchor,
+                wall_clock: *wall_clock,
+            };
+            clock("clock.resumed", stored::clock_event::Event::Resumed(resumed))
+        }
+    }
+}
+
+fn issued_message(issued: &Issued, stamp: Stamp<'_>) -> stored::LeaseIssued {
+    let lease_id = stamp.tag.lease_id(issued.fence);
+    let work_id = work_id(&issued.resource, issued.mode, &lease_id);
+    let actor_id = stored_id(issued.holder.as_str());
+    // A name stands beside its id only where the id is not the name already.
+    let beside = |name: &str, id: &str| if name == id { String::new() } else { name.to_owned() };
+    stored::LeaseIssued {
+        resource: beside(issued.resource.as_str(), &work_id),
+        holder: beside(issued.holder.as_str(), &actor_id),
+        lease_id,
+        work_id,
+        actor_id,
+        issued_at: stamp.anchor.wall_of(issued.at),
+        expires_at: stamp.anchor.wall_of(issued.expires_at),
+        registrar_signature: stamp.signature.to_vec(),
+        time_envelope_ref: Vec::new(),
+        issued_at_tick: issued.at.0,
+        expires_at_tick: issued.expires_at.0,
+        tick_rate_hz: TICK_RATE_HZ,
+        fence: issued.fence.0,
+        mode: mode_code(issued.mode).into(),
+        principal: issued.principal.as_str().into(),
+        ttl_ticks: issued.ttl.0,
+        nonce: issued.nonce.0.to_vec(),
+        labels: label_messages(&issued.labels),
+        idempotency: issued.key.map(key_message),
+        ticket: issued.ticket.map_or(0, |ticket| ticket.0),
+        continues: issued.continues.map_or(0, |fence| fence.0),
+    }
+}
+
+fn queued_message(queued: &Queued) -> stored::WaitQueued {
+    let want = |want: &Want| stored::Want {
+        resource: want.resource.as_str().into(),
+        mode: mode_code(want.mode).into(),
+        ttl_ticks: want.ttl.0,
+        nonce: want.nonce.0.to_vec(),
+        labels: label_messages(&want.labels),
+    };
+    stored::WaitQueued {
+        ticket: queued.ticket.0,
+        holder: queued.holder.as_str().into(),
+        principal: queued.principal.as_str().into(),
+        wants: queued.wants.iter().map(want).collect(),
+        tick: queued.at.0,
+        until_tick: queued.until.0,
+        idempotency: queued.key.map(key_message),
+    }
+}
+
+fn lease(event_type: &str, actor: &str, event: stored::lease_event::Event) -> EventRecord {
+    record(event_type, actor, &stored::LeaseEvent { event: Some(event) })
+}
+
+fn wait(event_type: &str, event: stored::wait_event::Event) -> EventRecord {
+    record(event_type, REGISTRAR, &stored::WaitEvent { event: Some(event) })
+}
+
+fn clock(event_type: &str, event: stored::clock_event::Event) -> EventRecord {
+    record(event_type, REGISTRAR, &stored::ClockEvent { event: Some(event) })
+}
+
+fn record(event_type: &str, actor: &str, message: &impl Message) -> EventRecord {
+    EventRecord::new(event_type, "", actor, message.encode_to_vec())
+}
+
+fn reading_message(reading: &ClockReading) -> stored::ClockReading {
+    stored::ClockReading { clock: reading.clock.as_ref().into(), microseconds: reading.microseconds }
+}
+
+fn key_message(key: RequestKey) -> stored::Idempotency {
+    stored::Idempotency { key: key.key.0.to_vec(), body: key.body.0.to_vec() }
+}
+
+fn label_messages(labels: &Labels) -> Vec<stored::Label> {
+    labels.iter().map(|(name, value)| stored::Label { name: name.into(), value: value.into() }).collect()
+}
+
+pub(super) fn mode_code(mode: Mode) -> stored::Mode {
+    match mode {
+        Mode::Exclusive => stored::Mode::Exclusive,
+        Mode::Shared => stored::Mode::Shared,
+        Mode::Provides => stored::Mode::Provides,
+        Mode::Consumes => stored::Mode::Consumes,
+        Mode::DependsOn => stored::Mode::DependsOn,
+        Mode::Mutates => stored::Mode::Mutates,
+        Mode::Deletes => stored::Mode::Deletes,
+        Mode::Renames => stored::Mode::Renames,
+    }
+}
+
+fn cause_code(cause: Cause) -> stored::RevocationCause {
+    match cause {
+        Cause::Revoked => stored::RevocationCause::Revoked,
+        Cause::Reclaimed => stored::RevocationCause::Reclaimed,
+        Cause::Wiped => stored::RevocationCause::Wiped,
+        Cause::Disconnected => stored::RevocationCause::Disconnected,
+        Cause::Transferred => stored::RevocationCause::Transferred,
+        Cause::Died => stored::RevocationCause::Died,
+    }
+}
+
+fn wait_end_code(end: WaitEnd) -> stored::WaitEnd {
+    match end {
+        WaitEnd::TimedOut => stored::WaitEnd::TimedOut,
+        WaitEnd::Withdrawn => stored::WaitEnd::Withdrawn,
+        WaitEnd::Gone => stored::WaitEnd::Gone,
+    }
+}

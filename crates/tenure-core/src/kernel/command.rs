@@ -1,0 +1,165 @@
+//! What may be asked of the kernel. Names were parsed at the edge; amounts are checked when deciding.
+
+use std::sync::Arc;
+
+use super::event::{Cause, WaitEnd};
+use super::mode::Mode;
+use super::name::{Holder, Labels, Principal, Resource};
+use super::value::{Fence, Nonce, RequestKey, Span, Ticket};
+use crate::lease::ReleaseReason;
+
+/// One request, in the imperative.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Grant all of these leases, or none.
+    Acquire(Acquire),
+    /// Move the end of a lease to `ttl` from now. It is never moved forward in time.
+    Renew {
+        /// Which lease.
+        lease: Fence,
+        /// Why the caller may.
+        claim: Claim,
+        /// Another length from now on; `None` keeps the lease's own.
+        ttl: Option<Span>,
+    },
+    /// Give a lease back.
+    Release {
+        /// Which lease.
+        lease: Fence,
+        /// Why the caller may.
+        claim: Claim,
+        /// For the record; it changes nothing.
+        reason: ReleaseReason,
+    },
+    /// Hand a lease to another holder, without a moment in which it is free.
+    Transfer {
+        /// Which lease.
+        lease: Fence,
+        /// Why the caller may.
+        claim: Claim,
+        /// The next holder.
+        to: Holder,
+        /// To whom that holder belongs.
+        principal: Principal,
+        /// For the new lease's token.
+        nonce: Nonce,
+    },
+    /// Hold in a stronger mode, if nobody is in the way.
+    Upgrade(ChangeMode),
+    /// Hold in a weaker mode, and let in who goes with it.
+    Downgrade(ChangeMode),
+    /// The registrar ends a lease.
+    Revoke {
+        /// Which lease.
+        lease: Fence,
+        /// On what ground.
+        cause: Cause,
+        /// Who asked for it.
+        by: Principal,
+        /// For people.
+        detail: Arc<str>,
+    },
+    /// A holder is proven dead: whatever it holds and waits for ends at once.
+    Reclaim {
+        /// Who is dead.
+        holder: Holder,
+        /// Who found out.
+        by: Principal,
+        /// The proof, for people.
+        detail: Arc<str>,
+    },
+    /// A waiter leaves the queue.
+    Withdraw {
+        /// Which waiter.
+        ticket: Ticket,
+        /// Whose it is; anybody else's request is refused.
+        principal: Principal,
+        /// Why it leaves.
+        end: WaitEnd,
+    },
+    /// Announce what is over. Nothing depends on when this comes: what is over is free without it.
+    Expire {
+        /// The most leases and waits to announce at once, so that no batch grows without bound.
+        most: usize,
+    },
+}
+
+/// A request for one or several leases.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Acquire {
+    /// Who speaks.
+    pub principal: Principal,
+    /// Who will hold.
+    pub holder: Holder,
+    /// What is wanted: all of it or nothing, each resource once.
+    pub wants: Vec<Want>,
+    /// What to do when something is in the way.
+    pub contention: Contention,
+    /// So that a repeated request finds its first answer.
+    pub key: Option<RequestKey>,
+}
+
+/// One lease that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Want {
+    /// On what.
+    pub resource: Resource,
+    /// How.
+    pub mode: Mode,
+    /// For how long, unless it is renewed.
+    pub ttl: Span,
+    /// For the lease's token.
+    pub nonce: Nonce,
+    /// For people and programs of the caller's.
+    pub labels: Labels,
+}
+
+/// What the caller's face does about contention; see [`super::policy`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contention {
+    /// Refuse at once. The caller's own lease is in its way like anybody else's: a name is no proof, only
+    /// the token is.
+    Refuse,
+    /// Refuse at once, but renew what this holder already has in the same mode, and count it as granted.
+    /// For faces that know who speaks.
+    RefreshOwn,
+    /// First come, first served, for at most this long.
+    Queue {
+        /// No grant once this is over.
+        patience: Span,
+    },
+}
+
+/// Why a caller may act on a lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Claim {
+    /// The token of this very lease was presented and checked.
+    Token,
+    /// The face vouches that this holder, of this principal, speaks.
+    Holder {
+        /// Who speaks.
+        holder: Holder,
+        /// To whom it belongs.
+        principal: Principal,
+    },
+}
+
+/// Another mode for a lease that is already held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangeMode {
+    /// Which lease.
+    pub lease: Fence,
+    /// Why the caller may.
+    pub claim: Claim,
+    /// The mode from now on.
+    pub mode: Mode,
+    /// For the new lease's token.
+    pub nonce: Nonce,
+}
+
+/// Whether no resource stands twice among `wants`.
+pub(crate) fn each_resource_once(wants: &[Want]) -> bool {
+    let mut resources: Vec<_> = wants.iter().map(|want| &want.resource).collect();
+    resources.sort_unstable();
+    resources.windows(2).all(|pair| pair[0] != pair[1])
+}

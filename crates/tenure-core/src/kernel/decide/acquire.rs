@@ -1,0 +1,199 @@
+//! Acquire: all of the leases that were asked for, or none.
+
+use crate::kernel::answer::{Answer, Refusal};
+use crate::kernel::command::{Acquire, Contention, Want, each_resource_once};
+use crate::kernel::draft::{Blocker, Draft, Grant, Place};
+use crate::kernel::event::{Event, Queued};
+use crate::kernel::policy::{Verdict, on_contention, refreshes_own};
+use crate::kernel::state::KeyOutcome;
+use crate::kernel::value::{Fence, Span, Tick};
+use crate::rules::names::InvalidInput;
+use crate::rules::time::extends;
+
+pub(super) fn acquire(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer, Refusal> {
+    if let Some(answer) = answer_again(draft, acquire)? {
+        return Ok(answer);
+    }
+    check(draft, acquire)?;
+    let state = draft.state;
+    for want in &acquire.wants {
+        if let Some(resource) = state.find_resource(&want.resource) {
+            draft.settle(resource);
+        }
+    }
+    check_quota(draft, acquire)?;
+
+    let place = Place { before: None, own: refreshes_own(acquire.contention).then_some(&acquire.holder) };
+    let in_the_way = acquire
+        .wants
+        .iter()
+        .find_map(|want| draft.blockers(want, place).next().map(|blocker| held(draft, want, blocker)));
+    match in_the_way {
+        None => grant(draft, acquire),
+        Some(refusal) => match on_contention(acquire.contention, draft.now) {
+            Verdict::Refuse => Err(refusal),
+            Verdict::Queue { until } => queue(draft, acquire, until),
+        },
+    }
+}
+
+/// The first answer to this request, if it was made before under the same key.
+fn answer_again(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Option<Answer>, Refusal> {
+    let state = draft.state;
+    let Some(key) = acquire.key else { return Ok(None) };
+    let Some(principal) = state.find_principal(&acquire.principal) else { return Ok(None) };
+    let Some(entry) = state.keys().get(principal, key.key, draft.now) else { return Ok(None) };
+    if entry.body != key.body {
+        return Err(Refusal::KeyReused);
+    }
+    match &entry.outcome {
+        KeyOutcome::Waiting(ticket) => {
+            let waiting = state.waiting(*ticket).filter(|waiting| draft.waits(waiting));
+            Ok(waiting.map(|waiting| {
+                let place = Place { before: Some(*ticket), own: None };
+                queued_answer(draft, &waiting.queued, place)
+            }))
+        }
+        KeyOutcome::Leases(leases) => {
+            for fence in leases {
+                super::living(draft, *fence, None)?;
+            }
+            Ok(Some(Answer::Granted { leases: leases.clone() }))
+        }
+    }
+}
+
+fn check(draft: &Draft<'_>, acquire: &Acquire) -> Result<(), Refusal> {
+    let limits = draft.state.limits();
+    let invalid = |field, reason: String| Refusal::from(InvalidInput::new(field, reason));
+    if acquire.wants.is_empty() {
+        return Err(invalid("leases", "is empty; ask for at least one resource".into()));
+    }
+    if acquire.wants.len() > limits.wants {
+        let reason = format!("has {} entries; at most {} are allowed", acquire.wants.len(), limits.wants);
+        return Err(invalid("leases", reason));
+    }
+    if !each_resource_once(&acquire.wants) {
+        return Err(invalid("leases", "names a resource twice; ask for each once".into()));
+    }
+    acquire.wants.iter().try_for_each(|want| check_ttl(draft, want.ttl))?;
+    if let Contention::Queue { patience } = acquire.contention
+        && patience > limits.longest_wait
+    {
+        let reason = format!("is over the longest wait of {} ms", limits.longest_wait.as_millis());
+        return Err(invalid("waitMs", reason));
+    }
+    if !draft.state.may_be(&acquire.holder, &acquire.principal, draft.now) {
+        return Err(Refusal::HolderTaken { holder: acquire.holder.clone() });
+    }
+    Ok(())
+}
+
+/// A time to live that is not permitted is refused, never clamped: the caller counts on what it asked for.
+pub(super) fn check_ttl(draft: &Draft<'_>, ttl: Span) -> Result<(), Refusal> {
+    let limits = draft.state.limits();
+    let (shortest, longest) = (limits.shortest_ttl, limits.longest_ttl);
+    if ttl < shortest || ttl > longest || ttl == Span(0) {
+        return Err(Refusal::TtlOutOfRange { asked: ttl, shortest, longest });
+    }
+    Ok(())
+}
+
+fn check_quota(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<(), Refusal> {
+    let Some(most) = draft.state.limits().leases_per_principal else { return Ok(()) };
+    let exceeds = |draft: &Draft<'_>| draft.usage(&acquire.principal).0 + acquire.wants.len() > most;
+    if exceeds(draft) {
+        // What is over does not count, announced or not.
+        draft.sweep(usize::MAX);
+    }
+    if exceeds(draft) { Err(Refusal::QuotaExceeded { most }) } else { Ok(()) }
+}
+
+fn grant(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer, Refusal> {
+    let (holder, principal, key) = (&acquire.holder, &acquire.principal, acquire.key);
+    if Fence::MAX.0 - draft.state.last_fence().0 <= acquire.wants.len() as u64 {
+        return Err(Refusal::Exhausted);
+    }
+    let mut leases = Vec::with_capacity(acquire.wants.len());
+    for want in &acquire.wants {
+        let fence = match own_lease(draft, acquire, want) {
+            Some((fence, expires_at)) => {
+                let until = draft.now.checked_add(want.ttl).ok_or(Refusal::Exhausted)?;
+                if extends(expires_at.0, until.0) {
+                    draft.push(Event::Renewed {
+                        lease: fence,
+                        at: draft.now,
+                        expires_at: until,
+                        ttl: want.ttl,
+                    });
+                }
+                fence
+            }
+            None => draft.issue(Grant { holder, principal, want, key, ticket: None, continues: None })?,
+        };
+        leases.push(fence);
+    }
+    Ok(Answer::Granted { leases })
+}
+
+/// The lease that the holder already has, where its face wants that to count.
+fn own_lease(draft: &Draft<'_>, acquire: &Acquire, want: &Want) -> Option<(Fence, Tick)> {
+    let state = draft.state;
+    let resource = state.find_resource(&want.resource).filter(|_| refreshes_own(acquire.contention))?;
+    let mut leases = state.leases_on(resource);
+    let own = leases.find(|lease| {
+        lease.mode == want.mode && draft.lives(lease) && *state.holder_name(lease.holder) == acquire.holder
+    });
+    own.map(|lease| (lease.fence, lease.expires_at))
+}
+
+fn queue(draft: &mut Draft<'_>, acquire: &Acquire, until: Tick) -> Result<Answer, Refusal> {
+    let limits = draft.state.limits();
+    let full = |what: &str, most| Err(Refusal::QueueFull { what: what.into(), most });
+    let most = limits.waiters_per_resource;
+    if let Some(want) = acquire.wants.iter().find(|want| draft.waiting_on(&want.resource) >= most) {
+        return full(want.resource.as_str(), most);
+    }
+    let most = limits.waits_per_principal;
+    if draft.usage(&acquire.principal).1 >= most {
+        draft.sweep(usize::MAX);
+        if draft.usage(&acquire.principal).1 >= most {
+            return full(acquire.principal.as_str(), most);
+        }
+    }
+    if let Some(cycle) = draft.circle(&acquire.holder, &acquire.wants) {
+        return Err(Refusal::Deadlock { cycle });
+    }
+    let queued = Queued {
+        ticket: draft.state.last_ticket().next(),
+        holder: acquire.holder.clone(),
+        principal: acquire.principal.clone(),
+        wants: acquire.wants.clone(),
+        at: draft.now,
+        until,
+        key: acquire.key,
+    };
+    let answer = queued_answer(draft, &queued, Place::default());
+    draft.push(Event::Queued(queued));
+    Ok(answer)
+}
+
+fn queued_answer(draft: &Draft<'_>, queued: &Queued, place: Place<'_>) -> Answer {
+    let ahead = |want: &Want| {
+        let resource = draft.state.find_resource(&want.resource);
+        let queue = resource.into_iter().flat_map(|slot| draft.state.queue_on(slot));
+        let older = queue.filter(|waiting| waiting.queued.ticket < queued.ticket);
+        older.filter(|waiting| draft.waits(waiting)).count()
+    };
+    let position = 1 + queued.wants.iter().map(ahead).max().unwrap_or(0);
+    let blockers = queued.wants.iter().flat_map(|want| draft.blockers(want, place));
+    let mut blocked_by: Vec<_> = blockers.map(|blocker| blocker.holder.clone()).collect();
+    blocked_by.sort_unstable();
+    blocked_by.dedup();
+    Answer::Queued { ticket: queued.ticket, position, until: queued.until, blocked_by }
+}
+
+pub(super) fn held(draft: &Draft<'_>, want: &Want, blocker: Blocker<'_>) -> Refusal {
+    let (resource, holder) = (want.resource.clone(), blocker.holder.clone());
+    Refusal::Held { waiting: draft.waiting_on(&resource), resource, holder, until: blocker.until }
+}

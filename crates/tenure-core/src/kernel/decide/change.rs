@@ -1,0 +1,61 @@
+//! Upgrade and downgrade: the same holder, another mode.
+
+use super::handover::{Successor, continue_as};
+use crate::kernel::answer::{Answer, Refusal};
+use crate::kernel::command::ChangeMode;
+use crate::kernel::draft::Draft;
+use crate::kernel::name::Holder;
+use crate::kernel::state::LeaseEntry;
+use crate::kernel::value::Tick;
+
+/// Succeeds only if nobody else is in the way, now: two that both hold and both wait to upgrade would
+/// wait for ever. Waiters that the lease keeps out already are not overtaken by this; those that it does
+/// not keep out yet would be, so they are in the way too.
+pub(super) fn upgrade(draft: &mut Draft<'_>, change: &ChangeMode) -> Result<Answer, Refusal> {
+    let lease = super::living(draft, change.lease, Some(&change.claim))?;
+    if change.mode == lease.mode || !change.mode.covers(lease.mode) {
+        return Err(Refusal::WrongDirection { from: lease.mode, to: change.mode, upgrade: true });
+    }
+    draft.settle(lease.resource);
+    if let Some((holder, until)) = in_the_way(draft, lease, change) {
+        let resource = draft.state.resource_name(lease.resource).clone();
+        let waiting = draft.waiting_on(&resource);
+        return Err(Refusal::Held { resource, holder, until, waiting });
+    }
+    change_mode(draft, lease, change, "upgraded")
+}
+
+/// Always possible: whoever goes with the new mode is let in.
+pub(super) fn downgrade(draft: &mut Draft<'_>, change: &ChangeMode) -> Result<Answer, Refusal> {
+    let lease = super::living(draft, change.lease, Some(&change.claim))?;
+    if change.mode == lease.mode || !lease.mode.covers(change.mode) {
+        return Err(Refusal::WrongDirection { from: lease.mode, to: change.mode, upgrade: false });
+    }
+    change_mode(draft, lease, change, "downgraded")
+}
+
+fn in_the_way(draft: &Draft<'_>, lease: &LeaseEntry, change: &ChangeMode) -> Option<(Holder, Tick)> {
+    let state = draft.state;
+    let others = state.leases_on(lease.resource).filter(|other| other.fence != lease.fence);
+    let mut others = others.filter(|other| draft.lives(other) && !other.mode.goes_with(change.mode));
+    if let Some(other) = others.next() {
+        return Some((state.holder_name(other.holder).clone(), other.expires_at));
+    }
+    let overtaken = state.queue_on(lease.resource).find(|waiting| {
+        let mode = waiting.mode_on(lease.resource).filter(|_| draft.waits(waiting));
+        mode.is_some_and(|mode| mode.goes_with(lease.mode) && !mode.goes_with(change.mode))
+    });
+    overtaken.map(|waiting| (waiting.queued.holder.clone(), waiting.queued.until))
+}
+
+fn change_mode(
+    draft: &mut Draft<'_>,
+    lease: &LeaseEntry,
+    change: &ChangeMode,
+    detail: &str,
+) -> Result<Answer, Refusal> {
+    let state = draft.state;
+    let (holder, principal) = (state.holder_name(lease.holder), state.principal_of(lease.holder).1);
+    let (mode, nonce) = (change.mode, change.nonce);
+    continue_as(draft, lease, Successor { holder, principal, mode, nonce, detail })
+}

@@ -1,0 +1,80 @@
+//! Transfer: a lease goes to another holder, with no moment in between.
+
+use crate::kernel::answer::{Answer, Refusal};
+use crate::kernel::command::{Claim, Want};
+use crate::kernel::draft::{Draft, Grant};
+use crate::kernel::event::Cause;
+use crate::kernel::mode::Mode;
+use crate::kernel::name::{Holder, Principal};
+use crate::kernel::state::{LeaseEntry, Slot};
+use crate::kernel::value::{Fence, Nonce};
+
+pub(super) fn transfer(
+    draft: &mut Draft<'_>,
+    fence: Fence,
+    claim: &Claim,
+    to: &Holder,
+    principal: &Principal,
+    nonce: Nonce,
+) -> Result<Answer, Refusal> {
+    let lease = super::living(draft, fence, Some(claim))?;
+    if !draft.state.may_be(to, principal, draft.now) {
+        return Err(Refusal::HolderTaken { holder: to.clone() });
+    }
+    if let Some(most) = draft.state.limits().leases_per_principal {
+        let own = draft.state.principal_of(lease.holder).1 == principal;
+        if !own && draft.usage(principal).0 >= most {
+            return Err(Refusal::QuotaExceeded { most });
+        }
+    }
+    // Whoever waits for this lease will wait for `to`: if that one waits for them, nobody ever moves.
+    let waiters: Vec<Slot> = draft.state.queue_on(lease.resource).map(|waiting| waiting.holder).collect();
+    if let Some(cycle) = draft.circle_by_handing_to(to, &waiters) {
+        return Err(Refusal::Deadlock { cycle });
+    }
+    continue_as(
+        draft,
+        lease,
+        Successor { holder: to, principal, mode: lease.mode, nonce, detail: "transferred" },
+    )
+}
+
+/// What a lease becomes.
+pub(super) struct Successor<'a> {
+    pub(super) holder: &'a Holder,
+    pub(super) principal: &'a Principal,
+    pub(super) mode: Mode,
+    pub(super) nonce: Nonce,
+    pub(super) detail: &'a str,
+}
+
+/// Ends a lease and issues its successor at the same tick, with a full time to live and a new fence, so
+/// that whatever the predecessor still sends is recognised as old.
+pub(super) fn continue_as(
+    draft: &mut Draft<'_>,
+    lease: &LeaseEntry,
+    successor: Successor<'_>,
+) -> Result<Answer, Refusal> {
+    let state = draft.state;
+    if draft.now.checked_add(lease.ttl).is_none() || state.last_fence() == Fence::MAX {
+        return Err(Refusal::Exhausted);
+    }
+    let by = state.principal_of(lease.holder).1;
+    draft.revoke(lease, Cause::Transferred, by, successor.detail);
+    let want = Want {
+        resource: state.resource_name(lease.resource).clone(),
+        mode: successor.mode,
+        ttl: lease.ttl,
+        nonce: successor.nonce,
+        labels: lease.labels.clone(),
+    };
+    let fence = draft.issue(Grant {
+        holder: successor.holder,
+        principal: successor.principal,
+        want: &want,
+        key: None,
+        ticket: None,
+        continues: Some(lease.fence),
+    })?;
+    Ok(Answer::Continued { before: lease.fence, lease: fence })
+}

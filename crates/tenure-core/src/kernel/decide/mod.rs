@@ -1,0 +1,83 @@
+//! One file per command: what it leads to.
+
+mod acquire;
+mod change;
+mod expire;
+mod handover;
+mod reclaim;
+mod release;
+mod renew;
+mod revoke;
+mod withdraw;
+
+use super::answer::{Answer, Decision, Refusal};
+use super::command::{Claim, Command};
+use super::draft::Draft;
+use super::state::{LeaseEntry, State};
+use super::value::{Fence, Tick};
+
+/// Answers `command` at `now`: what to append, and what to say.
+///
+/// Reads `state`, changes nothing, and touches no clock, disk or random source, so the same three
+/// arguments always give the same answer. A refusal may carry events too: an expiry that was found on
+/// the way, and whom that let in.
+///
+/// A lease past its end counts as free even if nobody has sent [`Command::Expire`] yet.
+///
+/// ```
+/// use tenure_core::kernel::{Answer, Command, State, Tick, decide};
+/// let decision = decide(&State::default(), &Command::Expire { most: 100 }, Tick(0));
+/// assert_eq!(decision.answer, Answer::Swept { more: false });
+/// assert!(decision.events.is_empty());
+/// ```
+pub fn decide(state: &State, command: &Command, now: Tick) -> Decision {
+    let mut draft = Draft::new(state, now);
+    let answer = answer(&mut draft, command);
+    draft.finish(answer)
+}
+
+fn answer(draft: &mut Draft<'_>, command: &Command) -> Result<Answer, Refusal> {
+    match command {
+        Command::Acquire(acquire) => acquire::acquire(draft, acquire),
+        Command::Renew { lease, claim, ttl } => renew::renew(draft, *lease, claim, *ttl),
+        Command::Release { lease, claim, reason } => release::release(draft, *lease, claim, *reason),
+        Command::Transfer { lease, claim, to, principal, nonce } => {
+            handover::transfer(draft, *lease, claim, to, principal, *nonce)
+        }
+        Command::Upgrade(change) => change::upgrade(draft, change),
+        Command::Downgrade(change) => change::downgrade(draft, change),
+        Command::Revoke { lease, cause, by, detail } => revoke::revoke(draft, *lease, *cause, by, detail),
+        Command::Reclaim { holder, by, detail } => reclaim::reclaim(draft, holder, by, detail),
+        Command::Withdraw { ticket, principal, end } => withdraw::withdraw(draft, *ticket, principal, *end),
+        Command::Expire { most } => expire::expire(draft, *most),
+    }
+}
+
+/// The lease that a command is about, if it lives and the caller may act on it.
+///
+/// One that is over but not announced is announced first: the caller learns that it is over, and whoever
+/// waits need not wait for the sweep.
+fn living<'a>(draft: &mut Draft<'a>, fence: Fence, claim: Option<&Claim>) -> Result<&'a LeaseEntry, Refusal> {
+    let state: &'a State = draft.state;
+    let Some(lease) = state.find_lease(fence) else {
+        let ended = state.ended(fence).ok_or(Refusal::NotFound)?;
+        let known = claim.is_none_or(|claim| speaks_for(claim, &ended.holder, &ended.principal));
+        return Err(if known { Refusal::Over { lease: fence, end: ended.end } } else { Refusal::NotHolder });
+    };
+    let (holder, principal) = (state.holder_name(lease.holder), state.principal_of(lease.holder).1);
+    if !claim.is_none_or(|claim| speaks_for(claim, holder, principal)) {
+        return Err(Refusal::NotHolder);
+    }
+    if !draft.lives(lease) {
+        draft.settle(lease.resource);
+        return Err(Refusal::Over { lease: fence, end: super::answer::End::Expired });
+    }
+    Ok(lease)
+}
+
+fn speaks_for(claim: &Claim, holder: &super::name::Holder, principal: &super::name::Principal) -> bool {
+    match claim {
+        Claim::Token => true,
+        Claim::Holder { holder: claimed, principal: own } => claimed == holder && own == principal,
+    }
+}

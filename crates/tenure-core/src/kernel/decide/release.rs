@@ -1,0 +1,26 @@
+//! Release: its holder gives a lease back.
+
+use crate::kernel::answer::{Answer, Refusal};
+use crate::kernel::command::Claim;
+use crate::kernel::draft::Draft;
+use crate::kernel::event::Event;
+use crate::kernel::value::Fence;
+use crate::lease::ReleaseReason;
+
+/// Releasing what is over succeeds and appends nothing: the caller has what it wants.
+pub(super) fn release(
+    draft: &mut Draft<'_>,
+    fence: Fence,
+    claim: &Claim,
+    reason: ReleaseReason,
+) -> Result<Answer, Refusal> {
+    let lease = match super::living(draft, fence, Some(claim)) {
+        Ok(lease) => lease,
+        Err(Refusal::Over { .. }) => return Ok(Answer::Released { lease: fence }),
+        Err(refusal) => return Err(refusal),
+    };
+    let by = draft.state.holder_name(lease.holder).stored();
+    draft.push(Event::Released { lease: fence, at: draft.now, by, reason });
+    draft.mark_ended(lease);
+    Ok(Answer::Released { lease: fence })
+}

@@ -1,0 +1,19 @@
+//! Revoke: the registrar ends one lease.
+
+use crate::kernel::answer::{Answer, Refusal};
+use crate::kernel::draft::Draft;
+use crate::kernel::event::Cause;
+use crate::kernel::name::Principal;
+use crate::kernel::value::Fence;
+
+pub(super) fn revoke(
+    draft: &mut Draft<'_>,
+    fence: Fence,
+    cause: Cause,
+    by: &Principal,
+    detail: &str,
+) -> Result<Answer, Refusal> {
+    let lease = super::living(draft, fence, None)?;
+    draft.revoke(lease, cause, by, detail);
+    Ok(Answer::Ended { leases: vec![fence] })
+}

@@ -1,0 +1,316 @@
+//! A decision in the making: what the state would be after the events so far.
+//!
+//! Deciding must not change the state, yet one decision may take several steps: an expiry lets a waiter
+//! in, and who came now stands behind it. So the draft remembers what it has ended and issued, and
+//! answers every question as if that had been applied.
+
+use super::answer::{Answer, Decision, Refusal};
+use super::command::Want;
+use super::event::{Cause, Event, Issued, WaitEnd};
+use super::mode::Modes;
+use super::name::{Holder, Principal, Resource};
+use super::state::{LeaseEntry, Slot, State, Waiting};
+use super::value::{Fence, RequestKey, Tick, Ticket};
+use crate::rules::time::is_over;
+
+/// The state, and what this decision adds to it.
+pub(crate) struct Draft<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) now: Tick,
+    events: Vec<Event>,
+    last_fence: Fence,
+    /// Leases of the state that end in this decision.
+    ended: Vec<Fence>,
+    /// Waits of the state that end in this decision, served or not.
+    gone: Vec<Ticket>,
+    /// Which of the events are grants.
+    grants: Vec<usize>,
+    /// Resources on which something ended: whoever waits there may have its turn.
+    freed: Vec<Slot>,
+}
+
+/// Something that is in the way of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Blocker<'a> {
+    pub(crate) holder: &'a Holder,
+    /// When its lease, or its wait, is over.
+    pub(crate) until: Tick,
+}
+
+impl<'a> Draft<'a> {
+    /// An empty decision. A request that was stamped before the newest event is decided at that event's tick.
+    pub(crate) fn new(state: &'a State, now: Tick) -> Self {
+        Self {
+            state,
+            now: now.max(state.now()),
+            events: Vec::new(),
+            last_fence: state.last_fence(),
+            ended: Vec::new(),
+            gone: Vec::new(),
+            grants: Vec::new(),
+            freed: Vec::new(),
+        }
+    }
+
+    /// The decision, with everybody let in whose turn has come.
+    pub(crate) fn finish(mut self, answer: Result<Answer, Refusal>) -> Decision {
+        self.serve_waiters();
+        Decision { events: self.events, answer: answer.unwrap_or_else(Answer::Refused) }
+    }
+
+    pub(crate) fn push(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// Whether a lease of the state still lives, here and now.
+    pub(crate) fn lives(&self, lease: &LeaseEntry) -> bool {
+        !is_over(self.now.0, lease.expires_at.0) && !self.ended.contains(&lease.fence)
+    }
+
+    /// Whether somebody of the state still waits, here and now.
+    pub(crate) fn waits(&self, waiting: &Waiting) -> bool {
+        !is_over(self.now.0, waiting.queued.until.0) && !self.gone.contains(&waiting.queued.ticket)
+    }
+
+    /// Announces what is over on `resource`, and lets in whose turn that makes it.
+    pub(crate) fn settle(&mut self, resource: Slot) {
+        let state = self.state;
+        for lease in state.leases_on(resource) {
+            self.expire_if_over(lease);
+        }
+        let some_wait_is_over = state.over_waits(self.now).next().is_some();
+        if some_wait_is_over {
+            for waiting in state.queue_on(resource) {
+                self.time_out_if_over(waiting);
+            }
+        }
+        self.serve_waiters();
+    }
+
+    /// Announces at most `most` leases and waits that are over. Says whether there are more.
+    pub(crate) fn sweep(&mut self, most: usize) -> bool {
+        let state = self.state;
+        let mut leases = state.over_leases(self.now);
+        leases.by_ref().take(most).for_each(|lease| self.expire_if_over(lease));
+        let mut waits = state.over_waits(self.now);
+        let left = most.saturating_sub(self.ended.len());
+        waits.by_ref().take(left).for_each(|waiting| self.time_out_if_over(waiting));
+        self.serve_waiters();
+        leases.next().is_some() || waits.next().is_some()
+    }
+
+    /// Ends a lease of the state by the registrar's word.
+    pub(crate) fn revoke(&mut self, lease: &LeaseEntry, cause: Cause, by: &Principal, detail: &str) {
+        let (by, detail) = (by.clone(), detail.into());
+        self.push(Event::Revoked { lease: lease.fence, at: self.now, cause, by, detail });
+        self.mark_ended(lease);
+    }
+
+    /// Notes that a lease of the state ended by an event that is already pushed.
+    pub(crate) fn mark_ended(&mut self, lease: &LeaseEntry) {
+        self.ended.push(lease.fence);
+        self.freed.push(lease.resource);
+    }
+
+    /// Ends a wait with nothing.
+    pub(crate) fn leave(&mut self, waiting: &Waiting, end: WaitEnd) {
+        self.push(Event::Left { ticket: waiting.queued.ticket, at: self.now, end });
+        self.mark_gone(waiting);
+    }
+
+    /// Grants. Whatever is over on the resource is announced first, because a ledger never holds two
+    /// leases that do not go together, not even when one of them is over.
+    pub(crate) fn issue(&mut self, grant: Grant<'_>) -> Result<Fence, Refusal> {
+        let expires_at = self.now.checked_add(grant.want.ttl).ok_or(Refusal::Exhausted)?;
+        let fence = self.last_fence.next().ok_or(Refusal::Exhausted)?;
+        let state = self.state;
+        if let Some(resource) = state.find_resource(&grant.want.resource) {
+            state.leases_on(resource).for_each(|lease| self.expire_if_over(lease));
+        }
+        self.last_fence = fence;
+        self.grants.push(self.events.len());
+        self.push(Event::Issued(Issued {
+            fence,
+            resource: grant.want.resource.clone(),
+            holder: grant.holder.clone(),
+            principal: grant.principal.clone(),
+            mode: grant.want.mode,
+            at: self.now,
+            expires_at,
+            ttl: grant.want.ttl,
+            nonce: grant.want.nonce,
+            labels: grant.want.labels.clone(),
+            key: grant.key,
+            ticket: grant.ticket,
+            continues: grant.continues,
+        }));
+        Ok(fence)
+    }
+
+    /// What is in the way of `want`: leases that do not go with it, and waiters before `place` that would
+    /// not, so that many readers cannot keep one writer out for ever.
+    pub(crate) fn blockers<'b>(
+        &'b self,
+        want: &'b Want,
+        place: Place<'b>,
+    ) -> impl Iterator<Item = Blocker<'b>> {
+        let slot = self.state.find_resource(&want.resource);
+        let leases = slot.into_iter().flat_map(|slot| self.state.leases_on(slot));
+        let leases = leases.filter(|lease| !lease.mode.goes_with(want.mode) && self.lives(lease));
+        let leases = leases.map(|lease| (self.state.holder_name(lease.holder), lease.mode, lease.expires_at));
+        let granted = self.granted_on(&want.resource).filter(|issued| !issued.mode.goes_with(want.mode));
+        let granted = granted.map(|issued| (&issued.holder, issued.mode, issued.expires_at));
+        let own = move |holder: &Holder, mode| place.own == Some(holder) && mode == want.mode;
+        let held = leases.chain(granted).filter(move |(holder, mode, _)| !own(holder, *mode));
+        let held = held.map(|(holder, _, until)| Blocker { holder, until });
+
+        let queue = slot.into_iter().flat_map(move |slot| {
+            let queue = self.state.queue_on(slot);
+            let before = queue.take_while(move |waiting| place.is_after(waiting.queued.ticket));
+            before.filter(move |waiting| {
+                let mode = waiting.mode_on(slot);
+                mode.is_some_and(|mode| !mode.goes_with(want.mode)) && self.waits(waiting)
+            })
+        });
+        held.chain(
+            queue.map(|waiting| Blocker { holder: &waiting.queued.holder, until: waiting.queued.until }),
+        )
+    }
+
+    /// How many wait for a resource.
+    pub(crate) fn waiting_on(&self, resource: &Resource) -> usize {
+        let slot = self.state.find_resource(resource);
+        slot.map_or(0, |slot| self.state.queue_on(slot).filter(|waiting| self.waits(waiting)).count())
+    }
+
+    /// How many leases a principal has and waits for, and how many waits that is, after this decision so far.
+    pub(crate) fn usage(&self, principal: &Principal) -> (usize, usize) {
+        let Some(slot) = self.state.find_principal(principal) else { return (0, 0) };
+        let (mut leases, mut waits) = self.state.usage_of(slot);
+        let is_own = |holder: Slot| self.state.principal_of(holder).0 == slot;
+        let ended = self.ended.iter().filter_map(|fence| self.state.find_lease(*fence));
+        leases -= ended.filter(|lease| is_own(lease.holder)).count();
+        for waiting in self.gone.iter().filter_map(|ticket| self.state.waiting(*ticket)) {
+            if is_own(waiting.holder) {
+                waits -= 1;
+                leases -= waiting.queued.wants.len();
+            }
+        }
+        leases += self.granted().filter(|issued| issued.principal == *principal).count();
+        (leases, waits)
+    }
+
+    /// Lets in, oldest first, everybody whose whole request fits now.
+    pub(crate) fn serve_waiters(&mut self) {
+        while !self.freed.is_empty() {
+            let freed = std::mem::take(&mut self.freed);
+            let mut candidates: Vec<Ticket> =
+                freed.into_iter().flat_map(|resource| self.candidates_on(resource)).collect();
+            candidates.sort_unstable();
+            candidates.dedup();
+            for ticket in candidates {
+                if let Some(waiting) = self.state.waiting(ticket) {
+                    self.serve_if_it_fits(waiting);
+                }
+            }
+        }
+    }
+
+    fn serve_if_it_fits(&mut self, waiting: &Waiting) {
+        let queued = &waiting.queued;
+        let place = Place { before: Some(queued.ticket), own: None };
+        let fits = |want: &Want| self.blockers(want, place).next().is_none();
+        let has_time = |want: &Want| self.now.checked_add(want.ttl).is_some();
+        let enough_fences = Fence::MAX.0 - self.last_fence.0 >= queued.wants.len() as u64;
+        if !self.waits(waiting)
+            || !enough_fences
+            || !queued.wants.iter().all(|want| fits(want) && has_time(want))
+        {
+            return;
+        }
+        self.mark_gone(waiting);
+        for want in &queued.wants {
+            let (holder, principal) = (&queued.holder, &queued.principal);
+            let ticket = Some(queued.ticket);
+            let grant = Grant { holder, principal, want, key: queued.key, ticket, continues: None };
+            self.issue(grant).expect("time and fences were checked for the whole request");
+        }
+    }
+
+    /// Who in the queue could be let in if only this resource mattered. A long queue of exclusive waiters
+    /// costs no more than its first.
+    fn candidates_on(&self, resource: Slot) -> Vec<Ticket> {
+        let name = self.state.resource_name(resource);
+        let held = self.state.leases_on(resource).filter(|lease| self.lives(lease)).map(|lease| lease.mode);
+        let held = held.chain(self.granted_on(name).map(|issued| issued.mode));
+        let mut kept_out = held.map(Modes::kept_out_by).fold(Modes::default(), Modes::union);
+        let mut candidates = Vec::new();
+        for waiting in self.state.queue_on(resource) {
+            if kept_out.is_all() {
+                break;
+            }
+            let Some(mode) = waiting.mode_on(resource).filter(|_| self.waits(waiting)) else { continue };
+            if !kept_out.contains(mode) {
+                candidates.push(waiting.queued.ticket);
+            }
+            kept_out = kept_out.union(Modes::kept_out_by(mode));
+        }
+        candidates
+    }
+
+    fn expire_if_over(&mut self, lease: &LeaseEntry) {
+        if is_over(self.now.0, lease.expires_at.0) && !self.ended.contains(&lease.fence) {
+            self.push(Event::Expired { lease: lease.fence, at: self.now });
+            self.mark_ended(lease);
+        }
+    }
+
+    fn time_out_if_over(&mut self, waiting: &Waiting) {
+        let queued = &waiting.queued;
+        if is_over(self.now.0, queued.until.0) && !self.gone.contains(&queued.ticket) {
+            self.leave(waiting, WaitEnd::TimedOut);
+        }
+    }
+
+    fn mark_gone(&mut self, waiting: &Waiting) {
+        self.gone.push(waiting.queued.ticket);
+        self.freed.extend(&waiting.resources);
+    }
+
+    fn granted(&self) -> impl Iterator<Item = &Issued> {
+        self.grants.iter().filter_map(|index| match &self.events[*index] {
+            Event::Issued(issued) => Some(issued),
+            _ => None,
+        })
+    }
+
+    fn granted_on(&self, resource: &Resource) -> impl Iterator<Item = &Issued> {
+        self.granted().filter(move |issued| issued.resource == *resource)
+    }
+}
+
+/// From where in the queue a request is seen.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place<'a> {
+    /// Only waiters with a smaller ticket count; `None`: it comes after everybody.
+    pub(crate) before: Option<Ticket>,
+    /// Leases of this holder, in the mode that is asked for, are not in the way.
+    pub(crate) own: Option<&'a Holder>,
+}
+
+impl Place<'_> {
+    fn is_after(self, ticket: Ticket) -> bool {
+        self.before.is_none_or(|own| ticket < own)
+    }
+}
+
+/// A lease to be issued.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Grant<'a> {
+    pub(crate) holder: &'a Holder,
+    pub(crate) principal: &'a Principal,
+    pub(crate) want: &'a Want,
+    pub(crate) key: Option<RequestKey>,
+    pub(crate) ticket: Option<Ticket>,
+    pub(crate) continues: Option<Fence>,
+}

@@ -1,0 +1,191 @@
+//! What happened, in the past tense. State is only ever what these add up to.
+
+use std::sync::Arc;
+
+use super::command::Want;
+use super::mode::Mode;
+use super::name::{Holder, Labels, Principal, Resource};
+use super::value::{Fence, Nonce, RequestKey, Span, Tick, Ticket};
+use crate::lease::ReleaseReason;
+
+/// One thing that happened. How it is stored is the business of [`super::codec`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A lease began.
+    Issued(Issued),
+    /// A lease got more time.
+    Renewed {
+        /// Which lease.
+        lease: Fence,
+        /// When.
+        at: Tick,
+        /// Its end from now on.
+        expires_at: Tick,
+        /// Its length from now on.
+        ttl: Span,
+    },
+    /// Its holder gave a lease back.
+    Released {
+        /// Which lease.
+        lease: Fence,
+        /// When.
+        at: Tick,
+        /// Its holder, as records name it.
+        by: Holder,
+        /// For the record.
+        reason: ReleaseReason,
+    },
+    /// A lease ran out.
+    Expired {
+        /// Which lease.
+        lease: Fence,
+        /// When it was noticed; its end was no later.
+        at: Tick,
+    },
+    /// The registrar ended a lease.
+    Revoked {
+        /// Which lease.
+        lease: Fence,
+        /// When.
+        at: Tick,
+        /// On what ground.
+        cause: Cause,
+        /// Who asked for it.
+        by: Principal,
+        /// For people.
+        detail: Arc<str>,
+    },
+    /// Somebody waits.
+    Queued(Queued),
+    /// Somebody waits no longer, and got nothing.
+    Left {
+        /// Which waiter.
+        ticket: Ticket,
+        /// When.
+        at: Tick,
+        /// Why.
+        end: WaitEnd,
+    },
+    /// Time has come this far.
+    Marked {
+        /// The tick.
+        at: Tick,
+        /// What the clock said.
+        reading: ClockReading,
+    },
+    /// A writer started.
+    Resumed {
+        /// The tick at which it goes on.
+        at: Tick,
+        /// What its clock said.
+        reading: ClockReading,
+        /// The wall time, in Unix nanoseconds, that stands for this tick.
+        wall_anchor: u64,
+        /// What the wall clock really said. For audit.
+        wall_clock: u64,
+    },
+}
+
+impl Event {
+    /// When it happened.
+    pub fn at(&self) -> Tick {
+        match self {
+            Event::Issued(issued) => issued.at,
+            Event::Queued(queued) => queued.at,
+            Event::Renewed { at, .. }
+            | Event::Released { at, .. }
+            | Event::Expired { at, .. }
+            | Event::Revoked { at, .. }
+            | Event::Left { at, .. }
+            | Event::Marked { at, .. }
+            | Event::Resumed { at, .. } => *at,
+        }
+    }
+}
+
+/// A lease as it began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issued {
+    /// Its number.
+    pub fence: Fence,
+    /// On what.
+    pub resource: Resource,
+    /// Who holds it.
+    pub holder: Holder,
+    /// To whom the holder belongs.
+    pub principal: Principal,
+    /// How.
+    pub mode: Mode,
+    /// When.
+    pub at: Tick,
+    /// Its end, unless it is renewed.
+    pub expires_at: Tick,
+    /// Its length.
+    pub ttl: Span,
+    /// For its token.
+    pub nonce: Nonce,
+    /// For people and programs of the caller's.
+    pub labels: Labels,
+    /// Under which key it was asked for.
+    pub key: Option<RequestKey>,
+    /// The waiter that this answers.
+    pub ticket: Option<Ticket>,
+    /// The lease that this one continues.
+    pub continues: Option<Fence>,
+}
+
+/// A waiter as it began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Queued {
+    /// Its place.
+    pub ticket: Ticket,
+    /// Who waits.
+    pub holder: Holder,
+    /// To whom the waiter belongs.
+    pub principal: Principal,
+    /// For what.
+    pub wants: Vec<Want>,
+    /// Since when.
+    pub at: Tick,
+    /// No grant at or after this tick.
+    pub until: Tick,
+    /// Under which key it was asked for.
+    pub key: Option<RequestKey>,
+}
+
+/// Why the registrar ended a lease that its holder had not given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// An administrator took it away.
+    Revoked,
+    /// Its holder is proven dead.
+    Reclaimed,
+    /// A worker cleaned its own domain at its start.
+    Wiped,
+    /// The connection that it belonged to is gone.
+    Disconnected,
+    /// It goes on under a new number: another holder, or another mode.
+    Transferred,
+    /// Wait-die ended it for an older agent.
+    Died,
+}
+
+/// Why a waiter left with nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WaitEnd {
+    /// Its time was over before its turn came.
+    TimedOut,
+    /// The waiter said so.
+    Withdrawn,
+    /// The waiter's connection or process is gone.
+    Gone,
+}
+
+/// What a clock said, and which clock that was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClockReading {
+    /// Boot id and time namespace: microseconds of two clocks mean nothing to each other.
+    pub clock: Arc<str>,
+    /// Microseconds since that clock began.
+    pub microseconds: u64,
+}

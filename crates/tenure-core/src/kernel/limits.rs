@@ -1,0 +1,51 @@
+//! Bounds on everything that a caller can make grow.
+
+use super::value::Span;
+
+/// What is permitted. Part of the configuration, not of the ledger: a replay never asks it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// The shortest lease.
+    pub shortest_ttl: Span,
+    /// The longest lease.
+    pub longest_ttl: Span,
+    /// The longest wait.
+    pub longest_wait: Span,
+    /// The most resources in one request.
+    pub wants: usize,
+    /// The most waiters for one resource.
+    pub waiters_per_resource: usize,
+    /// The most waits of one principal.
+    pub waits_per_principal: usize,
+    /// The most leases that one principal may hold or wait for; `None` is no such bound.
+    pub leases_per_principal: Option<usize>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            shortest_ttl: Span::from_secs(1),
+            longest_ttl: Span::from_secs(24 * 60 * 60),
+            longest_wait: Span::from_secs(24 * 60 * 60),
+            wants: 256,
+            waiters_per_resource: 1_024,
+            waits_per_principal: 64,
+            leases_per_principal: None,
+        }
+    }
+}
+
+/// A holder's name stays its principal's for this long after it last held or waited for anything.
+pub const HOLDER_KEPT: Span = Span::from_secs(24 * 60 * 60);
+
+/// At most this many names of holders that hold and wait for nothing are remembered; the oldest go first.
+pub const IDLE_HOLDERS_KEPT: usize = 1 << 20;
+
+/// An idempotency key still finds its lease for this long after the lease's end.
+pub const KEY_KEPT: Span = Span::from_secs(60);
+
+/// What became of a lease is remembered for this long after its end; the ledger knows it for longer.
+pub const ENDED_KEPT: Span = Span::from_secs(10 * 60);
+
+/// At most this many ended leases are remembered; the oldest go first.
+pub const ENDED_LEASES_KEPT: usize = 1 << 16;

@@ -1,0 +1,160 @@
+//! How a lease is held, and which modes go together: one table.
+
+/// How a lease is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Mode {
+    /// Nobody else.
+    Exclusive,
+    /// Together with others that only look.
+    Shared,
+    /// An agent makes something that others may already rely on.
+    Provides,
+    /// An agent reads.
+    Consumes,
+    /// An agent relies on it being there.
+    DependsOn,
+    /// An agent changes.
+    Mutates,
+    /// An agent removes.
+    Deletes,
+    /// An agent renames.
+    Renames,
+}
+
+/// A set of modes, one bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Modes(u8);
+
+/// Which modes may be held at once on one resource: row and column in the order of [`Mode::ALL`].
+///
+/// A plain shared lease looks, as an agent that consumes does; an exclusive one goes with nothing.
+#[rustfmt::skip]
+const TOGETHER: [[u8; 8]; 8] = [
+    // E  S  P  C  D  M  X  R
+    [  0, 0, 0, 0, 0, 0, 0, 0 ], // Exclusive
+    [  0, 1, 1, 1, 1, 0, 0, 0 ], // Shared
+    [  0, 1, 0, 1, 1, 0, 0, 0 ], // Provides
+    [  0, 1, 1, 1, 1, 0, 0, 0 ], // Consumes
+    [  0, 1, 1, 1, 1, 0, 0, 0 ], // DependsOn
+    [  0, 0, 0, 0, 0, 0, 0, 0 ], // Mutates
+    [  0, 0, 0, 0, 0, 0, 0, 0 ], // Deletes
+    [  0, 0, 0, 0, 0, 0, 0, 0 ], // Renames
+];
+
+impl Mode {
+    /// Every mode, in the order of the table.
+    pub const ALL: [Mode; 8] = [
+        Mode::Exclusive,
+        Mode::Shared,
+        Mode::Provides,
+        Mode::Consumes,
+        Mode::DependsOn,
+        Mode::Mutates,
+        Mode::Deletes,
+        Mode::Renames,
+    ];
+
+    /// Whether a lease in this mode and one in `other` may both live on one resource.
+    pub const fn goes_with(self, other: Mode) -> bool {
+        TOGETHER[self as usize][other as usize] == 1
+    }
+
+    /// Whether this mode keeps out everything that `other` keeps out.
+    pub fn covers(self, other: Mode) -> bool {
+        Modes::kept_out_by(other).is_within(Modes::kept_out_by(self))
+    }
+
+    /// Whether at most one lease in this mode can live on a resource.
+    pub const fn is_alone(self) -> bool {
+        !self.goes_with(self)
+    }
+
+    /// The name in requests and answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Mode::Exclusive => "exclusive",
+            Mode::Shared => "shared",
+            Mode::Provides => "PROVIDES",
+            Mode::Consumes => "CONSUMES",
+            Mode::DependsOn => "DEPENDS_ON",
+            Mode::Mutates => "MUTATES",
+            Mode::Deletes => "DELETES",
+            Mode::Renames => "RENAMES",
+        }
+    }
+
+    /// The mode with this name, in any case.
+    pub fn parse(name: &str) -> Option<Mode> {
+        Mode::ALL.into_iter().find(|mode| mode.as_str().eq_ignore_ascii_case(name))
+    }
+}
+
+impl Modes {
+    /// The modes that do not go with `mode`.
+    pub fn kept_out_by(mode: Mode) -> Modes {
+        Mode::ALL.into_iter().filter(|other| !mode.goes_with(*other)).fold(Modes::default(), Modes::with)
+    }
+
+    /// These modes and `mode`.
+    pub fn with(self, mode: Mode) -> Modes {
+        Modes(self.0 | 1 << mode as u8)
+    }
+
+    /// The modes of both sets.
+    pub fn union(self, other: Modes) -> Modes {
+        Modes(self.0 | other.0)
+    }
+
+    /// Whether `mode` is among them.
+    pub fn contains(self, mode: Mode) -> bool {
+        self.0 & (1 << mode as u8) != 0
+    }
+
+    /// Whether these are all of them.
+    pub fn is_all(self) -> bool {
+        self.0 == u8::MAX
+    }
+
+    fn is_within(self, other: Modes) -> bool {
+        self.0 & !other.0 == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_symmetric() {
+        for one in Mode::ALL {
+            for other in Mode::ALL {
+                assert_eq!(one.goes_with(other), other.goes_with(one), "{one:?} and {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn exclusive_goes_with_nothing_and_shared_with_readers() {
+        assert!(Mode::ALL.into_iter().all(|mode| !Mode::Exclusive.goes_with(mode)));
+        let with_shared: Vec<_> =
+            Mode::ALL.into_iter().filter(|mode| Mode::Shared.goes_with(*mode)).collect();
+        assert_eq!(with_shared, [Mode::Shared, Mode::Provides, Mode::Consumes, Mode::DependsOn]);
+    }
+
+    #[test]
+    fn exclusive_covers_every_mode_and_shared_does_not_cover_exclusive() {
+        assert!(Mode::ALL.into_iter().all(|mode| Mode::Exclusive.covers(mode)));
+        assert!(!Mode::Shared.covers(Mode::Exclusive));
+        assert!(Mode::Provides.covers(Mode::Consumes) && !Mode::Consumes.covers(Mode::Provides));
+    }
+
+    #[test]
+    fn a_name_is_read_back_in_any_case_and_an_unknown_one_is_not() {
+        for mode in Mode::ALL {
+            assert_eq!(Mode::parse(mode.as_str()), Some(mode));
+            assert_eq!(Mode::parse(&mode.as_str().to_uppercase()), Some(mode));
+        }
+        assert_eq!(Mode::parse("write"), None);
+    }
+}

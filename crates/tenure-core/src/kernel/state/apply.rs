@@ -1,0 +1,301 @@
+//! Records what happened. The one place where the state changes.
+
+use thiserror::Error;
+
+use super::entry::{Few, HolderEntry, LeaseEntry, PrincipalEntry, ResourceEntry, Rest, Waiting};
+use super::memory::EndedLease;
+use super::{Anchor, ClockState, Slot, State};
+use crate::kernel::answer::End;
+use crate::kernel::command::each_resource_once;
+use crate::kernel::event::{ClockReading, Event, Issued, Queued};
+use crate::kernel::limits::{HOLDER_KEPT, IDLE_HOLDERS_KEPT};
+use crate::kernel::name::{Holder, Principal, Resource};
+use crate::kernel::value::{Fence, Span, Tick, Ticket};
+use crate::rules::names::is_stored_as;
+use crate::rules::time::{extends, is_over, lasts};
+
+/// An event that cannot follow those before it. The ledger was not written by this kernel, or is damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the event does not follow from those before it: {0}")]
+pub struct Misfit(pub &'static str);
+
+impl State {
+    /// Records `event`.
+    ///
+    /// Whatever [`decide`](crate::kernel::decide) produced in this state is accepted. An event that cannot
+    /// follow is refused and changes nothing, so that a damaged ledger is found instead of believed.
+    pub fn apply(&mut self, event: &Event) -> Result<(), Misfit> {
+        ensure(event.at() >= self.now, "its tick is before the last one")?;
+        match event {
+            Event::Issued(issued) => self.apply_issued(issued)?,
+            Event::Renewed { lease, at, expires_at, ttl } => {
+                self.apply_renewed(*lease, *at, *expires_at, *ttl)?
+            }
+            Event::Released { lease, at, by, reason } => {
+                let slot = self.living(*lease, *at)?;
+                let holder = self.leases.get(slot).holder;
+                let own = is_stored_as(self.holder_name(holder).as_str(), by.as_str());
+                ensure(own, "it releases somebody else's lease")?;
+                self.end_lease(slot, *at, End::Released(*reason));
+            }
+            Event::Expired { lease, at } => {
+                let slot = self.known(*lease)?;
+                ensure(is_over(at.0, self.leases.get(slot).expires_at.0), "it ends a lease too early")?;
+                self.end_lease(slot, *at, End::Expired);
+            }
+            Event::Revoked { lease, at, cause, .. } => {
+                let slot = self.living(*lease, *at)?;
+                self.end_lease(slot, *at, End::Revoked(*cause));
+            }
+            Event::Queued(queued) => self.apply_queued(queued)?,
+            Event::Left { ticket, at, .. } => {
+                let waiting =
+                    self.remove_wait(*ticket, *at).ok_or(Misfit("it ends a wait that is not there"))?;
+                if let Some(key) = waiting.queued.key {
+                    self.keys.left(self.holders.get(waiting.holder).principal, key);
+                }
+            }
+            Event::Marked { at, reading } => {
+                let clock =
+                    self.clock.as_mut().ok_or(Misfit("it marks the time before any writer started"))?;
+                clock.tick = *at;
+                clock.reading = reading.clone();
+            }
+            Event::Resumed { at, reading, wall_anchor, .. } => {
+                self.apply_resumed(*at, reading, *wall_anchor)?
+            }
+        }
+        self.now = event.at();
+        self.forget();
+        Ok(())
+    }
+
+    fn apply_issued(&mut self, issued: &Issued) -> Result<(), Misfit> {
+        ensure(issued.fence > self.last_fence && issued.fence <= Fence::MAX, "its fence was used before")?;
+        ensure(lasts(issued.at.0, issued.expires_at.0), "it grants no time")?;
+        ensure(issued.ticket.is_none_or(|ticket| ticket <= self.last_ticket), "its ticket was never drawn")?;
+        ensure(self.may_be(&issued.holder, &issued.principal, issued.at), "its holder is somebody else's")?;
+        if let Some(resource) = self.find_resource(&issued.resource) {
+            let fits = self.leases_on(resource).all(|lease| lease.mode.goes_with(issued.mode));
+            ensure(fits, "its resource is held")?;
+        }
+        if let Some(waiting) = issued.ticket.and_then(|ticket| self.waiting(ticket)) {
+            ensure(waiting.queued.holder == issued.holder, "its ticket is somebody else's")?;
+        }
+
+        if let Some(ticket) = issued.ticket {
+            self.remove_wait(ticket, issued.at);
+        }
+        let holder = self.busy_holder(&issued.holder, &issued.principal);
+        let resource = self.intern_resource(&issued.resource);
+        let older = self.holders.get(holder).newest_lease;
+        let slot = self.leases.insert(LeaseEntry {
+            fence: issued.fence,
+            issued_at: issued.at,
+            expires_at: issued.expires_at,
+            ttl: issued.ttl,
+            nonce: issued.nonce,
+            labels: issued.labels.clone(),
+            key: issued.key.map(Box::new),
+            resource,
+            holder,
+            newer: None,
+            older,
+            renewals: 0,
+            mode: issued.mode,
+        });
+        if let Some(older) = older {
+            self.leases.get_mut(older).newer = Some(slot);
+        }
+        let holder = self.holders.get_mut(holder);
+        holder.newest_lease = Some(slot);
+        let principal = holder.principal;
+        self.principals.get_mut(principal).leases += 1;
+        self.resources.get_mut(resource).leases.push(slot);
+        self.by_fence.insert(issued.fence, slot);
+        self.expiries.insert((issued.expires_at, issued.fence));
+        self.last_fence = issued.fence;
+        if let Some(key) = issued.key {
+            self.keys.issued(principal, key, issued.fence);
+        }
+        Ok(())
+    }
+
+    fn apply_renewed(&mut self, lease: Fence, at: Tick, expires_at: Tick, ttl: Span) -> Result<(), Misfit> {
+        let slot = self.living(lease, at)?;
+        let entry = self.leases.get_mut(slot);
+        ensure(extends(entry.expires_at.0, expires_at.0), "it renews without giving time")?;
+        let before = std::mem::replace(&mut entry.expires_at, expires_at);
+        entry.ttl = ttl;
+        entry.renewals = entry.renewals.saturating_add(1);
+        self.expiries.remove(&(before, lease));
+        self.expiries.insert((expires_at, lease));
+        Ok(())
+    }
+
+    fn apply_queued(&mut self, queued: &Queued) -> Result<(), Misfit> {
+        ensure(queued.ticket > self.last_ticket, "its ticket was drawn before")?;
+        ensure(lasts(queued.at.0, queued.until.0), "it waits no time")?;
+        ensure(!queued.wants.is_empty(), "it waits for nothing")?;
+        ensure(each_resource_once(&queued.wants), "it waits for one resource twice")?;
+        ensure(self.may_be(&queued.holder, &queued.principal, queued.at), "its holder is somebody else's")?;
+
+        let holder = self.busy_holder(&queued.holder, &queued.principal);
+        let resources: Vec<Slot> =
+            queued.wants.iter().map(|want| self.intern_resource(&want.resource)).collect();
+        for resource in &resources {
+            self.resources.get_mut(*resource).queue.insert(queued.ticket);
+        }
+        let entry = self.holders.get_mut(holder);
+        entry.tickets.insert(queued.ticket);
+        let principal = entry.principal;
+        let counts = self.principals.get_mut(principal);
+        counts.waits += 1;
+        counts.wanted += queued.wants.len();
+        if let Some(key) = queued.key {
+            self.keys.queued(principal, key, queued.ticket);
+        }
+        self.deadlines.insert((queued.until, queued.ticket));
+        self.last_ticket = queued.ticket;
+        self.waits.insert(queued.ticket, Waiting { queued: queued.clone(), holder, resources });
+        Ok(())
+    }
+
+    fn apply_resumed(&mut self, at: Tick, reading: &ClockReading, wall: u64) -> Result<(), Misfit> {
+        let before = self.clock.as_ref().map_or(0, |clock| clock.anchor.wall_of(at));
+        ensure(wall >= before, "it sets wall time back")?;
+        self.clock =
+            Some(ClockState { tick: at, reading: reading.clone(), anchor: Anchor { tick: at, wall } });
+        Ok(())
+    }
+
+    fn known(&self, lease: Fence) -> Result<Slot, Misfit> {
+        self.by_fence.get(&lease).copied().ok_or(Misfit("there is no such lease"))
+    }
+
+    /// A lease that still had time at `at`: only those can be renewed, given back or taken away.
+    fn living(&self, lease: Fence, at: Tick) -> Result<Slot, Misfit> {
+        let slot = self.known(lease)?;
+        ensure(!is_over(at.0, self.leases.get(slot).expires_at.0), "the lease was over")?;
+        Ok(slot)
+    }
+
+    fn end_lease(&mut self, slot: Slot, at: Tick, end: End) {
+        let lease = self.leases.remove(slot);
+        self.by_fence.remove(&lease.fence);
+        self.expiries.remove(&(lease.expires_at, lease.fence));
+        if let Some(newer) = lease.newer {
+            self.leases.get_mut(newer).older = lease.older;
+        }
+        if let Some(older) = lease.older {
+            self.leases.get_mut(older).newer = lease.newer;
+        }
+        let holder = self.holders.get_mut(lease.holder);
+        if holder.newest_lease == Some(slot) {
+            holder.newest_lease = lease.older;
+        }
+        let principal = self.principals.get_mut(holder.principal);
+        principal.leases -= 1;
+        if let Some(key) = &lease.key {
+            self.keys.ended(holder.principal, **key, at);
+        }
+        let resource = self.resources.get_mut(lease.resource);
+        resource.leases.remove(slot);
+        self.ended.add(EndedLease {
+            fence: lease.fence,
+            resource: resource.name.clone(),
+            holder: holder.name.clone(),
+            principal: principal.name.clone(),
+            mode: lease.mode,
+            issued_at: lease.issued_at,
+            expires_at: lease.expires_at,
+            ttl: lease.ttl,
+            renewals: lease.renewals,
+            nonce: lease.nonce,
+            labels: lease.labels,
+            ended_at: at,
+            end,
+        });
+        self.drop_resource_if_unused(lease.resource);
+        self.rest_holder_if_idle(lease.holder, at);
+    }
+
+    fn remove_wait(&mut self, ticket: Ticket, at: Tick) -> Option<Waiting> {
+        let waiting = self.waits.remove(&ticket)?;
+        self.deadlines.remove(&(waiting.queued.until, ticket));
+        let holder = self.holders.get_mut(waiting.holder);
+        holder.tickets.remove(&ticket);
+        let counts = self.principals.get_mut(holder.principal);
+        counts.waits -= 1;
+        counts.wanted -= waiting.queued.wants.len();
+        for resource in &waiting.resources {
+            self.resources.get_mut(*resource).queue.remove(&ticket);
+        }
+        for resource in &waiting.resources {
+            self.drop_resource_if_unused(*resource);
+        }
+        self.rest_holder_if_idle(waiting.holder, at);
+        Some(waiting)
+    }
+
+    fn intern_resource(&mut self, name: &Resource) -> Slot {
+        let fresh = || ResourceEntry { name: name.clone(), leases: Few::None, queue: Default::default() };
+        self.resources.find_or_insert(name.as_str(), fresh)
+    }
+
+    fn drop_resource_if_unused(&mut self, slot: Slot) {
+        let entry = self.resources.get(slot);
+        if entry.queue.is_empty() && entry.leases.as_slice().is_empty() {
+            self.resources.remove(slot);
+        }
+    }
+
+    /// The holder's entry, which belongs to `principal` from now on.
+    fn busy_holder(&mut self, name: &Holder, principal: &Principal) -> Slot {
+        let fresh = || PrincipalEntry { name: principal.clone(), leases: 0, wanted: 0, waits: 0 };
+        let principal = self.principals.find_or_insert(principal.as_str(), fresh);
+        let slot = self.holders.find_or_insert(name.as_str(), || HolderEntry {
+            name: name.clone(),
+            principal,
+            newest_lease: None,
+            tickets: Default::default(),
+            rest: None,
+        });
+        let entry = self.holders.get_mut(slot);
+        entry.principal = principal;
+        entry.rest = None;
+        slot
+    }
+
+    fn rest_holder_if_idle(&mut self, slot: Slot, at: Tick) {
+        let entry = self.holders.get_mut(slot);
+        if entry.newest_lease.is_none() && entry.tickets.is_empty() {
+            self.rests += 1;
+            let rest = Rest { since: at, number: self.rests };
+            entry.rest = Some(rest);
+            self.idle_holders.push_back((rest, slot));
+        }
+    }
+
+    /// Drops what need not be remembered any longer. Driven by the ticks of events alone, so that a replay
+    /// forgets exactly what the writer forgot.
+    fn forget(&mut self) {
+        self.keys.forget(self.now);
+        self.ended.forget(self.now);
+        while let Some((rest, slot)) = self.idle_holders.front().copied() {
+            let kept = !is_over(self.now.0, rest.since.saturating_add(HOLDER_KEPT).0);
+            if kept && self.idle_holders.len() <= IDLE_HOLDERS_KEPT {
+                break;
+            }
+            self.idle_holders.pop_front();
+            // It may have been busy in between; then a later rest stands further back.
+            if self.holders.get(slot).rest == Some(rest) {
+                self.holders.remove(slot);
+            }
+        }
+    }
+}
+
+fn ensure(holds: bool, otherwise: &'static str) -> Result<(), Misfit> {
+    if holds { Ok(()) } else { Err(Misfit(otherwise)) }
+}

@@ -1,0 +1,148 @@
+//! What the state knows of each lease, resource, holder, principal and waiter.
+
+use std::collections::BTreeSet;
+
+use super::slab::Slot;
+use super::table::Named;
+use crate::kernel::command::Want;
+use crate::kernel::event::Queued;
+use crate::kernel::mode::Mode;
+use crate::kernel::name::{Holder, Labels, Principal, Resource};
+use crate::kernel::value::{Fence, Nonce, RequestKey, Span, Tick, Ticket};
+
+/// A live lease. A million of these should fit into a small machine: no field without a need.
+#[derive(Debug)]
+pub(crate) struct LeaseEntry {
+    pub(crate) fence: Fence,
+    pub(crate) issued_at: Tick,
+    pub(crate) expires_at: Tick,
+    pub(crate) ttl: Span,
+    pub(crate) nonce: Nonce,
+    pub(crate) labels: Labels,
+    pub(crate) key: Option<Box<RequestKey>>,
+    pub(crate) resource: Slot,
+    pub(crate) holder: Slot,
+    /// The leases of one holder are a chain, newest first.
+    pub(crate) newer: Option<Slot>,
+    pub(crate) older: Option<Slot>,
+    pub(crate) renewals: u32,
+    pub(crate) mode: Mode,
+}
+
+/// A resource that somebody holds or waits for.
+#[derive(Debug)]
+pub(crate) struct ResourceEntry {
+    pub(crate) name: Resource,
+    pub(crate) leases: Few,
+    pub(crate) queue: BTreeSet<Ticket>,
+}
+
+/// Somebody who holds or waits, or did within the last day.
+#[derive(Debug)]
+pub(crate) struct HolderEntry {
+    pub(crate) name: Holder,
+    pub(crate) principal: Slot,
+    pub(crate) newest_lease: Option<Slot>,
+    pub(crate) tickets: BTreeSet<Ticket>,
+    /// There while it holds and waits for nothing.
+    pub(crate) rest: Option<Rest>,
+}
+
+/// A time without leases and waits. The number tells two rests within one tick apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rest {
+    pub(crate) since: Tick,
+    pub(crate) number: u64,
+}
+
+/// Somebody who may speak.
+#[derive(Debug)]
+pub(crate) struct PrincipalEntry {
+    pub(crate) name: Principal,
+    /// How many leases its holders have.
+    pub(crate) leases: usize,
+    /// How many leases its holders wait for.
+    pub(crate) wanted: usize,
+    /// How many waits that is.
+    pub(crate) waits: usize,
+}
+
+/// Somebody in the queue.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) queued: Queued,
+    pub(crate) holder: Slot,
+    /// Where the wanted resources stand, in the order of the wants.
+    pub(crate) resources: Vec<Slot>,
+}
+
+/// The leases on one resource: nearly always one.
+#[derive(Debug)]
+pub(crate) enum Few {
+    None,
+    One(Slot),
+    Many(Vec<Slot>),
+}
+
+impl Few {
+    pub(crate) fn as_slice(&self) -> &[Slot] {
+        match self {
+            Few::None => &[],
+            Few::One(slot) => std::slice::from_ref(slot),
+            Few::Many(slots) => slots,
+        }
+    }
+
+    pub(crate) fn push(&mut self, slot: Slot) {
+        *self = match std::mem::replace(self, Few::None) {
+            Few::None => Few::One(slot),
+            Few::One(first) => Few::Many(vec![first, slot]),
+            Few::Many(mut slots) => {
+                slots.push(slot);
+                Few::Many(slots)
+            }
+        };
+    }
+
+    pub(crate) fn remove(&mut self, slot: Slot) {
+        match self {
+            Few::Many(slots) => {
+                slots.retain(|other| *other != slot);
+                if let [only] = slots[..] {
+                    *self = Few::One(only);
+                }
+            }
+            _ => *self = Few::None,
+        }
+    }
+}
+
+impl Waiting {
+    /// The wants, with where each resource stands.
+    pub(crate) fn wants(&self) -> impl Iterator<Item = (Slot, &Want)> {
+        self.resources.iter().copied().zip(&self.queued.wants)
+    }
+
+    /// How it waits for the resource at `slot`.
+    pub(crate) fn mode_on(&self, slot: Slot) -> Option<Mode> {
+        self.wants().find(|(resource, _)| *resource == slot).map(|(_, want)| want.mode)
+    }
+}
+
+impl Named for ResourceEntry {
+    fn name(&self) -> &str {
+        self.name.as_str()
+    }
+}
+
+impl Named for HolderEntry {
+    fn name(&self) -> &str {
+        self.name.as_str()
+    }
+}
+
+impl Named for PrincipalEntry {
+    fn name(&self) -> &str {
+        self.name.as_str()
+    }
+}

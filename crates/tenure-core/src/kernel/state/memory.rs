@@ -1,0 +1,161 @@
+//! What is remembered of leases that are over: how they ended, and which keys they were asked for under.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::slab::Slot;
+use crate::kernel::answer::End;
+use crate::kernel::limits::{ENDED_KEPT, ENDED_LEASES_KEPT, KEY_KEPT};
+use crate::kernel::mode::Mode;
+use crate::kernel::name::{Holder, Labels, Principal, Resource};
+use crate::kernel::value::{Digest, Fence, Nonce, RequestKey, Span, Tick, Ticket};
+use crate::rules::time::is_over;
+
+/// A lease that is over, as it last was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedLease {
+    /// Its number.
+    pub fence: Fence,
+    /// On what it was.
+    pub resource: Resource,
+    /// Who held it.
+    pub holder: Holder,
+    /// To whom the holder belonged.
+    pub principal: Principal,
+    /// How it was held.
+    pub mode: Mode,
+    /// When it began.
+    pub issued_at: Tick,
+    /// Its end as last promised.
+    pub expires_at: Tick,
+    /// Its length.
+    pub ttl: Span,
+    /// How often it was renewed.
+    pub renewals: u32,
+    /// For its token: a late caller must still prove that the lease was its own.
+    pub nonce: Nonce,
+    /// What the caller noted.
+    pub labels: Labels,
+    /// When it ended.
+    pub ended_at: Tick,
+    /// How it ended.
+    pub end: End,
+}
+
+/// The leases that ended last.
+#[derive(Debug, Default)]
+pub(crate) struct EndedLeases {
+    by_fence: BTreeMap<Fence, EndedLease>,
+    order: VecDeque<(Tick, Fence)>,
+}
+
+impl EndedLeases {
+    pub(crate) fn get(&self, fence: Fence) -> Option<&EndedLease> {
+        self.by_fence.get(&fence)
+    }
+
+    pub(crate) fn add(&mut self, lease: EndedLease) {
+        self.order.push_back((lease.ended_at, lease.fence));
+        self.by_fence.insert(lease.fence, lease);
+    }
+
+    pub(crate) fn forget(&mut self, now: Tick) {
+        while let Some((ended_at, fence)) = self.order.front().copied() {
+            let kept = !is_over(now.0, ended_at.saturating_add(ENDED_KEPT).0);
+            if kept && self.order.len() <= ENDED_LEASES_KEPT {
+                break;
+            }
+            self.order.pop_front();
+            self.by_fence.remove(&fence);
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &EndedLease> {
+        self.by_fence.values()
+    }
+}
+
+/// What was asked for under a key, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyEntry {
+    pub(crate) body: Digest,
+    pub(crate) outcome: KeyOutcome,
+    /// How many of the leases live.
+    pub(crate) live: usize,
+    /// From when on the key may be used for something else.
+    pub(crate) forget_at: Option<Tick>,
+}
+
+/// What came of a request with a key. Refusals are not remembered: the caller may ask again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum KeyOutcome {
+    Waiting(Ticket),
+    Leases(Vec<Fence>),
+}
+
+/// The keys of every principal.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    entries: BTreeMap<(Slot, Digest), KeyEntry>,
+    order: VecDeque<(Tick, Slot, Digest)>,
+}
+
+impl Keys {
+    /// What is remembered under `key` at `now`.
+    pub(crate) fn get(&self, principal: Slot, key: Digest, now: Tick) -> Option<&KeyEntry> {
+        let entry = self.entries.get(&(principal, key))?;
+        let forgotten = entry.forget_at.is_some_and(|at| is_over(now.0, at.0));
+        (!forgotten).then_some(entry)
+    }
+
+    pub(crate) fn queued(&mut self, principal: Slot, key: RequestKey, ticket: Ticket) {
+        let outcome = KeyOutcome::Waiting(ticket);
+        let entry = KeyEntry { body: key.body, outcome, live: 0, forget_at: None };
+        self.entries.insert((principal, key.key), entry);
+    }
+
+    pub(crate) fn left(&mut self, principal: Slot, key: RequestKey) {
+        self.entries.remove(&(principal, key.key));
+    }
+
+    pub(crate) fn issued(&mut self, principal: Slot, key: RequestKey, fence: Fence) {
+        let fresh =
+            || KeyEntry { body: key.body, outcome: KeyOutcome::Leases(Vec::new()), live: 0, forget_at: None };
+        let entry = self.entries.entry((principal, key.key)).or_insert_with(fresh);
+        // A wait that was served, or a key that is used again after its time: this request is the one now.
+        if entry.forget_at.is_some() || matches!(entry.outcome, KeyOutcome::Waiting(_)) {
+            *entry = fresh();
+        }
+        if let KeyOutcome::Leases(leases) = &mut entry.outcome {
+            leases.push(fence);
+            entry.live += 1;
+        }
+    }
+
+    pub(crate) fn ended(&mut self, principal: Slot, key: RequestKey, at: Tick) {
+        let Some(entry) = self.entries.get_mut(&(principal, key.key)) else { return };
+        entry.live = entry.live.saturating_sub(1);
+        if entry.live == 0 {
+            let forget_at = at.saturating_add(KEY_KEPT);
+            entry.forget_at = Some(forget_at);
+            self.order.push_back((forget_at, principal, key.key));
+        }
+    }
+
+    pub(crate) fn forget(&mut self, now: Tick) {
+        while let Some((forget_at, principal, key)) = self.order.front().copied() {
+            if !is_over(now.0, forget_at.0) {
+                break;
+            }
+            self.order.pop_front();
+            // The key may have been used again since.
+            let same = |entry: &KeyEntry| entry.forget_at == Some(forget_at);
+            if self.entries.get(&(principal, key)).is_some_and(same) {
+                self.entries.remove(&(principal, key));
+            }
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&(Slot, Digest), &KeyEntry)> {
+        self.entries.iter()
+    }
+}

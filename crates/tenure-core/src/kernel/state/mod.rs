@@ -1,0 +1,259 @@
+//! Everything that is needed to answer a request, and nothing else: what the events so far add up to.
+
+mod apply;
+mod entry;
+mod invariants;
+mod memory;
+mod slab;
+mod snapshot;
+mod table;
+mod view;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+pub use apply::Misfit;
+pub(crate) use entry::{LeaseEntry, Waiting};
+pub use memory::EndedLease;
+pub(crate) use memory::KeyOutcome;
+pub(crate) use slab::Slot;
+pub use snapshot::Snapshot;
+pub use table::HashKey;
+pub use view::{LeaseView, TicketView};
+
+use self::entry::{HolderEntry, PrincipalEntry, ResourceEntry, Rest};
+use self::memory::{EndedLeases, Keys};
+use self::slab::Slab;
+use self::table::Table;
+use super::event::ClockReading;
+use super::limits::{HOLDER_KEPT, Limits};
+use super::name::{Holder, Principal, Resource};
+use super::value::{Fence, LedgerTag, Tick, Ticket};
+use crate::rules::time::is_over;
+
+/// The kernel's state. It changes by [`State::apply`] only.
+#[derive(Debug)]
+pub struct State {
+    tag: LedgerTag,
+    limits: Limits,
+    /// The newest tick of any event.
+    now: Tick,
+    clock: Option<ClockState>,
+    last_fence: Fence,
+    last_ticket: Ticket,
+    leases: Slab<LeaseEntry>,
+    /// Fences only grow, so that a new one always goes to the end of this map, which is in the cache.
+    by_fence: BTreeMap<Fence, Slot>,
+    expiries: BTreeSet<(Tick, Fence)>,
+    resources: Table<ResourceEntry>,
+    holders: Table<HolderEntry>,
+    idle_holders: VecDeque<(Rest, Slot)>,
+    rests: u64,
+    /// Never forgotten: there are as many as there are tokens and local users.
+    principals: Table<PrincipalEntry>,
+    waits: BTreeMap<Ticket, Waiting>,
+    deadlines: BTreeSet<(Tick, Ticket)>,
+    keys: Keys,
+    ended: EndedLeases,
+}
+
+/// How ticks, a clock and wall time go together, as the ledger last said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClockState {
+    /// The tick of the last reading.
+    pub tick: Tick,
+    /// What the clock said then.
+    pub reading: ClockReading,
+    /// From which tick on wall time is counted.
+    pub anchor: Anchor,
+}
+
+/// Ties ticks to wall time. Wall columns are for people and audit; they decide nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Anchor {
+    /// A tick.
+    pub tick: Tick,
+    /// The Unix nanoseconds that stand for it.
+    pub wall: u64,
+}
+
+impl Anchor {
+    /// The Unix nanoseconds that stand for `tick`.
+    pub fn wall_of(self, tick: Tick) -> u64 {
+        let nanoseconds = |span: u64| span.saturating_mul(1_000);
+        if tick >= self.tick {
+            self.wall.saturating_add(nanoseconds(tick.0 - self.tick.0))
+        } else {
+            self.wall.saturating_sub(nanoseconds(self.tick.0 - tick.0))
+        }
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::new(LedgerTag::default(), Limits::default(), HashKey::default())
+    }
+}
+
+impl State {
+    /// The state before the first event. Neither `limits` nor `key` changes what events add up to.
+    pub fn new(tag: LedgerTag, limits: Limits, key: HashKey) -> Self {
+        Self {
+            tag,
+            limits,
+            now: Tick::default(),
+            clock: None,
+            last_fence: Fence::default(),
+            last_ticket: Ticket::default(),
+            leases: Slab::default(),
+            by_fence: BTreeMap::new(),
+            expiries: BTreeSet::new(),
+            resources: Table::new(key),
+            holders: Table::new(key),
+            idle_holders: VecDeque::new(),
+            rests: 0,
+            principals: Table::new(key),
+            waits: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            keys: Keys::default(),
+            ended: EndedLeases::default(),
+        }
+    }
+
+    /// Which ledger this is the state of.
+    pub fn tag(&self) -> LedgerTag {
+        self.tag
+    }
+
+    /// What is permitted.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The newest tick of any event.
+    pub fn now(&self) -> Tick {
+        self.now
+    }
+
+    /// How ticks, a clock and wall time go together; nothing before the first writer started.
+    pub fn clock(&self) -> Option<&ClockState> {
+        self.clock.as_ref()
+    }
+
+    /// The newest fence; 0 before the first grant.
+    pub fn last_fence(&self) -> Fence {
+        self.last_fence
+    }
+
+    /// When the next lease or wait is over, if nothing happens before.
+    pub fn next_deadline(&self) -> Option<Tick> {
+        let lease = self.expiries.first().map(|(tick, _)| *tick);
+        let wait = self.deadlines.first().map(|(tick, _)| *tick);
+        lease.into_iter().chain(wait).min()
+    }
+
+    /// How many leases there are, those that are over but not announced among them.
+    pub fn live_leases(&self) -> usize {
+        self.leases.len()
+    }
+}
+
+/// What deciding reads. Slots are good as long as nothing is applied.
+impl State {
+    pub(crate) fn last_ticket(&self) -> Ticket {
+        self.last_ticket
+    }
+
+    pub(crate) fn find_lease(&self, fence: Fence) -> Option<&LeaseEntry> {
+        self.by_fence.get(&fence).map(|slot| self.leases.get(*slot))
+    }
+
+    pub(crate) fn find_resource(&self, resource: &Resource) -> Option<Slot> {
+        self.resources.find(resource.as_str())
+    }
+
+    pub(crate) fn find_holder(&self, holder: &Holder) -> Option<Slot> {
+        self.holders.find(holder.as_str())
+    }
+
+    pub(crate) fn find_principal(&self, principal: &Principal) -> Option<Slot> {
+        self.principals.find(principal.as_str())
+    }
+
+    pub(crate) fn resource_name(&self, slot: Slot) -> &Resource {
+        &self.resources.get(slot).name
+    }
+
+    pub(crate) fn holder_name(&self, slot: Slot) -> &Holder {
+        &self.holders.get(slot).name
+    }
+
+    pub(crate) fn principal_of(&self, holder: Slot) -> (Slot, &Principal) {
+        let slot = self.holders.get(holder).principal;
+        (slot, &self.principals.get(slot).name)
+    }
+
+    /// The leases on a resource, those that are over but not announced among them.
+    pub(crate) fn leases_on(&self, resource: Slot) -> impl Iterator<Item = &LeaseEntry> {
+        self.resources.get(resource).leases.as_slice().iter().map(|slot| self.leases.get(*slot))
+    }
+
+    /// Who waits for a resource, oldest first, those whose time is over among them.
+    pub(crate) fn queue_on(&self, resource: Slot) -> impl Iterator<Item = &Waiting> {
+        self.resources.get(resource).queue.iter().filter_map(|ticket| self.waits.get(ticket))
+    }
+
+    pub(crate) fn waiting(&self, ticket: Ticket) -> Option<&Waiting> {
+        self.waits.get(&ticket)
+    }
+
+    /// The leases of a holder, newest first.
+    pub(crate) fn leases_of(&self, holder: Slot) -> impl Iterator<Item = &LeaseEntry> {
+        let newest = self.holders.get(holder).newest_lease;
+        std::iter::successors(newest, |slot| self.leases.get(*slot).older).map(|slot| self.leases.get(slot))
+    }
+
+    /// What a holder waits for, oldest first.
+    pub(crate) fn waits_of(&self, holder: Slot) -> impl Iterator<Item = &Waiting> {
+        self.holders.get(holder).tickets.iter().filter_map(|ticket| self.waits.get(ticket))
+    }
+
+    /// How many leases a principal has and waits for, and how many waits that is.
+    pub(crate) fn usage_of(&self, principal: Slot) -> (usize, usize) {
+        let entry = self.principals.get(principal);
+        (entry.leases + entry.wanted, entry.waits)
+    }
+
+    /// The leases that are over at `now` and not announced, oldest end first.
+    pub(crate) fn over_leases(&self, now: Tick) -> impl Iterator<Item = &LeaseEntry> {
+        let over = self.expiries.iter().take_while(move |(tick, _)| is_over(now.0, tick.0));
+        over.filter_map(|(_, fence)| self.find_lease(*fence))
+    }
+
+    /// The waits that are over at `now` and not announced, oldest end first.
+    pub(crate) fn over_waits(&self, now: Tick) -> impl Iterator<Item = &Waiting> {
+        let over = self.deadlines.iter().take_while(move |(tick, _)| is_over(now.0, tick.0));
+        over.filter_map(|(_, ticket)| self.waits.get(ticket))
+    }
+
+    /// Whether `principal` may use `holder` as a name: nobody else holds, waits, or recently did, under it.
+    pub(crate) fn may_be(&self, holder: &Holder, principal: &Principal, now: Tick) -> bool {
+        let Some(slot) = self.find_holder(holder) else { return true };
+        let entry = self.holders.get(slot);
+        let free_again = |rest: Rest| is_over(now.0, rest.since.saturating_add(HOLDER_KEPT).0);
+        self.principals.get(entry.principal).name == *principal || entry.rest.is_some_and(free_again)
+    }
+
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// A lease that is over and still remembered.
+    pub fn ended(&self, fence: Fence) -> Option<&EndedLease> {
+        self.ended.get(fence)
+    }
+
+    /// The leases that ended last, in the order of their numbers.
+    pub fn ended_leases(&self) -> impl Iterator<Item = &EndedLease> {
+        self.ended.iter()
+    }
+}

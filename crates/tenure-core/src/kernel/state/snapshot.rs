@@ -1,0 +1,80 @@
+//! The state as plain, sorted data: what two states are compared by.
+
+use super::memory::{EndedLease, KeyEntry};
+use super::{ClockState, State};
+use crate::kernel::event::Queued;
+use crate::kernel::mode::Mode;
+use crate::kernel::name::{Holder, Labels, Principal, Resource};
+use crate::kernel::value::{Digest, Fence, Nonce, RequestKey, Span, Tick, Ticket};
+
+/// Everything that the events add up to, without how it is laid out in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    now: Tick,
+    clock: Option<ClockState>,
+    last_fence: Fence,
+    last_ticket: Ticket,
+    leases: Vec<Lease>,
+    waits: Vec<Queued>,
+    holders: Vec<(Holder, Principal, Option<Tick>)>,
+    keys: Vec<(Principal, Digest, KeyEntry)>,
+    ended: Vec<EndedLease>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Lease {
+    fence: Fence,
+    resource: Resource,
+    holder: Holder,
+    mode: Mode,
+    issued_at: Tick,
+    expires_at: Tick,
+    ttl: Span,
+    renewals: u32,
+    nonce: Nonce,
+    labels: Labels,
+    key: Option<RequestKey>,
+}
+
+impl State {
+    /// A copy to compare with. It visits everything: for tests and the simulator.
+    pub fn snapshot(&self) -> Snapshot {
+        let leases = self.by_fence.values().map(|slot| {
+            let entry = self.leases.get(*slot);
+            Lease {
+                fence: entry.fence,
+                resource: self.resource_name(entry.resource).clone(),
+                holder: self.holder_name(entry.holder).clone(),
+                mode: entry.mode,
+                issued_at: entry.issued_at,
+                expires_at: entry.expires_at,
+                ttl: entry.ttl,
+                renewals: entry.renewals,
+                nonce: entry.nonce,
+                labels: entry.labels.clone(),
+                key: entry.key.as_deref().copied(),
+            }
+        });
+        let holders = self.holders.iter().map(|(slot, entry)| {
+            (entry.name.clone(), self.principal_of(slot).1.clone(), entry.rest.map(|rest| rest.since))
+        });
+        let mut holders: Vec<_> = holders.collect();
+        holders.sort_unstable();
+        let keys = self.keys.iter().map(|((principal, digest), entry)| {
+            (self.principals.get(*principal).name.clone(), *digest, entry.clone())
+        });
+        let mut keys: Vec<_> = keys.collect();
+        keys.sort_unstable_by(|one, other| (&one.0, one.1).cmp(&(&other.0, other.1)));
+        Snapshot {
+            now: self.now,
+            clock: self.clock.clone(),
+            last_fence: self.last_fence,
+            last_ticket: self.last_ticket,
+            leases: leases.collect(),
+            waits: self.waits.values().map(|waiting| waiting.queued.clone()).collect(),
+            holders,
+            keys,
+            ended: self.ended.iter().cloned().collect(),
+        }
+    }
+}

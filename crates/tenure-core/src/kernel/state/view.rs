@@ -1,0 +1,115 @@
+//! What the world may see of the state.
+
+use super::State;
+use super::entry::{LeaseEntry, Waiting};
+use crate::kernel::command::Want;
+use crate::kernel::mode::Mode;
+use crate::kernel::name::{Holder, Labels, Principal, Resource};
+use crate::kernel::value::{Fence, Nonce, Span, Tick, Ticket};
+
+/// A live lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaseView<'a> {
+    /// Its number.
+    pub fence: Fence,
+    /// On what.
+    pub resource: &'a Resource,
+    /// Who holds it.
+    pub holder: &'a Holder,
+    /// To whom the holder belongs.
+    pub principal: &'a Principal,
+    /// How it is held.
+    pub mode: Mode,
+    /// When it began.
+    pub issued_at: Tick,
+    /// When it is over: at this tick it is dead.
+    pub expires_at: Tick,
+    /// Its length.
+    pub ttl: Span,
+    /// How often it was renewed.
+    pub renewals: u32,
+    /// For its token.
+    pub nonce: Nonce,
+    /// What the caller noted.
+    pub labels: &'a Labels,
+}
+
+/// Somebody in the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TicketView<'a> {
+    /// Its place.
+    pub ticket: Ticket,
+    /// Who waits.
+    pub holder: &'a Holder,
+    /// To whom the waiter belongs.
+    pub principal: &'a Principal,
+    /// For what.
+    pub wants: &'a [Want],
+    /// Since when.
+    pub since: Tick,
+    /// When it gives up.
+    pub until: Tick,
+}
+
+impl State {
+    /// The lease with this number, which may be over but not announced.
+    pub fn lease(&self, fence: Fence) -> Option<LeaseView<'_>> {
+        self.find_lease(fence).map(|entry| self.view(entry))
+    }
+
+    /// Every lease from `first` on, in the order of their numbers: a page can go on where the last one ended.
+    pub fn leases_from(&self, first: Fence) -> impl Iterator<Item = LeaseView<'_>> {
+        self.by_fence.range(first..).map(|(_, slot)| self.view(self.leases.get(*slot)))
+    }
+
+    /// The leases on a resource, in no order that means anything.
+    pub fn leases_on_resource(&self, resource: &Resource) -> impl Iterator<Item = LeaseView<'_>> {
+        let slot = self.find_resource(resource);
+        slot.into_iter().flat_map(|slot| self.leases_on(slot)).map(|entry| self.view(entry))
+    }
+
+    /// The leases of a holder, newest first.
+    pub fn leases_of_holder(&self, holder: &Holder) -> impl Iterator<Item = LeaseView<'_>> {
+        let slot = self.find_holder(holder);
+        slot.into_iter().flat_map(|slot| self.leases_of(slot)).map(|entry| self.view(entry))
+    }
+
+    /// Who waits for a resource, oldest first.
+    pub fn queue_of(&self, resource: &Resource) -> impl Iterator<Item = TicketView<'_>> {
+        let slot = self.find_resource(resource);
+        slot.into_iter().flat_map(|slot| self.queue_on(slot)).map(view_of_waiting)
+    }
+
+    /// The waiter with this ticket.
+    pub fn ticket(&self, ticket: Ticket) -> Option<TicketView<'_>> {
+        self.waiting(ticket).map(view_of_waiting)
+    }
+
+    fn view<'a>(&'a self, entry: &'a LeaseEntry) -> LeaseView<'a> {
+        LeaseView {
+            fence: entry.fence,
+            resource: self.resource_name(entry.resource),
+            holder: self.holder_name(entry.holder),
+            principal: self.principal_of(entry.holder).1,
+            mode: entry.mode,
+            issued_at: entry.issued_at,
+            expires_at: entry.expires_at,
+            ttl: entry.ttl,
+            renewals: entry.renewals,
+            nonce: entry.nonce,
+            labels: &entry.labels,
+        }
+    }
+}
+
+fn view_of_waiting(waiting: &Waiting) -> TicketView<'_> {
+    let queued = &waiting.queued;
+    TicketView {
+        ticket: queued.ticket,
+        holder: &queued.holder,
+        principal: &queued.principal,
+        wants: &queued.wants,
+        since: queued.at,
+        until: queued.until,
+    }
+}

@@ -1,0 +1,140 @@
+//! Newtypes that say what a number means.
+
+use std::fmt;
+
+/// An instant on the registrar's own clock, in microseconds. It never goes back, and it alone decides expiry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Tick(pub u64);
+
+/// A length of time in ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span(pub u64);
+
+/// How many ticks there are in a second.
+pub const TICK_RATE_HZ: u64 = 1_000_000;
+
+impl Tick {
+    /// The instant `span` later, or nothing when that is beyond the end of time.
+    pub fn checked_add(self, span: Span) -> Option<Tick> {
+        self.0.checked_add(span.0).map(Tick)
+    }
+
+    /// The instant `span` later, or the end of time.
+    pub fn saturating_add(self, span: Span) -> Tick {
+        Tick(self.0.saturating_add(span.0))
+    }
+
+    /// How long ago `earlier` was; nothing if it is not earlier.
+    pub fn since(self, earlier: Tick) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Span {
+    /// A length of time in milliseconds.
+    pub const fn from_millis(milliseconds: u64) -> Span {
+        Span(milliseconds.saturating_mul(1_000))
+    }
+
+    /// A length of time in seconds.
+    pub const fn from_secs(seconds: u64) -> Span {
+        Span(seconds.saturating_mul(TICK_RATE_HZ))
+    }
+
+    /// This length in whole milliseconds, rounded down, so that nobody is promised time that is not there.
+    pub const fn as_millis(self) -> u64 {
+        self.0 / 1_000
+    }
+}
+
+/// Grows with every grant in the whole ledger, so that a resource can refuse a writer that is late.
+///
+/// It is also the lease's identity: no two leases of one ledger ever have the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Fence(pub u64);
+
+impl Fence {
+    /// The largest fence. Programs that keep numbers as doubles still tell any two apart.
+    pub const MAX: Fence = Fence((1 << 53) - 1);
+
+    /// The fence that the next grant carries; nothing when they are used up.
+    pub fn next(self) -> Option<Fence> {
+        (self < Fence::MAX).then(|| Fence(self.0 + 1))
+    }
+}
+
+/// A place in the queue. Smaller came earlier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Ticket(pub u64);
+
+impl Ticket {
+    /// The ticket that the next waiter draws.
+    pub fn next(self) -> Ticket {
+        Ticket(self.0.saturating_add(1))
+    }
+}
+
+/// Tells the leases of one ledger from those of another: the first four bytes of the ledger's id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct LedgerTag(pub u32);
+
+impl LedgerTag {
+    /// The lease id that people and programs see.
+    ///
+    /// ```
+    /// use tenure_core::kernel::{Fence, LedgerTag};
+    /// let tag = LedgerTag(0x4f1d_09aa);
+    /// assert_eq!(tag.lease_id(Fence(17)), "4f1d09aa-17");
+    /// assert_eq!(tag.fence_of("4f1d09aa-17"), Some(Fence(17)));
+    /// assert_eq!(tag.fence_of("00000000-17"), None, "a lease of another ledger");
+    /// ```
+    pub fn lease_id(self, fence: Fence) -> String {
+        format!("{:08x}-{}", self.0, fence.0)
+    }
+
+    /// The fence behind a lease id of this ledger. Only the exact form that [`Self::lease_id`] writes counts.
+    pub fn fence_of(self, lease_id: &str) -> Option<Fence> {
+        let (_, number) = lease_id.split_once('-')?;
+        let fence = Fence(number.parse().ok()?);
+        (fence <= Fence::MAX && self.lease_id(fence) == lease_id).then_some(fence)
+    }
+}
+
+/// 16 random bytes from which, with a key that is not here, a lease's token is made.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Nonce(pub [u8; 16]);
+
+/// Part of a BLAKE3 digest: enough to tell two of one principal's requests apart.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Digest(pub [u8; 16]);
+
+// What goes into a token stays out of logs, even though it is no secret by itself.
+impl fmt::Debug for Nonce {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Nonce(…)")
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0[..4].iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl Digest {
+    /// The digest of what a caller sent.
+    pub fn of(bytes: &[u8]) -> Digest {
+        let mut digest = [0; 16];
+        digest.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);
+        Digest(digest)
+    }
+}
+
+/// What an `Idempotency-Key` comes down to: the key, and what was asked under it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RequestKey {
+    /// Of the key that the caller chose.
+    pub key: Digest,
+    /// Of the request's body: the same key with another body is a mistake of the caller's.
+    pub body: Digest,
+}
