@@ -1,1 +1,23 @@
-//! The single writer.
+//! The single writer: takes what has gathered, decides, appends, and answers only what is durable.
+//!
+//! [`Registrar`] is a step function: it is told what happened and what the clock says, and answers with
+//! what to do. It has no thread, no socket, no file and no clock of its own, so that a simulator drives
+//! the very code that a server runs. The shell around it owns those.
+//!
+//! ```text
+//! request ──> inbox (bounded, stamped on entering)
+//!             decide and apply each in order · announce what is over · mark the time
+//!             append, one durable write for all
+//!             publish, then answer                     <- only after the write
+//! ```
+
+mod batch;
+mod registrar;
+mod seal;
+mod settings;
+mod stamper;
+
+pub use registrar::{AppendFailure, Caller, Effect, Input, Registrar, Reply, StartFailure};
+pub use seal::leaf_reference;
+pub use settings::Settings;
+pub use stamper::Stamper;

@@ -114,6 +114,7 @@ impl State {
         self.resources.get_mut(resource).leases.push(slot);
         self.by_fence.insert(issued.fence, slot);
         self.expiries.insert((issued.expires_at, issued.fence));
+        self.lengths.add(issued.ttl);
         self.last_fence = issued.fence;
         if let Some(key) = issued.key {
             self.keys.issued(principal, key, issued.fence);
@@ -126,8 +127,10 @@ impl State {
         let entry = self.leases.get_mut(slot);
         ensure(extends(entry.expires_at.0, expires_at.0), "it renews without giving time")?;
         let before = std::mem::replace(&mut entry.expires_at, expires_at);
-        entry.ttl = ttl;
+        let length = std::mem::replace(&mut entry.ttl, ttl);
         entry.renewals = entry.renewals.saturating_add(1);
+        self.lengths.remove(length);
+        self.lengths.add(ttl);
         self.expiries.remove(&(before, lease));
         self.expiries.insert((expires_at, lease));
         Ok(())
@@ -182,6 +185,7 @@ impl State {
 
     fn end_lease(&mut self, slot: Slot, at: Tick, end: End) {
         let lease = self.leases.remove(slot);
+        self.lengths.remove(lease.ttl);
         self.by_fence.remove(&lease.fence);
         self.expiries.remove(&(lease.expires_at, lease.fence));
         if let Some(newer) = lease.newer {

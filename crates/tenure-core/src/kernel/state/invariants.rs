@@ -36,6 +36,7 @@ impl State {
     fn invariant_every_lease_is_found_by_number_resource_holder_and_end(&self) -> Result<(), String> {
         let count = self.leases.len();
         ensure(self.by_fence.len() == count, || "leases and their numbers differ in count".into())?;
+        ensure(self.lengths.len() == count, || "leases and their lengths differ in count".into())?;
         ensure(self.expiries.len() == count, || "leases and their ends differ in count".into())?;
         let chained: usize = self.holders.iter().map(|(slot, _)| self.leases_of(slot).count()).sum();
         ensure(chained == count, || "leases and those of all holders differ in count".into())?;

@@ -3,6 +3,7 @@
 mod apply;
 mod entry;
 mod invariants;
+mod lengths;
 mod memory;
 mod slab;
 mod snapshot;
@@ -21,13 +22,14 @@ pub use table::HashKey;
 pub use view::{LeaseView, TicketView};
 
 use self::entry::{HolderEntry, PrincipalEntry, ResourceEntry, Rest};
+use self::lengths::Lengths;
 use self::memory::{EndedLeases, Keys};
 use self::slab::Slab;
 use self::table::Table;
 use super::event::ClockReading;
 use super::limits::{HOLDER_KEPT, Limits};
 use super::name::{Holder, Principal, Resource};
-use super::value::{Fence, LedgerTag, Tick, Ticket};
+use super::value::{Fence, LedgerTag, Span, Tick, Ticket};
 use crate::rules::time::is_over;
 
 /// The kernel's state. It changes by [`State::apply`] only.
@@ -54,6 +56,7 @@ pub struct State {
     deadlines: BTreeSet<(Tick, Ticket)>,
     keys: Keys,
     ended: EndedLeases,
+    lengths: Lengths,
 }
 
 /// How ticks, a clock and wall time go together, as the ledger last said.
@@ -116,6 +119,7 @@ impl State {
             deadlines: BTreeSet::new(),
             keys: Keys::default(),
             ended: EndedLeases::default(),
+            lengths: Lengths::default(),
         }
     }
 
@@ -149,6 +153,12 @@ impl State {
         let lease = self.expiries.first().map(|(tick, _)| *tick);
         let wait = self.deadlines.first().map(|(tick, _)| *tick);
         lease.into_iter().chain(wait).min()
+    }
+
+    /// How often time has to be marked in the ledger, so that a restart on another clock adds little to any
+    /// lease: at least every hundredth of the shortest live one. Nothing lives: not at all.
+    pub fn mark_interval(&self) -> Option<Span> {
+        self.lengths.mark_interval()
     }
 
     /// How many leases there are, those that are over but not announced among them.

@@ -1,0 +1,77 @@
+//! A batch in the making: requests are decided one after the other, each on what those before it left.
+
+use tenure_core::kernel::{
+    Anchor, Answer, ClockReading, Command, Event, Fence, Stamp, State, Tick, decide, encode,
+};
+use tenure_core::ledger::EventRecord;
+use tenure_core::rules::time::is_over;
+
+use crate::registrar::Caller;
+use crate::seal::leaf_reference;
+
+/// What one durable write will hold, and whom to answer after it.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) events: Vec<Event>,
+    pub(crate) answers: Vec<(Caller, Answer, Tick)>,
+}
+
+impl Batch {
+    /// Decides a request and records what comes of it, in memory only.
+    pub(crate) fn take(&mut self, state: &mut State, caller: Caller, command: &Command, stamp: Tick) {
+        let answer = self.run(state, command, stamp);
+        self.answers.push((caller, answer, stamp));
+    }
+
+    /// Announces what is over at `now`. Nothing that arrived before `now` may still wait to be decided.
+    pub(crate) fn sweep(&mut self, state: &mut State, now: Tick, most: usize) {
+        if state.next_deadline().is_some_and(|deadline| deadline <= now) {
+            self.run(state, &Command::Expire { most }, now);
+        }
+    }
+
+    /// Notes how far time has come, if nothing else did for long enough.
+    pub(crate) fn mark(&mut self, state: &mut State, now: Tick, reading: ClockReading) {
+        if state.mark_interval().is_some_and(|interval| now.since(state.now()) >= interval) {
+            self.record(state, Event::Marked { at: now, reading });
+        }
+    }
+
+    /// Records one event.
+    pub(crate) fn record(&mut self, state: &mut State, event: Event) {
+        state.apply(&event).expect("what was decided on this state can be applied to it");
+        self.events.push(event);
+    }
+
+    /// The records to append.
+    pub(crate) fn records(&self, state: &State) -> Vec<EventRecord> {
+        let anchor = state.clock().map_or(Anchor::default(), |clock| clock.anchor);
+        let mut leaf = 0;
+        let encode_next = |event: &Event| {
+            let signature = leaf_reference(leaf);
+            if matches!(event, Event::Issued(_) | Event::Renewed { .. }) {
+                leaf += 1;
+            }
+            encode(event, Stamp { tag: state.tag(), anchor, signature: &signature })
+        };
+        self.events.iter().map(encode_next).collect()
+    }
+
+    fn run(&mut self, state: &mut State, command: &Command, now: Tick) -> Answer {
+        let decision = decide(state, command, now);
+        for event in decision.events {
+            self.record(state, event);
+        }
+        decision.answer
+    }
+}
+
+/// Whether what was granted is over before anybody could hear of it.
+pub(crate) fn is_too_late(state: &State, answer: &Answer, now: Tick) -> bool {
+    let over = |lease: &Fence| state.lease(*lease).is_none_or(|view| is_over(now.0, view.expires_at.0));
+    match answer {
+        Answer::Granted { leases } => leases.iter().any(over),
+        Answer::Renewed { lease, .. } | Answer::Continued { lease, .. } => over(lease),
+        _ => false,
+    }
+}

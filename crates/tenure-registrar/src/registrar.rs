@@ -1,0 +1,279 @@
+//! The step function: what happened and what the clock says, to what to do.
+
+use std::collections::VecDeque;
+
+use tenure_core::kernel::{Answer, ClockReading, Command, Event, Fence, State, Tick, Ticket, WaitEnd};
+use tenure_core::ledger::EventRecord;
+use thiserror::Error;
+
+use crate::batch::{Batch, is_too_late};
+use crate::settings::Settings;
+use crate::stamper::Stamper;
+
+/// Who is to be answered. The shell gives these out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Caller(pub u64);
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// A request came in. It is stamped with this step's reading, however long it then waits.
+    Asked {
+        /// Who asks.
+        caller: Caller,
+        /// For what.
+        command: Command,
+    },
+    /// The last [`Effect::Append`] came back.
+    Appended(Result<(), AppendFailure>),
+    /// The time that [`Registrar::wake_at`] named has come.
+    Woken,
+}
+
+/// Why an append failed. Whichever it is, this writer is at its end: what it decided may not stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum AppendFailure {
+    /// Another writer appended first.
+    #[error("another writer took over")]
+    Overtaken,
+    /// Nothing was written.
+    #[error("the ledger cannot be written")]
+    NotWritten,
+    /// Perhaps it was written.
+    #[error("nobody knows whether the ledger was written")]
+    Unknown,
+}
+
+/// What to do, in this order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Write these records durably as the next batch, then step with [`Input::Appended`].
+    Append(Vec<EventRecord>),
+    /// These events are durable: update views, tell watchers.
+    Publish(Vec<Event>),
+    /// A waiter's turn has come.
+    Served {
+        /// Which waiter.
+        ticket: Ticket,
+        /// What it holds now, in the order asked for.
+        leases: Vec<Fence>,
+    },
+    /// A waiter's time is over, or it left.
+    Unserved {
+        /// Which waiter.
+        ticket: Ticket,
+        /// Why.
+        end: WaitEnd,
+    },
+    /// Answer a request.
+    Answer {
+        /// Whom.
+        caller: Caller,
+        /// What.
+        reply: Reply,
+    },
+    /// Drop this registrar. Replay the ledger and start another one.
+    StepDown(AppendFailure),
+}
+
+/// What a caller is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// The kernel's answer, durable with everything that it rests on.
+    Answered {
+        /// The answer.
+        answer: Answer,
+        /// When the request came in. A holder may count its time from when it *sent* the request, because
+        /// that was before.
+        stamp: Tick,
+    },
+    /// Too much waits already. Nothing happened.
+    Busy,
+    /// The write took so long that what it granted is over.
+    TooLate,
+    /// The writer is at its end and nothing happened. Asking again is safe.
+    Unavailable,
+    /// The writer is at its end and it may have happened. Ask again with the same idempotency key.
+    OutcomeUnknown,
+}
+
+/// Why a registrar cannot start.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum StartFailure {
+    /// The end of time is reached; no ledger ever gets there but a forged one.
+    #[error("the ledger's last tick leaves no time for another lease")]
+    NoTimeLeft,
+}
+
+/// The single writer of one ledger.
+#[derive(Debug)]
+pub struct Registrar {
+    state: State,
+    clock: std::sync::Arc<str>,
+    stamper: Stamper,
+    settings: Settings,
+    inbox: VecDeque<(Caller, Command, Tick)>,
+    /// What is being written. While it is, requests gather.
+    in_flight: Option<Batch>,
+    ended: bool,
+}
+
+impl Registrar {
+    /// Starts on a replayed `state`. The first effect is an append that says that, when, and on which clock
+    /// this writer started; nobody is answered before it is durable.
+    ///
+    /// `wall_clock` is in Unix nanoseconds. Wall time only ever maps forwards: a wall clock that was set
+    /// back goes on from where it was.
+    pub fn start(
+        state: State,
+        reading: ClockReading,
+        wall_clock: u64,
+        settings: Settings,
+    ) -> Result<(Self, Vec<Effect>), StartFailure> {
+        let stamper = Stamper::resume(&state, &reading);
+        let at = stamper.last();
+        if at.checked_add(state.limits().longest_ttl).is_none() {
+            return Err(StartFailure::NoTimeLeft);
+        }
+        let before = state.clock().map_or(0, |clock| clock.anchor.wall_of(at));
+        let clock = reading.clock.clone();
+        let mut registrar = Self {
+            state,
+            clock,
+            stamper,
+            settings,
+            inbox: VecDeque::new(),
+            in_flight: None,
+            ended: false,
+        };
+        let mut batch = Batch::default();
+        let resumed = Event::Resumed { at, reading, wall_anchor: wall_clock.max(before), wall_clock };
+        batch.record(&mut registrar.state, resumed);
+        let effects = registrar.send(batch, at);
+        Ok((registrar, effects))
+    }
+
+    /// Takes one step. `microseconds` is what the clock says now.
+    pub fn step(&mut self, input: Input, microseconds: u64) -> Vec<Effect> {
+        let now = self.stamper.stamp(microseconds);
+        match input {
+            Input::Asked { caller, .. } if self.ended => vec![answer(caller, Reply::Unavailable)],
+            Input::Asked { caller, .. } if self.inbox.len() >= self.settings.inbox => {
+                vec![answer(caller, Reply::Busy)]
+            }
+            Input::Asked { caller, command } => {
+                self.inbox.push_back((caller, command, now));
+                self.work(now, microseconds)
+            }
+            Input::Woken => self.work(now, microseconds),
+            Input::Appended(Ok(())) => {
+                let mut effects = self.durable(now);
+                effects.extend(self.work(now, microseconds));
+                effects
+            }
+            Input::Appended(Err(failure)) => self.step_down(failure),
+        }
+    }
+
+    /// What the clock will say when this registrar has something to do by itself; nothing while a write is
+    /// under way, because its return is a step anyway.
+    pub fn wake_at(&self) -> Option<u64> {
+        if self.ended || self.in_flight.is_some() {
+            return None;
+        }
+        let mark = self.state.mark_interval().map(|interval| self.state.now().saturating_add(interval));
+        let next = self.state.next_deadline().into_iter().chain(mark).min()?;
+        Some(self.stamper.reading_at(next))
+    }
+
+    /// The state, with what is being written already applied. For the shell's views use what was published.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Whether everything in [`Self::state`] is durable.
+    pub fn is_settled(&self) -> bool {
+        self.in_flight.is_none()
+    }
+
+    fn work(&mut self, now: Tick, microseconds: u64) -> Vec<Effect> {
+        if self.in_flight.is_some() || self.ended {
+            return Vec::new();
+        }
+        let mut batch = Batch::default();
+        for _ in 0..self.settings.batch {
+            let Some((caller, command, stamp)) = self.inbox.pop_front() else { break };
+            batch.take(&mut self.state, caller, &command, stamp);
+        }
+        // A heartbeat that arrived in time counts, so the sweep must not pass what still waits in the inbox.
+        let swept_at = self.inbox.front().map_or(now, |(_, _, stamp)| *stamp);
+        batch.sweep(&mut self.state, swept_at, self.settings.sweep);
+        let reading = ClockReading { clock: self.clock.clone(), microseconds };
+        if self.inbox.is_empty() {
+            batch.mark(&mut self.state, now, reading);
+        }
+        self.send(batch, now)
+    }
+
+    /// Appends the batch, or answers at once where there is nothing to append: then what the answers rest
+    /// on is durable already.
+    fn send(&mut self, batch: Batch, now: Tick) -> Vec<Effect> {
+        if batch.events.is_empty() {
+            return self.answers(batch, now);
+        }
+        let records = batch.records(&self.state);
+        self.in_flight = Some(batch);
+        vec![Effect::Append(records)]
+    }
+
+    fn durable(&mut self, now: Tick) -> Vec<Effect> {
+        let Some(mut batch) = self.in_flight.take() else { return Vec::new() };
+        let events = std::mem::take(&mut batch.events);
+        let mut effects = waiters_told(&events);
+        effects.insert(0, Effect::Publish(events));
+        effects.extend(self.answers(batch, now));
+        effects
+    }
+
+    fn answers(&self, batch: Batch, now: Tick) -> Vec<Effect> {
+        let replies = batch.answers.into_iter().map(|(caller, kernel_answer, stamp)| {
+            let too_late = is_too_late(&self.state, &kernel_answer, now);
+            answer(caller, if too_late { Reply::TooLate } else { Reply::Answered { answer: kernel_answer, stamp } })
+        });
+        replies.collect()
+    }
+
+    fn step_down(&mut self, failure: AppendFailure) -> Vec<Effect> {
+        self.ended = true;
+        let lost = if failure == AppendFailure::Unknown { Reply::OutcomeUnknown } else { Reply::Unavailable };
+        let in_flight = self.in_flight.take().map(|batch| batch.answers).unwrap_or_default();
+        let in_flight = in_flight.into_iter().map(|(caller, ..)| answer(caller, lost.clone()));
+        let waiting = self.inbox.drain(..).map(|(caller, ..)| answer(caller, Reply::Unavailable));
+        let mut effects: Vec<_> = in_flight.chain(waiting).collect();
+        effects.push(Effect::StepDown(failure));
+        effects
+    }
+}
+
+/// What the events mean for those who wait, in their order.
+fn waiters_told(events: &[Event]) -> Vec<Effect> {
+    let mut effects: Vec<Effect> = Vec::new();
+    for event in events {
+        match event {
+            Event::Issued(issued) => match (issued.ticket, effects.last_mut()) {
+                (Some(ticket), Some(Effect::Served { ticket: last, leases })) if *last == ticket => {
+                    leases.push(issued.fence);
+                }
+                (Some(ticket), _) => effects.push(Effect::Served { ticket, leases: vec![issued.fence] }),
+                (None, _) => {}
+            },
+            Event::Left { ticket, end, .. } => effects.push(Effect::Unserved { ticket: *ticket, end: *end }),
+            _ => {}
+        }
+    }
+    effects
+}
+
+fn answer(caller: Caller, reply: Reply) -> Effect {
+    Effect::Answer { caller, reply }
+}
