@@ -73,7 +73,7 @@ pub enum LeaseError {
     },
     /// A renewal has to give the holder more time; this one would give none, or take some away.
     #[error(
-        "renewing lease {lease_id:?} until {new_expires_at} gives no more time than {current_expires_at}"
+        "renewing lease {lease_id:?} until {new_expires_at} gives no more time than {current_expires_at}; name a later end"
     )]
     RenewalDoesNotExtend {
         /// The lease that was to be renewed.
@@ -103,7 +103,9 @@ pub enum LeaseError {
         actor_id: String,
     },
     /// The lease was to be expired before its time.
-    #[error("lease {lease_id:?} lives until {lease_expires_at} and cannot expire at {provided}")]
+    #[error(
+        "lease {lease_id:?} lives until {lease_expires_at} and cannot expire at {provided}; wait until its own clock is there"
+    )]
     InvalidExpiration {
         /// The lease that was to be expired.
         lease_id: String,

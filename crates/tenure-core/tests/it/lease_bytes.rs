@@ -5,7 +5,7 @@ use tenure_core::lease::LeaseReducer;
 use tenure_core::ledger::EventRecord;
 use tenure_core::reducer::{Reducer, ReducerContext};
 
-use crate::lease_strategies::{records, replay};
+use crate::lease_strategies::{config, records, replay};
 
 fn event_type() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -26,6 +26,8 @@ fn survives(mut reducer: LeaseReducer, record: &EventRecord) -> Result<(), TestC
 }
 
 proptest! {
+    #![proptest_config(config())]
+
     // S2-68, S2-94
     #[test]
     fn no_bytes_whatever_make_it_panic(

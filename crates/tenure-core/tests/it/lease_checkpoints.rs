@@ -4,9 +4,11 @@ use proptest::prelude::*;
 use tenure_core::lease::{LeaseReducer, LeaseReducerState};
 use tenure_core::reducer::{Reducer, ReducerContext};
 
-use crate::lease_strategies::{records, replay};
+use crate::lease_strategies::{config, records, replay};
 
 proptest! {
+    #![proptest_config(config())]
+
     // S2-4
     #[test]
     fn what_is_restored_is_what_was_kept(records in records()) {

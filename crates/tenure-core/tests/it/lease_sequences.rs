@@ -6,9 +6,11 @@ use proptest::prelude::*;
 use tenure_core::lease::{HtfTick, LeaseReducer, LeaseState};
 use tenure_core::reducer::{Reducer, ReducerContext};
 
-use crate::lease_strategies::{records, replay};
+use crate::lease_strategies::{config, records, replay};
 
 proptest! {
+    #![proptest_config(config())]
+
     // S2-1, S2-46, S2-47, S2-94
     #[test]
     fn no_sequence_breaks_an_invariant_and_no_refusal_changes_anything(records in records()) {

@@ -1,6 +1,7 @@
 //! Events that are nearly right: few ids and few times, so that they meet.
 
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 use prost::Message;
 use tenure_core::lease::{LeaseError, LeaseReducer};
 use tenure_core::ledger::EventRecord;
@@ -10,6 +11,12 @@ use tenure_core::stored::{
     LeaseConflict, LeaseEvent, LeaseExpired, LeaseIssueDenied, LeaseIssued, LeaseReleased, LeaseRenewed,
     LeaseRevoked,
 };
+
+/// What was found is tried again on the next run; the file is not part of the repository.
+pub fn config() -> ProptestConfig {
+    let file = FileFailurePersistence::Direct("proptest-regressions/lease.txt");
+    ProptestConfig { failure_persistence: Some(Box::new(file)), ..ProptestConfig::default() }
+}
 
 pub fn record(event: Event, actor_id: &str) -> EventRecord {
     let event_type = match event {
