@@ -137,15 +137,8 @@ impl Registrar {
         }
         let before = state.clock().map_or(0, |clock| clock.anchor.wall_of(at));
         let clock = reading.clock.clone();
-        let mut registrar = Self {
-            state,
-            clock,
-            stamper,
-            settings,
-            inbox: VecDeque::new(),
-            in_flight: None,
-            ended: false,
-        };
+        let mut registrar =
+            Self { state, clock, stamper, settings, inbox: VecDeque::new(), in_flight: None, ended: false };
         let mut batch = Batch::default();
         let resumed = Event::Resumed { at, reading, wall_anchor: wall_clock.max(before), wall_clock };
         batch.record(&mut registrar.state, resumed);
@@ -238,7 +231,10 @@ impl Registrar {
     fn answers(&self, batch: Batch, now: Tick) -> Vec<Effect> {
         let replies = batch.answers.into_iter().map(|(caller, kernel_answer, stamp)| {
             let too_late = is_too_late(&self.state, &kernel_answer, now);
-            answer(caller, if too_late { Reply::TooLate } else { Reply::Answered { answer: kernel_answer, stamp } })
+            answer(
+                caller,
+                if too_late { Reply::TooLate } else { Reply::Answered { answer: kernel_answer, stamp } },
+            )
         });
         replies.collect()
     }

@@ -3,4 +3,9 @@
 mod kernel_keys;
 mod kernel_leases;
 mod kernel_queue;
+mod lease_bytes;
+mod lease_checkpoints;
+mod lease_examples;
+mod lease_sequences;
+mod lease_strategies;
 mod story;

@@ -1,0 +1,128 @@
+//! What the events add up to, and what one can ask of it.
+
+use std::collections::HashMap;
+
+use crate::rules::time::is_over;
+
+use super::{HtfTick, Lease, LeaseState};
+
+/// Every lease that the reducer has seen and nobody has pruned, and who holds what now.
+///
+/// Lists come in the order of lease ids, so that the same state always gives the same answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeaseReducerState {
+    /// Lease id to lease.
+    pub leases: HashMap<String, Lease>,
+    /// Work id to the id of the lease that holds it. INV-0401: that lease is there, and active.
+    /// INV-0402: a work id stands here once at most, so two can never hold it.
+    pub active_leases_by_work: HashMap<String, String>,
+}
+
+impl LeaseReducerState {
+    /// Nothing was ever issued.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The lease with this id, in whatever state.
+    pub fn get(&self, lease_id: &str) -> Option<&Lease> {
+        self.leases.get(lease_id)
+    }
+
+    /// CTR-0401: the active lease on this work item, if there is one.
+    ///
+    /// Active is what the events say. Whether its time is up is asked with [`Lease::is_expired_at_tick`].
+    pub fn get_active_lease_for_work(&self, work_id: &str) -> Option<&Lease> {
+        self.get(self.active_leases_by_work.get(work_id)?).filter(|lease| lease.is_active())
+    }
+
+    /// Whether this work item has an active lease.
+    pub fn has_active_lease(&self, work_id: &str) -> bool {
+        self.get_active_lease_for_work(work_id).is_some()
+    }
+
+    /// Every active lease.
+    pub fn active_leases(&self) -> Vec<&Lease> {
+        self.those(Lease::is_active)
+    }
+
+    /// Every lease that this actor holds or held.
+    pub fn leases_by_actor(&self, actor_id: &str) -> Vec<&Lease> {
+        self.those(|lease| lease.actor_id == actor_id)
+    }
+
+    /// Active leases that are over at `current_tick`: those for which `lease.expired` is due.
+    ///
+    /// A lease without ticks, or with another rate, is always among them, because it cannot be shown to
+    /// live. One without ticks can still only be expired by wall time; see [`super::LeaseReducer`].
+    pub fn get_expired_but_active_at_tick(&self, current_tick: &HtfTick) -> Vec<&Lease> {
+        self.those(|lease| lease.is_active() && lease.is_expired_at_tick(current_tick))
+    }
+
+    /// Active leases that by wall time are over at the Unix nanosecond `current_time`.
+    #[deprecated(note = "a wall clock can be set; ask get_expired_but_active_at_tick")]
+    pub fn get_expired_but_active(&self, current_time: u64) -> Vec<&Lease> {
+        self.those(|lease| lease.is_over_by_wall_clock(current_time))
+    }
+
+    /// How many leases there are, in whatever state.
+    pub fn len(&self) -> usize {
+        self.leases.len()
+    }
+
+    /// Whether there is no lease, in whatever state.
+    pub fn is_empty(&self) -> bool {
+        self.leases.is_empty()
+    }
+
+    /// How many are active.
+    pub fn active_count(&self) -> usize {
+        self.count(LeaseState::Active)
+    }
+
+    /// How many were released or revoked.
+    pub fn released_count(&self) -> usize {
+        self.count(LeaseState::Released)
+    }
+
+    /// How many ran out.
+    pub fn expired_count(&self) -> usize {
+        self.count(LeaseState::Expired)
+    }
+
+    /// How many have ended, either way.
+    pub fn terminal_count(&self) -> usize {
+        self.leases.values().filter(|lease| lease.state.is_terminal()).count()
+    }
+
+    /// CTR-0402: forgets every lease that has ended, and says how many those were.
+    ///
+    /// With a lease its id is forgotten: from then on it is the ledger that must see to it that an old
+    /// `lease.issued` is not appended again.
+    pub fn prune_terminal_leases(&mut self) -> usize {
+        self.prune(|_| true)
+    }
+
+    /// CTR-0403: forgets every lease that ended before the Unix nanosecond `before_timestamp`, going by
+    /// its `terminated_at`, and says how many those were.
+    pub fn prune_terminal_leases_before(&mut self, before_timestamp: u64) -> usize {
+        self.prune(|lease| lease.terminated_at.is_some_and(|ended| !is_over(ended, before_timestamp)))
+    }
+
+    fn those(&self, wanted: impl Fn(&Lease) -> bool) -> Vec<&Lease> {
+        let mut found: Vec<&Lease> = self.leases.values().filter(|lease| wanted(lease)).collect();
+        found.sort_unstable_by(|one, other| one.lease_id.cmp(&other.lease_id));
+        found
+    }
+
+    fn count(&self, state: LeaseState) -> usize {
+        self.leases.values().filter(|lease| lease.state == state).count()
+    }
+
+    // The index names active leases only, so nothing in it can be left dangling.
+    fn prune(&mut self, old: impl Fn(&Lease) -> bool) -> usize {
+        let before = self.leases.len();
+        self.leases.retain(|_, lease| !(lease.state.is_terminal() && old(lease)));
+        before - self.leases.len()
+    }
+}

@@ -1,0 +1,262 @@
+//! A lease as the events so far describe it.
+
+use crate::rules::time::{is_over, remaining};
+
+use super::{HtfTick, LeaseState, ReleaseReason};
+
+/// One actor's exclusive claim on one work item, from a tick to a tick.
+///
+/// Half-open: at its expiry it is over. Ticks decide; the wall-clock columns are for people, for audit,
+/// and for leases from before there were ticks. A lease without ticks counts as expired wherever ticks
+/// are asked for (SEC-CTRL-FAC-0015): what cannot be proven alive is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Lease {
+    /// INV-0301: names this lease and never another.
+    pub lease_id: String,
+    /// What is claimed.
+    pub work_id: String,
+    /// Who claims it.
+    pub actor_id: String,
+    /// Where it is in its life.
+    pub state: LeaseState,
+    /// When it was issued, in Unix nanoseconds.
+    pub issued_at: u64,
+    /// When it is over, in Unix nanoseconds. INV-0302: after `issued_at`.
+    pub expires_at: u64,
+    /// When it was issued, on the registrar's clock.
+    pub issued_at_tick: Option<HtfTick>,
+    /// When it is over, on the registrar's clock. Present exactly when `issued_at_tick` is, at the same rate.
+    pub expires_at_tick: Option<HtfTick>,
+    /// The registrar's signature of the issue, or of the latest renewal.
+    pub registrar_signature: Vec<u8>,
+    /// How often it was renewed. INV-0303: stays at its largest value once it is there.
+    pub renewal_count: u32,
+    /// When it was last renewed, in Unix nanoseconds; see [`Lease::wall_time_of`] for how that is known.
+    pub last_renewed_at: Option<u64>,
+    /// Why it was given back, if it was.
+    pub release_reason: Option<ReleaseReason>,
+    /// When it ended, in Unix nanoseconds; never after `expires_at`, so that pruning always comes round to it.
+    pub terminated_at: Option<u64>,
+}
+
+impl Lease {
+    /// Whether somebody holds it. That its time is up does not change this; an event does.
+    pub const fn is_active(&self) -> bool {
+        matches!(self.state, LeaseState::Active)
+    }
+
+    /// CTR-0301: whether an active lease is over at `tick`; an ended one is not *expired*, it has ended.
+    ///
+    /// Whatever cannot be compared is expired, in any state: a lease without ticks, or a `tick` of another
+    /// rate than the lease's. INV-0305: no wall clock has a say in it.
+    pub fn is_expired_at_tick(&self, tick: &HtfTick) -> bool {
+        match self.expires_at_tick {
+            Some(end) if end.same_clock(*tick) => self.is_active() && is_over(tick.value(), end.value()),
+            _ => true,
+        }
+    }
+
+    /// CTR-0302: how many ticks are left at `tick`; none where ticks are missing or of another rate.
+    pub fn ticks_remaining(&self, tick: &HtfTick) -> u64 {
+        match self.expires_at_tick {
+            Some(end) if end.same_clock(*tick) => remaining(tick.value(), end.value()),
+            _ => 0,
+        }
+    }
+
+    /// CTR-0304: whether an active lease is over at the Unix nanosecond `now`.
+    #[deprecated(note = "a wall clock can be set; ask is_expired_at_tick")]
+    pub fn is_expired_at(&self, now: u64) -> bool {
+        self.is_over_by_wall_clock(now)
+    }
+
+    /// CTR-0305: how many nanoseconds are left at the Unix nanosecond `now`.
+    #[deprecated(note = "a wall clock can be set; ask ticks_remaining")]
+    pub fn time_remaining(&self, now: u64) -> u64 {
+        remaining(now, self.expires_at)
+    }
+
+    /// CTR-0303: what one shows in a list: everything but the bytes of the signature.
+    pub fn summary(&self) -> LeaseSummary {
+        LeaseSummary {
+            lease_id: self.lease_id.clone(),
+            work_id: self.work_id.clone(),
+            actor_id: self.actor_id.clone(),
+            state: self.state,
+            issued_at: self.issued_at,
+            expires_at: self.expires_at,
+            expires_at_tick: self.expires_at_tick,
+            renewal_count: self.renewal_count,
+            release_reason: self.release_reason,
+            terminated_at: self.terminated_at,
+        }
+    }
+
+    /// The Unix nanosecond at which something happened to this lease that an event dates with `tick`.
+    ///
+    /// Counted from the issue, of which both the tick and the wall time are known. Where that is not
+    /// possible (the lease has no ticks, or `tick` is from before it was issued, as the 0 of an event that
+    /// does not say) it is the latest moment at which it can rightly have happened: the lease's end. It is
+    /// never later than that, so whoever writes the event cannot put off the day the lease is pruned.
+    pub fn wall_time_of(&self, tick: u64) -> u64 {
+        self.issued_at_tick
+            .and_then(|issued| issued.nanoseconds_until(tick))
+            .map_or(self.expires_at, |elapsed| self.issued_at.saturating_add(elapsed).min(self.expires_at))
+    }
+
+    pub(super) fn is_over_by_wall_clock(&self, now: u64) -> bool {
+        self.is_active() && is_over(now, self.expires_at)
+    }
+}
+
+/// A lease without the bytes of its signature; see [`Lease::summary`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeaseSummary {
+    /// Which lease.
+    pub lease_id: String,
+    /// What is claimed.
+    pub work_id: String,
+    /// Who claims it.
+    pub actor_id: String,
+    /// Where it is in its life.
+    pub state: LeaseState,
+    /// When it was issued, in Unix nanoseconds.
+    pub issued_at: u64,
+    /// When it is over, in Unix nanoseconds.
+    pub expires_at: u64,
+    /// When it is over, on the registrar's clock.
+    pub expires_at_tick: Option<HtfTick>,
+    /// How often it was renewed.
+    pub renewal_count: u32,
+    /// Why it was given back, if it was.
+    pub release_reason: Option<ReleaseReason>,
+    /// When it ended, in Unix nanoseconds.
+    pub terminated_at: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: u64 = 1_000_000;
+
+    fn lease(state: LeaseState) -> Lease {
+        Lease {
+            lease_id: "lease-1".into(),
+            work_id: "work-1".into(),
+            actor_id: "alice".into(),
+            state,
+            issued_at: 1_000_000,
+            expires_at: 1_100_000,
+            issued_at_tick: Some(HtfTick::new(100, RATE)),
+            expires_at_tick: Some(HtfTick::new(200, RATE)),
+            registrar_signature: vec![7; 64],
+            renewal_count: 0,
+            last_renewed_at: None,
+            release_reason: None,
+            terminated_at: None,
+        }
+    }
+
+    // S2-30, S2-39
+    #[test]
+    fn a_lease_is_dead_at_its_very_last_tick() {
+        let lease = lease(LeaseState::Active);
+        assert!(!lease.is_expired_at_tick(&HtfTick::new(199, RATE)));
+        assert!(lease.is_expired_at_tick(&HtfTick::new(200, RATE)));
+        assert!(lease.is_expired_at_tick(&HtfTick::new(201, RATE)));
+    }
+
+    // S2-39
+    #[test]
+    fn a_lease_that_has_ended_does_not_expire_once_more() {
+        for state in [LeaseState::Released, LeaseState::Expired] {
+            assert!(!lease(state).is_expired_at_tick(&HtfTick::new(500, RATE)));
+        }
+    }
+
+    // S2-33, S2-39, S2-40
+    #[test]
+    fn without_ticks_nothing_is_believed_to_live() {
+        for state in [LeaseState::Active, LeaseState::Released, LeaseState::Expired] {
+            let mut lease = lease(state);
+            lease.issued_at_tick = None;
+            lease.expires_at_tick = None;
+            assert!(lease.is_expired_at_tick(&HtfTick::new(0, RATE)));
+            assert_eq!(lease.ticks_remaining(&HtfTick::new(0, RATE)), 0);
+        }
+    }
+
+    // O-15, S2-33
+    #[test]
+    fn a_reading_of_another_clock_is_no_reading() {
+        let lease = lease(LeaseState::Active);
+        let foreign = HtfTick::new(150, RATE + 1);
+        assert!(lease.is_expired_at_tick(&foreign));
+        assert_eq!(lease.ticks_remaining(&foreign), 0);
+    }
+
+    // S2-40
+    #[test]
+    fn remaining_ticks_stop_at_zero() {
+        let lease = lease(LeaseState::Active);
+        let left = |tick| lease.ticks_remaining(&HtfTick::new(tick, RATE));
+        assert_eq!([left(0), left(199), left(200), left(u64::MAX)], [200, 1, 0, 0]);
+    }
+
+    // S2-31, S2-32, S2-38: the wall columns may say anything
+    #[test]
+    fn a_wall_clock_set_by_years_changes_no_lease() {
+        let mut lease = lease(LeaseState::Active);
+        for expires_at in [0, 1, u64::MAX] {
+            lease.expires_at = expires_at;
+            assert!(!lease.is_expired_at_tick(&HtfTick::new(199, RATE)));
+            assert_eq!(lease.ticks_remaining(&HtfTick::new(199, RATE)), 1);
+        }
+    }
+
+    // S2-42, S2-43
+    #[test]
+    #[expect(deprecated, reason = "they stay until the last lease without ticks is gone")]
+    fn the_wall_methods_obey_the_same_rule() {
+        let lease = lease(LeaseState::Active);
+        assert!(!lease.is_expired_at(1_099_999));
+        assert!(lease.is_expired_at(1_100_000));
+        assert_eq!(lease.time_remaining(1_099_999), 1);
+        assert_eq!(lease.time_remaining(u64::MAX), 0);
+        let ended = super::tests::lease(LeaseState::Released);
+        assert!(!ended.is_expired_at(u64::MAX));
+    }
+
+    // S2-41
+    #[test]
+    fn a_summary_shows_everything_but_the_signature() {
+        let lease = lease(LeaseState::Active);
+        let summary = lease.summary();
+        assert_eq!(
+            (summary.lease_id.as_str(), summary.work_id.as_str(), summary.actor_id.as_str()),
+            ("lease-1", "work-1", "alice")
+        );
+        assert_eq!((summary.issued_at, summary.expires_at), (1_000_000, 1_100_000));
+        assert_eq!((summary.state, summary.expires_at_tick), (LeaseState::Active, lease.expires_at_tick));
+        assert_eq!(
+            (summary.renewal_count, summary.release_reason, summary.terminated_at),
+            (lease.renewal_count, lease.release_reason, lease.terminated_at)
+        );
+        assert!(!format!("{summary:?}").contains("7, 7"), "the signature shows");
+    }
+
+    // S2-102: the day of pruning is not the event's to choose
+    #[test]
+    fn nothing_is_dated_after_the_end_of_the_lease() {
+        let lease = lease(LeaseState::Active);
+        assert_eq!(lease.wall_time_of(100), 1_000_000);
+        assert_eq!(lease.wall_time_of(150), 1_050_000);
+        assert_eq!(lease.wall_time_of(200), 1_100_000);
+        assert_eq!(lease.wall_time_of(u64::MAX), 1_100_000);
+        assert_eq!(lease.wall_time_of(99), 1_100_000, "before its issue: says nothing");
+        assert_eq!(lease.wall_time_of(0), 1_100_000);
+    }
+}

@@ -1,0 +1,197 @@
+//! What happens to a lease between its issue and its end.
+
+use super::*;
+use crate::lease::{LeaseState, ReleaseReason};
+use crate::stored::{LeaseConflict, LeaseIssueDenied};
+
+// S2-16 to S2-28: every field after an issue; S2-6, S2-19, S2-51
+#[test]
+fn an_issued_lease_is_what_the_event_says() {
+    let watched = Watched::with_ticks();
+    let expected = Lease {
+        lease_id: "lease-1".into(),
+        work_id: "work-1".into(),
+        actor_id: "alice".into(),
+        state: LeaseState::Active,
+        issued_at: 1_000_000,
+        expires_at: 1_100_000,
+        issued_at_tick: Some(HtfTick::new(100, RATE)),
+        expires_at_tick: Some(HtfTick::new(200, RATE)),
+        registrar_signature: vec![1, 2, 3],
+        renewal_count: 0,
+        last_renewed_at: None,
+        release_reason: None,
+        terminated_at: None,
+    };
+    assert_eq!(*watched.lease(), expected);
+    // S2-44, S2-45
+    assert_eq!(watched.state().leases.get("lease-1"), Some(&expected));
+    assert_eq!(watched.state().active_leases_by_work.get("work-1").map(String::as_str), Some("lease-1"));
+}
+
+// S2-6, S2-104
+#[test]
+fn a_renewal_moves_the_end_and_nothing_else() {
+    let mut watched = Watched::with_lease();
+    let before = watched.lease().clone();
+    watched.renew("lease-1", 3_000).unwrap();
+    let expected = Lease {
+        expires_at: 3_000,
+        registrar_signature: vec![4, 5, 6],
+        renewal_count: 1,
+        last_renewed_at: Some(2_000),
+        ..before
+    };
+    assert_eq!(*watched.lease(), expected);
+}
+
+// S2-6, S2-51, S2-104
+#[test]
+fn what_is_released_is_free_at_once() {
+    let mut watched = Watched::with_lease();
+    watched.release("lease-1", "alice").unwrap();
+    assert_eq!(watched.lease().state, LeaseState::Released);
+    assert_eq!(watched.lease().release_reason, Some(ReleaseReason::Completed));
+    assert!(!watched.state().has_active_lease("work-1"));
+    watched.issue("lease-2", "work-1", "bob", 1_500, 2_500).unwrap();
+    assert_eq!(watched.state().get_active_lease_for_work("work-1").unwrap().actor_id, "bob");
+}
+
+// S2-6, S2-51
+#[test]
+fn what_has_expired_is_free_once_that_is_recorded() {
+    let mut watched = Watched::with_lease();
+    // Time alone frees nothing here: the event does.
+    let held = watched.issue("lease-2", "work-1", "bob", 5_000, 6_000);
+    assert!(matches!(held, Err(LeaseError::WorkAlreadyLeased { .. })));
+    watched.expire("lease-1", 5_000).unwrap();
+    assert_eq!(watched.lease().state, LeaseState::Expired);
+    assert_eq!(watched.lease().release_reason, None);
+    watched.issue("lease-2", "work-1", "bob", 5_000, 6_000).unwrap();
+}
+
+// S2-13, S2-15: three reasons, one effect
+#[test]
+fn the_reason_is_kept_and_decides_nothing() {
+    for (told, kept) in [
+        ("completed", ReleaseReason::Completed),
+        ("Aborted", ReleaseReason::Aborted),
+        ("VOLUNTARY", ReleaseReason::Voluntary),
+    ] {
+        let mut watched = Watched::with_lease();
+        watched.apply("lease.released", "alice", helpers::lease_released_payload("lease-1", told)).unwrap();
+        assert_eq!(watched.lease().release_reason, Some(kept));
+        assert_eq!(
+            (watched.lease().state, watched.lease().terminated_at),
+            (LeaseState::Released, Some(2_000))
+        );
+        assert!(!watched.state().has_active_lease("work-1"));
+    }
+}
+
+// S2-9, S2-10, S2-51, S2-57, S2-61
+#[test]
+fn nothing_brings_an_ended_lease_back() {
+    let mut released = Watched::with_lease();
+    released.release("lease-1", "alice").unwrap();
+    let mut expired = Watched::with_lease();
+    expired.expire("lease-1", 2_000).unwrap();
+    for (mut watched, state) in [(released, "RELEASED"), (expired, "EXPIRED")] {
+        assert_eq!(watched.renew("lease-1", 9_000), terminal("lease-1", state));
+        assert_eq!(watched.release("lease-1", "alice"), terminal("lease-1", state));
+        assert_eq!(watched.expire("lease-1", 9_000), terminal("lease-1", state));
+        assert_eq!(watched.tell(revoked(1, 0)), terminal("lease-1", state));
+        let again = watched.issue("lease-1", "work-1", "alice", 3_000, 4_000);
+        assert_eq!(again, Err(LeaseError::LeaseAlreadyExists { lease_id: "lease-1".into() }));
+    }
+}
+
+// S2-60
+#[test]
+fn a_lease_that_nobody_issued_cannot_be_changed() {
+    let mut watched = Watched::with_lease();
+    assert_eq!(watched.renew("lease-9", 9_000), not_found("lease-9"));
+    assert_eq!(watched.release("lease-9", "alice"), not_found("lease-9"));
+    assert_eq!(watched.expire("lease-9", 9_000), not_found("lease-9"));
+    let revoked = LeaseRevoked { lease_id: "lease-9".into(), cause: 1, ..LeaseRevoked::default() };
+    assert_eq!(watched.tell(Event::Revoked(revoked)), not_found("lease-9"));
+}
+
+// S2-36
+#[test]
+fn the_count_of_renewals_stays_at_its_largest() {
+    let mut watched = Watched::with_lease();
+    let lease = watched.0.state_mut().leases.get_mut("lease-1").unwrap();
+    lease.renewal_count = u32::MAX - 1;
+    lease.last_renewed_at = Some(1_500);
+    for until in [3_000, 4_000, 5_000] {
+        watched.renew("lease-1", until).unwrap();
+        assert_eq!(watched.lease().renewal_count, u32::MAX);
+    }
+}
+
+// S2-67: 1,999 and 2,000 give no more than 2,000 does
+#[test]
+fn a_renewal_that_gives_no_more_time_is_refused() {
+    for until in [0, 1_999, 2_000] {
+        let mut watched = Watched::with_lease();
+        let refused = LeaseError::RenewalDoesNotExtend {
+            lease_id: "lease-1".into(),
+            current_expires_at: 2_000,
+            new_expires_at: until,
+        };
+        assert_eq!(watched.renew("lease-1", until), Err(refused));
+    }
+    assert_eq!(Watched::with_lease().renew("lease-1", 2_001), Ok(()));
+}
+
+// O-14
+#[test]
+fn what_is_for_audit_changes_no_lease() {
+    let mut watched = Watched::with_lease();
+    let before = watched.state().clone();
+    let ids = vec!["lease-1".to_owned(), "lease-2".to_owned()];
+    let conflict = helpers::lease_conflict_payload("work-1", ids, "lease-1 keeps it");
+    watched.apply("lease.conflict", REGISTRAR, conflict).unwrap();
+    watched.tell(Event::Conflict(LeaseConflict::default())).unwrap();
+    watched
+        .tell(Event::IssueDenied(LeaseIssueDenied { work_id: "work-1".into(), ..Default::default() }))
+        .unwrap();
+    assert_eq!(*watched.state(), before);
+}
+
+// S2-2, S2-53
+#[test]
+fn the_events_of_other_reducers_change_no_lease() {
+    let mut watched = Watched::with_lease();
+    let before = watched.state().clone();
+    let payload = helpers::lease_released_payload("lease-1", "COMPLETED");
+    for event_type in ["wait.queued", "lease", "work.released", ""] {
+        watched.apply(event_type, "alice", payload.clone()).unwrap();
+    }
+    assert_eq!(*watched.state(), before);
+}
+
+// S2-75
+#[test]
+fn the_reducer_has_a_name_and_can_start_over() {
+    let mut watched = Watched::with_lease();
+    assert_eq!(watched.0.name(), "lease-registrar");
+    watched.0.reset();
+    assert_eq!(*watched.state(), LeaseReducerState::new());
+    assert_eq!(watched.0, LeaseReducer::new());
+    watched.issue("lease-1", "work-1", "alice", 1, 2).unwrap();
+}
+
+// S2-4
+#[test]
+fn a_reducer_goes_on_from_a_checkpoint_as_if_it_had_never_stopped() {
+    let mut first = Watched::with_ticks();
+    let bytes = first.state().to_checkpoint();
+    let mut second = Watched(LeaseReducer::with_state(LeaseReducerState::from_checkpoint(&bytes).unwrap()));
+    for watched in [&mut first, &mut second] {
+        watched.tell(Event::Renewed(renewed_at_tick(150, 300))).unwrap();
+        watched.release_at_tick(160).unwrap();
+    }
+    assert_eq!(first.0, second.0);
+}

@@ -1,0 +1,123 @@
+//! What one can ask, and what pruning forgets.
+
+use super::*;
+
+/// alice holds a and b, released c; bob holds d, e expired. All from 1,000; until 2,000, 3,000, … 6,000.
+fn five() -> Watched {
+    let mut watched = Watched::default();
+    let leases = [("a", "alice"), ("b", "alice"), ("c", "alice"), ("d", "bob"), ("e", "bob")];
+    for ((lease, actor), until) in leases.into_iter().zip((2_000..).step_by(1_000)) {
+        watched.issue(lease, &format!("work-{lease}"), actor, 1_000, until).unwrap();
+    }
+    watched.release("c", "alice").unwrap();
+    watched.expire("e", 6_000).unwrap();
+    watched
+}
+
+fn ids(leases: Vec<&Lease>) -> String {
+    leases.into_iter().map(|lease| lease.lease_id.as_str()).collect()
+}
+
+// S2-81 to S2-85, S2-48
+#[test]
+fn one_finds_a_lease_by_its_id_its_work_and_its_actor() {
+    let watched = five();
+    let state = watched.state();
+    // S2-81
+    assert_eq!(state.get("c").map(|lease| lease.work_id.as_str()), Some("work-c"));
+    assert_eq!(state.get("z"), None);
+    // S2-48, S2-82, S2-83: only while it is active
+    for (work, holder) in
+        [("work-a", Some("a")), ("work-c", None), ("work-e", None), ("work-z", None), ("a", None)]
+    {
+        assert_eq!(state.get_active_lease_for_work(work).map(|lease| lease.lease_id.as_str()), holder);
+        assert_eq!(state.has_active_lease(work), holder.is_some());
+    }
+    // S2-84
+    assert_eq!(ids(state.active_leases()), "abd");
+    // S2-85: also those that have ended
+    assert_eq!(ids(state.leases_by_actor("alice")), "abc");
+    assert_eq!(ids(state.leases_by_actor("bob")), "de");
+    assert_eq!(ids(state.leases_by_actor("Bob")), "");
+}
+
+// S2-48: an index that somebody has spoiled is not believed
+#[test]
+fn an_ended_lease_is_not_found_as_active_even_through_a_spoiled_index() {
+    let mut watched = five();
+    watched.0.state_mut().active_leases_by_work.insert("work-c".into(), "c".into());
+    assert_eq!(watched.state().get_active_lease_for_work("work-c"), None);
+    assert!(!watched.state().has_active_lease("work-c"));
+}
+
+// S2-88 to S2-92
+#[test]
+fn the_counts_add_up() {
+    let watched = five();
+    let state = watched.state();
+    assert_eq!(state.len(), 5); // S2-88
+    assert_eq!(state.active_count(), 3); // S2-89
+    assert_eq!(state.released_count(), 1); // S2-90
+    assert_eq!(state.expired_count(), 1); // S2-91
+    assert_eq!(state.terminal_count(), 2); // S2-92
+    assert!(!state.is_empty());
+    assert!(LeaseReducerState::new().is_empty());
+}
+
+// S2-87, S2-97
+#[test]
+#[expect(deprecated, reason = "leases without ticks are found this way")]
+fn by_wall_time_one_finds_the_active_leases_that_are_over() {
+    let watched = five();
+    let over = |now| ids(watched.state().get_expired_but_active(now));
+    assert_eq!([over(1_999), over(2_000), over(3_000), over(u64::MAX)], ["", "a", "ab", "abd"]);
+}
+
+// S2-86, S2-97
+#[test]
+fn by_tick_one_finds_the_active_leases_that_are_over() {
+    let watched = Watched::with_ticks();
+    let over = |tick, rate| ids(watched.state().get_expired_but_active_at_tick(&HtfTick::new(tick, rate)));
+    assert_eq!([over(0, RATE), over(199, RATE), over(200, RATE)], ["", "", "lease-1"]);
+    assert_eq!(over(0, RATE * 2), "lease-1", "another clock: not shown to live");
+    // S2-33: without ticks, active ones are always due and ended ones never
+    let due = five();
+    assert_eq!(ids(due.state().get_expired_but_active_at_tick(&HtfTick::new(0, RATE))), "abd");
+}
+
+// S2-106
+#[test]
+fn what_is_found_to_be_over_can_be_expired() {
+    let mut watched = Watched::with_ticks();
+    let now = HtfTick::new(250, RATE);
+    assert_eq!(ids(watched.state().get_expired_but_active_at_tick(&now)), "lease-1");
+    watched.tell(expired_at_tick(now.value(), now.tick_rate_hz())).unwrap();
+    assert_eq!(ids(watched.state().get_expired_but_active_at_tick(&now)), "");
+}
+
+// S2-49, S2-93, S2-105
+#[test]
+fn pruning_forgets_what_has_ended_and_nothing_else() {
+    let mut watched = five();
+    assert_eq!(watched.0.state_mut().prune_terminal_leases(), 2);
+    assert_eq!(ids(watched.state().active_leases()), "abd");
+    assert_eq!((watched.state().len(), watched.state().terminal_count()), (3, 0));
+    assert_eq!(watched.state().check_invariants(), Ok(()));
+    assert_eq!(watched.0.state_mut().prune_terminal_leases(), 0);
+}
+
+// S2-50, S2-93, S2-105: c ended at 4,000, e at 6,000
+#[test]
+fn pruning_up_to_a_time_goes_by_the_end_of_the_lease() {
+    let pruned = |before| {
+        let mut watched = five();
+        let pruned = watched.0.state_mut().prune_terminal_leases_before(before);
+        assert_eq!(watched.state().check_invariants(), Ok(()));
+        assert_eq!(watched.state().active_count(), 3);
+        (pruned, watched.state().get("c").is_some(), watched.state().get("e").is_some())
+    };
+    assert_eq!(pruned(4_000), (0, true, true));
+    assert_eq!(pruned(4_001), (1, false, true));
+    assert_eq!(pruned(6_000), (1, false, true));
+    assert_eq!(pruned(u64::MAX), (2, false, false));
+}
