@@ -64,7 +64,10 @@ impl Holder {
 
 /// What the caller wants to have noted beside a lease. It decides nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Labels(Option<Arc<[(Box<str>, Box<str>)]>>);
+pub struct Labels(Option<Arc<[Label]>>);
+
+/// A name and a value.
+type Label = (Box<str>, Box<str>);
 
 impl Labels {
     /// The most labels that one lease carries.
@@ -74,7 +77,7 @@ impl Labels {
 
     /// Checks labels as they came in: at most 32, names and values of at most 256 bytes, each name once.
     pub fn parse<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, InvalidInput> {
-        let mut labels: Vec<(Box<str>, Box<str>)> = Vec::new();
+        let mut labels: Vec<Label> = Vec::new();
         for (name, value) in pairs {
             check_name("labels", name)?;
             if name.len() > Self::MOST_BYTES || value.len() > Self::MOST_BYTES {
