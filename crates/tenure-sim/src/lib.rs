@@ -1,1 +1,18 @@
-//! The simulator.
+//! The simulator: from one seed, a world in which everything fails, and laws that hold all the same.
+//!
+//! It drives the very registrar and keeper that ship, because those are step functions: only the clocks,
+//! the disk, the network and the processes around them are made up here. Everything follows from the seed,
+//! so that a broken law can be looked at again, step by step.
+
+mod agenda;
+mod client;
+mod clock;
+mod fleet;
+mod host;
+pub mod laws;
+mod log;
+mod rng;
+mod run;
+mod storm;
+
+pub use run::{SeedReport, run_seed};

@@ -11,10 +11,10 @@ use crate::rules::names::InvalidInput;
 use crate::rules::time::extends;
 
 pub(super) fn acquire(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer, Refusal> {
+    check(draft, acquire)?;
     if let Some(answer) = answer_again(draft, acquire)? {
         return Ok(answer);
     }
-    check(draft, acquire)?;
     let state = draft.state;
     for want in &acquire.wants {
         if let Some(resource) = state.find_resource(&want.resource) {
@@ -82,6 +82,10 @@ fn check(draft: &Draft<'_>, acquire: &Acquire) -> Result<(), Refusal> {
     {
         let reason = format!("is over the longest wait of {} ms", limits.longest_wait.as_millis());
         return Err(invalid("waitMs", reason));
+    }
+    if acquire.key.is_some() && refreshes_own(acquire.contention) {
+        let reason = "goes with new leases only; a request that refreshes its own may simply be repeated";
+        return Err(invalid("idempotencyKey", reason.into()));
     }
     if !draft.state.may_be(&acquire.holder, &acquire.principal, draft.now) {
         return Err(Refusal::HolderTaken { holder: acquire.holder.clone() });

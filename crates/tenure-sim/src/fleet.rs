@@ -1,0 +1,403 @@
+//! The first scenario: clients, a network, a server; all of them fail, and nobody ever holds twice.
+
+use std::collections::BTreeMap;
+
+use tenure_client::{Attempt, Call, Effect as Sent, FenceGate, Input as Told, Outcome};
+use tenure_core::kernel::{Answer, Command, Fence, Refusal, Resource, Span, Tick, Ticket};
+use tenure_registrar::{AppendFailure, Caller, Effect, Input, Reply, Settings};
+
+use crate::agenda::Agenda;
+use crate::client::Client;
+use crate::clock::Clock;
+use crate::host::{Host, Write};
+use crate::laws::{Lawful, Violation, law};
+use crate::log::Log;
+use crate::rng::Rng;
+use crate::run::Scenario;
+
+/// A fleet and its server.
+#[derive(Debug)]
+pub struct Fleet {
+    rng: Rng,
+    agenda: Agenda<Next>,
+    host: Host,
+    server_paused_until: u64,
+    server_wake: Option<u64>,
+    clients: Vec<Client>,
+    resources: u64,
+    /// Whether clocks differ by so little that belief alone is safe.
+    clocks_agree: bool,
+    callers: BTreeMap<Caller, From>,
+    tickets: BTreeMap<Ticket, (From, Tick)>,
+    last_caller: u64,
+    gates: BTreeMap<Resource, FenceGate>,
+    /// The newest fence that each store was written with.
+    written: BTreeMap<Resource, Fence>,
+    /// No more faults and errands: everything should come to an end by itself.
+    winding_down: bool,
+    now: u64,
+}
+
+/// Where a request came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct From {
+    client: usize,
+    process: u64,
+    errand: u64,
+    attempt: Attempt,
+}
+
+/// What happens next.
+#[derive(Debug)]
+enum Next {
+    RequestArrives { from: From, command: Command },
+    ReplyArrives { to: From, outcome: Outcome },
+    ServerWakes { at: u64 },
+    ServerStarts,
+    WriteEnds { incarnation: u64, write: Write },
+    ClientWakes { client: usize, at: u64 },
+    ClientActs { client: usize },
+    StoreIsWritten { resource: Resource, fence: Fence },
+    Fault,
+}
+
+const SECOND: u64 = 1_000_000;
+
+impl Scenario for Fleet {
+    fn new(seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        let clocks_agree = !rng.percent(20);
+        let most: u64 = if clocks_agree { 2_400 } else { 100_000 };
+        let mut drift =
+            || i64::try_from(rng.below(2 * most + 1)).unwrap_or(0) - i64::try_from(most).unwrap_or(0);
+        let server_drift = drift().clamp(-2_400, 2_400);
+        let drifts: Vec<i64> = (0..8).map(|_| drift()).collect();
+        let count = rng.between(2, 9);
+        let settings = Settings { inbox: 64, batch: 8, sweep: 4 };
+        let clients = drifts.iter().zip(0..count).enumerate().map(|(number, (drift, _))| {
+            Client::new(number, Clock::new(format!("client-{number}"), 0, 17, *drift))
+        });
+        let mut fleet = Self {
+            host: Host::new(0, server_drift, settings, Default::default()),
+            clients: clients.collect(),
+            agenda: Agenda::default(),
+            server_paused_until: 0,
+            server_wake: None,
+            resources: rng.between(1, 5),
+            clocks_agree,
+            callers: BTreeMap::new(),
+            tickets: BTreeMap::new(),
+            last_caller: 0,
+            gates: BTreeMap::new(),
+            written: BTreeMap::new(),
+            winding_down: false,
+            now: 0,
+            rng,
+        };
+        fleet.agenda.plan(0, Next::ServerStarts);
+        fleet.agenda.plan(2 * SECOND, Next::Fault);
+        for client in 0..fleet.clients.len() {
+            let at = fleet.rng.below(SECOND);
+            fleet.agenda.plan(at, Next::ClientActs { client });
+        }
+        fleet
+    }
+
+    fn step(&mut self, log: &mut Log) -> Lawful {
+        let Some((at, next)) = self.agenda.next() else { return Ok(()) };
+        self.now = at;
+        if let Some(later) = self.postponed(&next) {
+            self.agenda.plan(later, next);
+            return Ok(());
+        }
+        log.line(format_args!("{at} {next:?}"));
+        self.happen(next, log)?;
+        self.check_beliefs()
+    }
+
+    fn wind_down(&mut self, log: &mut Log) -> Lawful {
+        self.winding_down = true;
+        let end = self.now + 120 * SECOND;
+        while self.now < end {
+            self.step(log)?;
+        }
+        let quiet = self.host.laws().is_quiet();
+        law(quiet, || {
+            format!("still held or waited for: {:?}", self.host.laws().live().collect::<Vec<_>>())
+        })?;
+        self.host.check_agreement()
+    }
+}
+
+impl Fleet {
+    /// A process that is paused does nothing until it goes on.
+    fn postponed(&self, next: &Next) -> Option<u64> {
+        let until = match next {
+            Next::RequestArrives { .. } | Next::ServerWakes { .. } | Next::WriteEnds { .. } => {
+                self.server_paused_until
+            }
+            Next::ReplyArrives { to: From { client, .. }, .. }
+            | Next::ClientWakes { client, .. }
+            | Next::ClientActs { client } => self.clients[*client].paused_until,
+            _ => 0,
+        };
+        (until > self.now).then_some(until)
+    }
+
+    fn happen(&mut self, next: Next, log: &mut Log) -> Lawful {
+        match next {
+            Next::ServerStarts if self.host.registrar().is_some() => Ok(()),
+            Next::ServerStarts => {
+                let effects = self.host.start(self.now, log)?;
+                self.server_does(effects, log)
+            }
+            Next::ServerWakes { at } if self.server_wake == Some(at) => {
+                self.server_wake = None;
+                self.server_steps(Input::Woken, log)
+            }
+            Next::WriteEnds { incarnation, write } if incarnation == self.host.incarnation => {
+                let effects = self.host.written(write, self.now)?;
+                self.server_does(effects, log)
+            }
+            Next::ServerWakes { .. } | Next::WriteEnds { .. } => Ok(()),
+            Next::RequestArrives { from, command } => {
+                self.last_caller += 1;
+                let caller = Caller(self.last_caller);
+                if self.host.registrar().is_none() {
+                    self.reply(from, Outcome::Failed);
+                    return Ok(());
+                }
+                self.callers.insert(caller, from);
+                self.server_steps(Input::Asked { caller, command }, log)
+            }
+            Next::ReplyArrives { to, outcome } => {
+                let client = &self.clients[to.client];
+                if (client.process, client.errands) == (to.process, to.errand) {
+                    let told = Told::Replied { attempt: to.attempt, outcome };
+                    self.client_steps(to.client, told);
+                }
+                Ok(())
+            }
+            Next::ClientWakes { client, at } => {
+                if self.clients[client].planned_wake == Some(at) {
+                    self.clients[client].planned_wake = None;
+                    self.client_steps(client, Told::Woken);
+                }
+                Ok(())
+            }
+            Next::ClientActs { client } => {
+                self.client_acts(client);
+                Ok(())
+            }
+            Next::StoreIsWritten { resource, fence } => self.store_is_written(resource, fence),
+            Next::Fault => self.fault(log),
+        }
+    }
+
+    fn server_steps(&mut self, input: Input, log: &mut Log) -> Lawful {
+        let effects = self.host.step(input, self.now)?;
+        self.server_does(effects, log)
+    }
+
+    fn server_does(&mut self, effects: Vec<Effect>, log: &mut Log) -> Lawful {
+        for effect in effects {
+            match effect {
+                Effect::Append(_) => {
+                    let write = self.how_the_write_ends();
+                    let slow = !self.winding_down && self.rng.percent(1);
+                    let longest = if slow { 6 * SECOND } else { 3_000 };
+                    let at = self.now + self.rng.delay(100, longest);
+                    let incarnation = self.host.incarnation;
+                    self.agenda.plan(at, Next::WriteEnds { incarnation, write });
+                }
+                Effect::Publish(events) => log.line(format_args!("{} durable {events:?}", self.now)),
+                Effect::Answer { caller, reply } => self.answer(caller, reply)?,
+                Effect::Served { ticket, leases } => {
+                    if let Some((from, stamp)) = self.tickets.remove(&ticket) {
+                        let outcome = self.valid(&leases, stamp)?;
+                        self.reply(from, outcome);
+                    }
+                }
+                Effect::Unserved { ticket, .. } => {
+                    if let Some((from, _)) = self.tickets.remove(&ticket) {
+                        self.reply(from, Outcome::Refused);
+                    }
+                }
+                Effect::StepDown(_) => {
+                    self.tickets.clear();
+                    let at = self.now + self.rng.delay(1_000, SECOND);
+                    self.agenda.plan(at, Next::ServerStarts);
+                }
+            }
+        }
+        // One timer, set to the next thing to do.
+        let wake = self.host.wake_time().map(|at| at.max(self.now));
+        if let Some(at) = wake.filter(|_| wake != self.server_wake) {
+            self.agenda.plan(at, Next::ServerWakes { at });
+        }
+        self.server_wake = wake;
+        Ok(())
+    }
+
+    fn how_the_write_ends(&mut self) -> Write {
+        if self.winding_down || self.rng.below(400) > 0 {
+            return Write::Done;
+        }
+        let failure = *self.rng.pick(&[AppendFailure::NotWritten, AppendFailure::Unknown]);
+        Write::Failed { failure, kept: failure == AppendFailure::Unknown && self.rng.percent(50) }
+    }
+
+    fn answer(&mut self, caller: Caller, reply: Reply) -> Lawful {
+        let Some(from) = self.callers.remove(&caller) else { return Ok(()) };
+        let outcome = match reply {
+            Reply::Answered { answer, stamp } => match answer {
+                Answer::Granted { leases } => self.valid(&leases, stamp)?,
+                Answer::Renewed { lease, .. } => self.valid(&[lease], stamp)?,
+                Answer::Queued { ticket, .. } => {
+                    self.tickets.insert(ticket, (from, stamp));
+                    Outcome::Queued
+                }
+                Answer::Refused(Refusal::Over { .. } | Refusal::NotFound) => Outcome::Over,
+                _ => Outcome::Refused,
+            },
+            Reply::Busy | Reply::Unavailable | Reply::OutcomeUnknown | Reply::TooLate => Outcome::Failed,
+        };
+        self.reply(from, outcome);
+        Ok(())
+    }
+
+    /// What a holder is told: how long its lease lives on from when its request came in.
+    fn valid(&self, leases: &[Fence], stamp: Tick) -> Result<Outcome, Violation> {
+        let fence = leases[0];
+        self.host.laws().acknowledged(fence)?;
+        let view = self.host.registrar().and_then(|registrar| registrar.state().lease(fence));
+        let valid_for = view.map_or(Span(0), |view| view.expires_at.since(stamp));
+        Ok(Outcome::Valid { fence, valid_for })
+    }
+
+    fn reply(&mut self, to: From, outcome: Outcome) {
+        if let Some(at) = self.carried(to.client) {
+            self.agenda.plan(at, Next::ReplyArrives { to, outcome });
+        }
+    }
+
+    /// When a message from or to this client arrives, if it does.
+    fn carried(&mut self, client: usize) -> Option<u64> {
+        let cut_off = self.clients[client].cut_off_until > self.now;
+        if cut_off || (!self.winding_down && self.rng.percent(3)) {
+            return None;
+        }
+        let longest = if self.rng.percent(3) { 10 * SECOND } else { 20_000 };
+        Some(self.now + self.rng.delay(50, longest))
+    }
+
+    fn client_steps(&mut self, client: usize, told: Told) {
+        let effects = self.clients[client].step(told, self.now, &mut self.rng);
+        self.client_does(client, &effects);
+    }
+
+    fn client_does(&mut self, client: usize, effects: &[Sent]) {
+        for effect in effects {
+            match effect {
+                Sent::Send { attempt, call } => self.send(client, *attempt, *call),
+                Sent::Held(_) | Sent::Lost | Sent::Refused => {}
+            }
+        }
+        let now = self.now;
+        let machine = &mut self.clients[client];
+        let wake = machine.wake_time().map(|at| at.max(now));
+        if let Some(at) = wake.filter(|_| wake != machine.planned_wake) {
+            self.agenda.plan(at, Next::ClientWakes { client, at });
+        }
+        machine.planned_wake = wake;
+    }
+
+    fn send(&mut self, client: usize, attempt: Attempt, call: Call) {
+        let Some(command) = self.clients[client].command(call) else { return };
+        let Client { process, errands, .. } = self.clients[client];
+        let from = From { client, process, errand: errands, attempt };
+        // A message may arrive twice; nothing may happen twice.
+        for _ in 0..if self.rng.percent(2) { 2 } else { 1 } {
+            if let Some(at) = self.carried(client) {
+                self.agenda.plan(at, Next::RequestArrives { from, command: command.clone() });
+            }
+        }
+    }
+
+    fn client_acts(&mut self, client: usize) {
+        let resting = self.clients[client].errand.as_ref().is_none_or(|errand| errand.keeper.is_over());
+        let done = self.clients[client].errand.as_ref().is_some_and(|errand| errand.done_at <= self.now);
+        if resting && !self.winding_down {
+            let effects = self.clients[client].set_out(self.now, self.resources, &mut self.rng);
+            self.client_does(client, &effects);
+        } else if done || self.winding_down {
+            self.client_steps(client, Told::Stop);
+        } else if let Some((fence, errand)) = self.clients[client].believes(self.now) {
+            // The write is on its way for a while, and may arrive when the lease is long over.
+            let resource = errand.resource.clone();
+            let at = self.now + self.rng.delay(100, 15 * SECOND);
+            self.agenda.plan(at, Next::StoreIsWritten { resource, fence });
+        }
+        let at = self.now + self.rng.delay(20_000, 2 * SECOND);
+        self.agenda.plan(at, Next::ClientActs { client });
+    }
+
+    /// The store refuses every writer that is late, and never the newest one.
+    fn store_is_written(&mut self, resource: Resource, fence: Fence) -> Lawful {
+        let admitted = self.gates.entry(resource.clone()).or_default().admit(fence).is_ok();
+        let newest = self.written.entry(resource.clone()).or_default();
+        law(admitted == (fence >= *newest), || {
+            format!("{resource}: {fence:?} after {newest:?}: {admitted}")
+        })?;
+        *newest = fence.max(*newest);
+        Ok(())
+    }
+
+    fn check_beliefs(&self) -> Lawful {
+        if !self.clocks_agree {
+            return Ok(());
+        }
+        let believers: Vec<_> = self.clients.iter().filter_map(|client| client.believes(self.now)).collect();
+        for (index, (fence, errand)) in believers.iter().enumerate() {
+            for (other, rival) in &believers[index + 1..] {
+                let apart = errand.resource != rival.resource || errand.mode.goes_with(rival.mode);
+                law(apart, || format!("{fence:?} and {other:?} both believe to hold {}", errand.resource))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fault(&mut self, log: &mut Log) -> Lawful {
+        if self.winding_down {
+            return Ok(());
+        }
+        let at = self.now + self.rng.delay(100_000, 8 * SECOND);
+        self.agenda.plan(at, Next::Fault);
+        let client = usize::try_from(self.rng.below(self.clients.len() as u64)).unwrap_or(0);
+        match self.rng.below(8) {
+            0 | 1 => {
+                let reboots = self.rng.percent(40);
+                log.line(format_args!("{} server crashes, reboot {reboots}", self.now));
+                let kept = self.rng.percent(50);
+                self.host.crash(kept)?;
+                self.host.incarnation += 1;
+                self.tickets.clear();
+                self.callers.clear();
+                let back = self.now + self.rng.delay(1_000, 5 * SECOND);
+                if reboots {
+                    self.host.reboot(back, &mut self.rng);
+                }
+                self.agenda.plan(back, Next::ServerStarts);
+            }
+            2 => self.server_paused_until = self.now + self.rng.delay(1_000, 12 * SECOND),
+            3 => self.host.set_wall_clock(&mut self.rng),
+            4 => {
+                log.line(format_args!("{} client {client} crashes", self.now));
+                self.clients[client].crash();
+            }
+            5 | 6 => self.clients[client].paused_until = self.now + self.rng.delay(10_000, 20 * SECOND),
+            _ => self.clients[client].cut_off_until = self.now + self.rng.delay(10_000, 20 * SECOND),
+        }
+        Ok(())
+    }
+}

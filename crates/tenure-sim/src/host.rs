@@ -1,0 +1,240 @@
+//! A machine with a registrar on a disk: it crashes, reboots, stalls and fails, and starts again.
+
+use std::sync::Arc;
+
+use tenure_core::kernel::{Event, HashKey, LedgerTag, Limits, State, Tick, decode};
+use tenure_core::lease::LeaseReducer;
+use tenure_core::ledger::EventRecord;
+use tenure_core::reducer::{Reducer, ReducerContext};
+use tenure_registrar::{AppendFailure, Effect, Input, Registrar, Settings};
+
+use crate::clock::Clock;
+use crate::laws::{Lawful, Laws, Violation, law};
+use crate::log::Log;
+use crate::rng::Rng;
+
+/// The server's machine.
+#[derive(Debug)]
+pub struct Host {
+    /// What is on the disk for good.
+    disk: Vec<EventRecord>,
+    /// What is being written, and may or may not be there after a crash.
+    writing: Option<Vec<EventRecord>>,
+    registrar: Option<Registrar>,
+    clock: Clock,
+    boots: u32,
+    /// Counts starts, so that what belongs to an earlier one is recognised.
+    pub incarnation: u64,
+    /// What the machine's wall clock is off by, in nanoseconds.
+    wall_offset: i64,
+    /// A state that follows the disk record by record, as a replay would.
+    follower: State,
+    reducer: LeaseReducer,
+    laws: Laws,
+    /// The tick at which the current clock's time is known, and its true time.
+    origin: (Tick, u64),
+    settled: u64,
+    batches: u64,
+    settings: Settings,
+    limits: Limits,
+}
+
+/// How a write ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Write {
+    /// It is on the disk.
+    Done,
+    /// It failed; `kept` says whether the disk has it all the same.
+    Failed { failure: AppendFailure, kept: bool },
+}
+
+const TAG: LedgerTag = LedgerTag(0x5eed);
+const WALL: u64 = 1_790_000_000_000_000_000;
+
+impl Host {
+    /// A machine whose clock drifts by `drift` microseconds a second; not started yet.
+    pub fn new(now: u64, drift: i64, settings: Settings, limits: Limits) -> Self {
+        Self {
+            disk: Vec::new(),
+            writing: None,
+            registrar: None,
+            clock: Clock::new("boot-0", now, 1_000_000, drift),
+            boots: 0,
+            incarnation: 0,
+            wall_offset: 0,
+            follower: fresh(&limits, HashKey(1, 2)),
+            reducer: LeaseReducer::new(),
+            laws: Laws::default(),
+            origin: (Tick(0), now),
+            settled: 0,
+            batches: 0,
+            settings,
+            limits,
+        }
+    }
+
+    /// Starts the registrar on what the disk holds.
+    pub fn start(&mut self, now: u64, log: &mut Log) -> Result<Vec<Effect>, Violation> {
+        self.incarnation += 1;
+        let state = self.replay()?;
+        law(state.snapshot() == self.follower.snapshot(), || {
+            "a replay differs from what was followed".into()
+        })?;
+        let wall = WALL.wrapping_add(now * 1_000).wrapping_add_signed(self.wall_offset);
+        let reading = self.clock.reading(now);
+        let started = Registrar::start(state, reading, wall, self.settings);
+        let (registrar, effects) = started.map_err(|failure| Violation(failure.to_string()))?;
+        self.origin = (registrar.state().now(), now);
+        log.line(format_args!("{now} server starts, tick {}", registrar.state().now().0));
+        self.registrar = Some(registrar);
+        self.note_writing(&effects);
+        Ok(effects)
+    }
+
+    /// Lets the registrar take a step, if it runs.
+    pub fn step(&mut self, input: Input, now: u64) -> Result<Vec<Effect>, Violation> {
+        let microseconds = self.clock.microseconds(now);
+        let Some(registrar) = &mut self.registrar else { return Ok(Vec::new()) };
+        let effects = registrar.step(input, microseconds);
+        self.note_writing(&effects);
+        if effects.iter().any(|effect| matches!(effect, Effect::StepDown(_))) {
+            self.registrar = None;
+        }
+        Ok(effects)
+    }
+
+    /// The write that is under way comes back.
+    pub fn written(&mut self, write: Write, now: u64) -> Result<Vec<Effect>, Violation> {
+        let input = match write {
+            Write::Done => {
+                self.keep_written()?;
+                Input::Appended(Ok(()))
+            }
+            Write::Failed { failure, kept } => {
+                if kept {
+                    self.keep_written()?;
+                }
+                self.writing = None;
+                Input::Appended(Err(failure))
+            }
+        };
+        let effects = self.step(input, now)?;
+        self.check_settled()?;
+        Ok(effects)
+    }
+
+    /// The process is gone from one instruction to the next. `kept`: the write under way reached the disk.
+    pub fn crash(&mut self, kept: bool) -> Lawful {
+        if kept {
+            self.keep_written()?;
+        }
+        self.writing = None;
+        self.registrar = None;
+        Ok(())
+    }
+
+    /// The machine starts anew, with another clock.
+    pub fn reboot(&mut self, now: u64, rng: &mut Rng) {
+        self.boots += 1;
+        let id: Arc<str> = format!("boot-{}", self.boots).into();
+        let drift = i64::try_from(rng.below(4_801)).unwrap_or(0) - 2_400;
+        self.clock = Clock::new(id, now, rng.below(5_000_000), drift);
+    }
+
+    /// Somebody sets the wall clock, by years.
+    pub fn set_wall_clock(&mut self, rng: &mut Rng) {
+        let nine_years = 9 * 365 * 86_400 * 1_000_000_000_i64;
+        self.wall_offset = i64::try_from(rng.below(nine_years.unsigned_abs())).unwrap_or(0) - nine_years / 2;
+    }
+
+    /// The true time at which the registrar wants to be woken.
+    pub fn wake_time(&self) -> Option<u64> {
+        let at = self.registrar.as_ref()?.wake_at()?;
+        Some(self.clock.true_time_of(at))
+    }
+
+    /// The registrar, if it runs.
+    pub fn registrar(&self) -> Option<&Registrar> {
+        self.registrar.as_ref()
+    }
+
+    /// The model of what is durable.
+    pub fn laws(&self) -> &Laws {
+        &self.laws
+    }
+
+    fn note_writing(&mut self, effects: &[Effect]) {
+        for effect in effects {
+            if let Effect::Append(records) = effect {
+                self.writing = Some(records.clone());
+            }
+        }
+    }
+
+    fn keep_written(&mut self) -> Lawful {
+        for record in self.writing.take().into_iter().flatten() {
+            let event = read(&record)?;
+            let applied = self.follower.apply(&event);
+            applied.map_err(|misfit| Violation(format!("a follower refuses {event:?}: {misfit}")))?;
+            let context = ReducerContext::new(self.disk.len() as u64);
+            let reduced = self.reducer.apply(&record, &context);
+            reduced.map_err(|error| Violation(format!("the reducer refuses {event:?}: {error}")))?;
+            self.laws.durable(&event, self.true_time_of(event.at()))?;
+            self.disk.push(record);
+        }
+        self.batches += 1;
+        if self.batches % 16 == 0 {
+            self.check_agreement()?;
+        }
+        if self.batches % 1_024 == 0 {
+            self.reducer.state_mut().prune_terminal_leases();
+        }
+        Ok(())
+    }
+
+    /// The kernel and the work face's reducer read the same disk, and must say the same.
+    pub fn check_agreement(&self) -> Lawful {
+        self.follower.check_agreement(self.reducer.state()).map_err(Violation)
+    }
+
+    /// When a tick was reached in true time, by the clock that is running.
+    fn true_time_of(&self, tick: Tick) -> u64 {
+        let (origin, true_time) = self.origin;
+        let first = self.clock.microseconds(true_time);
+        self.clock.true_time_of(first + tick.since(origin).0)
+    }
+
+    fn check_settled(&mut self) -> Lawful {
+        let Some(registrar) = self.registrar.as_ref() else { return Ok(()) };
+        registrar.state().check_invariants().map_err(Violation)?;
+        if !registrar.is_settled() {
+            return Ok(());
+        }
+        self.settled += 1;
+        if self.settled % 32 == 0 {
+            let same = registrar.state().snapshot() == self.follower.snapshot();
+            law(same, || "the live state differs from what the disk says".into())?;
+        }
+        Ok(())
+    }
+
+    fn replay(&self) -> Result<State, Violation> {
+        // Another hash key: what the state is must not depend on it.
+        let mut state = fresh(&self.limits, HashKey(self.incarnation, !self.incarnation));
+        for record in &self.disk {
+            let event = read(record)?;
+            let applied = state.apply(&event);
+            applied.map_err(|misfit| Violation(format!("a replay refuses {event:?}: {misfit}")))?;
+        }
+        Ok(state)
+    }
+}
+
+fn fresh(limits: &Limits, key: HashKey) -> State {
+    State::new(TAG, limits.clone(), key)
+}
+
+fn read(record: &EventRecord) -> Result<Event, Violation> {
+    let decoded = decode(record, TAG).map_err(|error| Violation(error.to_string()))?;
+    decoded.ok_or_else(|| Violation(format!("{} is not read back", record.event_type)))
+}

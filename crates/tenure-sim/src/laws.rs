@@ -1,0 +1,151 @@
+//! What must never happen, judged from what is durable and what was answered: a model of its own, as
+//! simple as can be, that shares nothing with the kernel but the events.
+
+use std::collections::BTreeMap;
+
+use tenure_core::kernel::{Event, Fence, Holder, Issued, Mode, Queued, Resource, Tick, Ticket};
+
+/// A law that was broken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation(pub String);
+
+/// The result of a check.
+pub type Lawful = Result<(), Violation>;
+
+/// Everything that the ledger says, as plain lists.
+#[derive(Debug, Default)]
+pub struct Laws {
+    leases: BTreeMap<Fence, ModelLease>,
+    waits: BTreeMap<Ticket, Queued>,
+    last_fence: Fence,
+    last_tick: Tick,
+}
+
+#[derive(Debug, Clone)]
+struct ModelLease {
+    resource: Resource,
+    holder: Holder,
+    mode: Mode,
+    expires_at: Tick,
+    /// When, in true time, the holder was last given time, and up to which tick from which tick.
+    given: Given,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Given {
+    true_time: u64,
+    at: Tick,
+}
+
+/// How much a server's clock may be fast, in microseconds per second, and still not end a lease early.
+const CLOCK_ALLOWANCE: u64 = 2_500;
+
+impl Laws {
+    /// Judges an event that has become durable. `true_time` is when its tick was reached.
+    pub fn durable(&mut self, event: &Event, true_time: u64) -> Lawful {
+        law(event.at() >= self.last_tick, || format!("time goes back at {event:?}"))?;
+        self.last_tick = event.at();
+        match event {
+            Event::Issued(issued) => self.issued(issued, true_time),
+            Event::Renewed { lease, at, expires_at, .. } => {
+                let model = self.living(*lease, *at, "renewed")?;
+                law(*expires_at > model.expires_at, || format!("{lease:?} is shortened by a renewal"))?;
+                model.expires_at = *expires_at;
+                model.given = Given { true_time, at: *at };
+                Ok(())
+            }
+            Event::Released { lease, at, .. } | Event::Revoked { lease, at, .. } => {
+                self.living(*lease, *at, "ended")?;
+                self.leases.remove(lease);
+                Ok(())
+            }
+            Event::Expired { lease, at } => self.expired(*lease, *at, true_time),
+            Event::Queued(queued) => {
+                law(!self.waits.contains_key(&queued.ticket), || format!("{:?} twice", queued.ticket))?;
+                self.waits.insert(queued.ticket, queued.clone());
+                Ok(())
+            }
+            Event::Left { ticket, .. } => {
+                let left = self.waits.remove(ticket);
+                law(left.is_some(), || format!("{ticket:?} leaves without having come"))
+            }
+            Event::Marked { .. } | Event::Resumed { .. } => Ok(()),
+        }
+    }
+
+    /// Judges a grant that somebody is told of: it must be durable by now.
+    pub fn acknowledged(&self, fence: Fence) -> Lawful {
+        law(fence <= self.last_fence, || format!("{fence:?} was acknowledged and is not durable"))
+    }
+
+    /// Whether nothing is held and nobody waits.
+    pub fn is_quiet(&self) -> bool {
+        self.leases.is_empty() && self.waits.is_empty()
+    }
+
+    /// The live leases: number, resource, holder.
+    pub fn live(&self) -> impl Iterator<Item = (Fence, &Resource, &Holder)> {
+        self.leases.iter().map(|(fence, lease)| (*fence, &lease.resource, &lease.holder))
+    }
+
+    fn issued(&mut self, issued: &Issued, true_time: u64) -> Lawful {
+        let fence = issued.fence;
+        law(fence > self.last_fence, || format!("{fence:?} is used again"))?;
+        self.last_fence = fence;
+        for (other, lease) in self.leases.iter().filter(|(_, lease)| lease.resource == issued.resource) {
+            let together = lease.mode.goes_with(issued.mode);
+            law(together, || format!("{fence:?} and {other:?} both hold {}", issued.resource))?;
+        }
+        self.order_is_kept(issued)?;
+        let given = Given { true_time, at: issued.at };
+        let (resource, holder) = (issued.resource.clone(), issued.holder.clone());
+        let (mode, expires_at) = (issued.mode, issued.expires_at);
+        self.leases.insert(fence, ModelLease { resource, holder, mode, expires_at, given });
+        Ok(())
+    }
+
+    /// First come, first served, and nobody after its patience.
+    fn order_is_kept(&mut self, issued: &Issued) -> Lawful {
+        if let Some(own) = issued.ticket.and_then(|ticket| self.waits.remove(&ticket)) {
+            let in_time = issued.at < own.until;
+            law(in_time, || format!("{:?} is served after its patience", own.ticket))?;
+            law(own.holder == issued.holder, || format!("{:?} is served to another", own.ticket))?;
+        }
+        if issued.continues.is_some() {
+            return Ok(());
+        }
+        let older =
+            self.waits.values().filter(|waiting| issued.ticket.is_none_or(|own| waiting.ticket < own));
+        for waiting in older.filter(|waiting| issued.at < waiting.until) {
+            let overtaken = waiting
+                .wants
+                .iter()
+                .any(|want| want.resource == issued.resource && !want.mode.goes_with(issued.mode));
+            law(!overtaken, || format!("{:?} overtakes {:?}", issued.fence, waiting.ticket))?;
+        }
+        Ok(())
+    }
+
+    fn expired(&mut self, lease: Fence, at: Tick, true_time: u64) -> Lawful {
+        let model = self.leases.remove(&lease);
+        let model = model.ok_or_else(|| Violation(format!("{lease:?} expires and does not live")))?;
+        law(at >= model.expires_at, || format!("{lease:?} expires early by its tick"))?;
+        let promised = model.expires_at.since(model.given.at).0;
+        let lived = true_time.saturating_sub(model.given.true_time);
+        // A tick is a whole microsecond: two roundings.
+        let enough = lived + 2 + promised * CLOCK_ALLOWANCE / 1_000_000 >= promised;
+        law(enough, || format!("{lease:?} was promised {promised} µs and lived {lived} µs of true time"))
+    }
+
+    fn living(&mut self, lease: Fence, at: Tick, what: &str) -> Result<&mut ModelLease, Violation> {
+        let model = self.leases.get_mut(&lease);
+        let model = model.ok_or_else(|| Violation(format!("{lease:?} is {what} and does not live")))?;
+        law(at < model.expires_at, || format!("{lease:?} is {what} at {at:?}, when it is over"))?;
+        Ok(model)
+    }
+}
+
+/// States a law.
+pub fn law(holds: bool, otherwise: impl FnOnce() -> String) -> Lawful {
+    if holds { Ok(()) } else { Err(Violation(otherwise())) }
+}

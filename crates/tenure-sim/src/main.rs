@@ -1,0 +1,160 @@
+//! `cargo xtask sim`: runs seeds, keeps the log of those that break a law, replays one step by step.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use clap::Parser;
+use tenure_sim::{SeedReport, run_seed};
+
+/// Simulates fleets and storms from seeds, and checks that no law is broken.
+///
+/// The last line says how many steps were taken and gives a digest of all logs: the same seeds always
+/// give the same. A seed that breaks a law leaves its log behind, and is replayed with --replay.
+#[derive(Debug, Parser)]
+#[command(name = "sim")]
+struct Arguments {
+    /// How many seeds to run.
+    #[arg(long, default_value_t = 20)]
+    seeds: u64,
+    /// The first seed. Odd seeds are fleets of clients, even ones storms of commands.
+    #[arg(long, default_value_t = 1)]
+    from: u64,
+    /// How many steps each seed takes.
+    #[arg(long, default_value_t = 10_000)]
+    steps: u64,
+    /// Where the logs of seeds that break a law are kept.
+    #[arg(long, default_value = "target/sim")]
+    logs: PathBuf,
+    /// Replays this one seed and prints what happens.
+    #[arg(long, conflicts_with_all = ["seeds", "from"])]
+    replay: Option<u64>,
+    /// With --replay: waits for Enter before each line.
+    #[arg(long, requires = "replay")]
+    step: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.replay {
+        Some(seed) => replay(seed, &arguments),
+        None => run_all(&arguments),
+    };
+    match outcome {
+        Ok(code) => code,
+        // Whoever reads the output has seen enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("sim: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_all(arguments: &Arguments) -> std::io::Result<ExitCode> {
+    // A panic is reported with its seed; the usual text would come between.
+    std::panic::set_hook(Box::new(|_| {}));
+    let reports = run_in_parallel(arguments);
+    let mut digest = blake3_of_all(&reports);
+    let mut out = std::io::stdout().lock();
+    let broken: Vec<&SeedReport> = reports.iter().filter(|report| report.violation.is_some()).collect();
+    for report in &broken {
+        let path = keep_log(report.seed, arguments)?;
+        let why = report.violation.as_ref().map_or("", |violation| &violation.0);
+        writeln!(out, "seed {} breaks a law after {} steps: {why}", report.seed, report.steps)?;
+        writeln!(out, "  log: {}", path.display())?;
+        let steps = arguments.steps;
+        writeln!(out, "  again: cargo xtask sim --replay {} --steps {steps} --step", report.seed)?;
+    }
+    let steps: u64 = reports.iter().map(|report| report.steps).sum();
+    digest.truncate(16);
+    let (seeds, steps, violations) = (grouped(arguments.seeds), grouped(steps), grouped(broken.len() as u64));
+    writeln!(out, "{seeds} seeds, {steps} steps, {violations} violations, digest {digest}")?;
+    Ok(if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn run_in_parallel(arguments: &Arguments) -> Vec<SeedReport> {
+    let next = AtomicU64::new(0);
+    let reports = Mutex::new(Vec::new());
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let shows_progress = std::io::stderr().is_terminal();
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= arguments.seeds {
+                        break;
+                    }
+                    let report = run_seed(arguments.from.wrapping_add(number), arguments.steps, false);
+                    let mut reports = reports.lock().expect("no worker panics while it holds this");
+                    reports.push(report);
+                    if shows_progress {
+                        eprint!("\r{} of {} seeds", reports.len(), arguments.seeds);
+                    }
+                }
+            });
+        }
+    });
+    if shows_progress {
+        eprintln!();
+    }
+    let mut reports = reports.into_inner().expect("every worker ended");
+    reports.sort_by_key(|report| report.seed);
+    reports
+}
+
+fn keep_log(seed: u64, arguments: &Arguments) -> std::io::Result<PathBuf> {
+    let report = run_seed(seed, arguments.steps, true);
+    std::fs::create_dir_all(&arguments.logs)?;
+    let path = arguments.logs.join(format!("seed-{seed}.log"));
+    write_lines(&path, &report)?;
+    Ok(path)
+}
+
+fn write_lines(path: &Path, report: &SeedReport) -> std::io::Result<()> {
+    let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
+    for line in &report.lines {
+        writeln!(file, "{line}")?;
+    }
+    let verdict = report.violation.as_ref().map_or("no law broken", |violation| &violation.0);
+    writeln!(file, "{verdict}")?;
+    file.flush()
+}
+
+fn replay(seed: u64, arguments: &Arguments) -> std::io::Result<ExitCode> {
+    let report = run_seed(seed, arguments.steps, true);
+    let mut out = std::io::stdout().lock();
+    let mut enter = String::new();
+    for (number, line) in report.lines.iter().enumerate() {
+        writeln!(out, "{number:>6} {line}")?;
+        if arguments.step {
+            out.flush()?;
+            if std::io::stdin().lock().read_line(&mut enter)? == 0 {
+                break;
+            }
+        }
+    }
+    let verdict = report.violation.as_ref().map_or("no law broken", |violation| &violation.0);
+    writeln!(out, "seed {seed}, {} steps: {verdict}", grouped(report.steps))?;
+    Ok(if report.violation.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn blake3_of_all(reports: &[SeedReport]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for report in reports {
+        hasher.update(&report.seed.to_be_bytes());
+        hasher.update(&report.digest);
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// 1234567 as 1,234,567.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    groups.join(",")
+}

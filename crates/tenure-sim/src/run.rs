@@ -1,0 +1,62 @@
+//! Runs seeds, and says what came of them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::fleet::Fleet;
+use crate::laws::{Lawful, Violation};
+use crate::log::Log;
+use crate::storm::Storm;
+
+/// A world that follows from its seed.
+pub trait Scenario: Sized {
+    /// The world of a seed, before anything happened.
+    fn new(seed: u64) -> Self;
+    /// Lets the next thing happen, and checks every law.
+    fn step(&mut self, log: &mut Log) -> Lawful;
+    /// Ends all faults, and checks that everything comes to its end.
+    fn wind_down(&mut self, log: &mut Log) -> Lawful;
+}
+
+/// What came of one seed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeedReport {
+    /// Which seed.
+    pub seed: u64,
+    /// How many steps it took.
+    pub steps: u64,
+    /// The digest of its log.
+    pub digest: [u8; 32],
+    /// The law that was broken, if one was.
+    pub violation: Option<Violation>,
+    /// Every line, if they were kept.
+    pub lines: Vec<String>,
+}
+
+/// Runs `steps` steps of a seed. Odd seeds are fleets, even ones storms.
+pub fn run_seed(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
+    if seed % 2 == 1 { run::<Fleet>(seed, steps, keep_lines) } else { run::<Storm>(seed, steps, keep_lines) }
+}
+
+fn run<S: Scenario>(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
+    let mut log = if keep_lines { Log::kept() } else { Log::hashed() };
+    let mut taken = 0;
+    // A panic in the code under test is a broken law like any other, and must leave its log behind.
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let mut world = S::new(seed);
+        while taken < steps {
+            world.step(&mut log)?;
+            taken += 1;
+        }
+        world.wind_down(&mut log)
+    }));
+    let violation = match outcome {
+        Ok(Ok(())) => None,
+        Ok(Err(violation)) => Some(violation),
+        Err(panic) => {
+            let message = panic.downcast_ref::<String>().map(String::as_str);
+            let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Some(Violation(format!("panic: {message}")))
+        }
+    };
+    SeedReport { seed, steps: taken, digest: log.digest(), violation, lines: log.lines().to_vec() }
+}
