@@ -1,6 +1,7 @@
 //! What the tests need beside rustup's toolchain, and how it gets onto a machine.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::problem::Problem;
@@ -39,12 +40,17 @@ const PACKAGES: &[(&str, &str)] = &[("cc", "gcc"), ("ld", "binutils"), ("git", "
 /// Installs whatever is missing. Touches no network if nothing is.
 pub fn install_missing(workspace: &Workspace) -> Result<(), Problem> {
     install_packages()?;
+    // One folder for both builds, because they share many dependencies; large, and not needed again.
+    let build = folder(workspace).join("build");
     for tool in [NEXTEST, DENY] {
         if tool.find(workspace).is_none() {
-            tool.install(workspace)?;
+            tool.install(workspace, &build)?;
         }
     }
-    Ok(())
+    match fs::remove_dir_all(&build) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Problem::file(&build, &error)),
+        _ => Ok(()),
+    }
 }
 
 impl Tool {
@@ -76,22 +82,20 @@ impl Tool {
 
     /// Builds the tool below the target folder. Unoptimised and without what we do not use: that takes a
     /// third of the time, and the tool waits for tests most of its life.
-    fn install(&self, workspace: &Workspace) -> Result<(), Problem> {
+    fn install(&self, workspace: &Workspace, build: &Path) -> Result<(), Problem> {
         eprintln!("installing {} {} into {}", self.name, self.install, folder(workspace).display());
-        let build = folder(workspace).join("build");
         let mut command = process::cargo();
         command.args(["install", "--quiet", "--locked", "--no-default-features", "--profile", "dev"]);
         command.arg("--root").arg(folder(workspace)).arg(format!("{}@{}", self.name, self.install));
         command
-            .env("CARGO_TARGET_DIR", &build)
+            .env("CARGO_TARGET_DIR", build)
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .current_dir(&workspace.root);
         process::succeed(
             &mut command,
             "a tool that the tests need could not be built",
             "see above; without a network, install it beforehand or copy its program to a folder on the PATH",
-        )?;
-        fs::remove_dir_all(&build).map_err(|error| Problem::file(&build, &error))
+        )
     }
 }
 
