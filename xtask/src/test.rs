@@ -97,7 +97,16 @@ fn format(workspace: &Workspace) -> Result<(), Problem> {
 
 fn licences(workspace: &Workspace) -> Result<(), Problem> {
     let mut command = process::command(DENY.require(workspace)?);
-    command.args(["--offline", "--log-level", "warn", "check", "bans", "licenses", "sources"]);
+    command.args([
+        "--offline",
+        "--log-level",
+        "warn",
+        "check",
+        "--hide-inclusion-graph",
+        "bans",
+        "licenses",
+        "sources",
+    ]);
     process::succeed(
         command.current_dir(&workspace.root),
         "a dependency has a licence, a source or a duplicate that deny.toml does not allow",
