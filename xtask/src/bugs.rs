@@ -64,7 +64,7 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> 
         }
     }
     if uncaught.is_empty() {
-        println!("{} bugs, each caught by a test", bugs.len());
+        println!("bugs caught: {} of {}", bugs.len(), bugs.len());
         return Ok(());
     }
     Err(Problem::new(
