@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::copy;
 use crate::problem::Problem;
-use crate::process::{self, Stopwatch};
+use crate::process::{self, Stopwatch, say};
 use crate::tools::NEXTEST;
 use crate::workspace::Workspace;
 
@@ -47,7 +47,7 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> 
     eprintln!("without any bug: the tests must pass");
     garden.require_sound_tests()?;
 
-    println!("{:<32} {:<56} {:>7}  caught by", "bug", "breaks", "seconds");
+    say(&format!("{:<32} {:<56} {:>7}  caught by", "bug", "breaks", "seconds"));
     let mut uncaught = Vec::new();
     for bug in &bugs {
         let stopwatch = Stopwatch::start();
@@ -58,13 +58,13 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> 
             Verdict::DoesNotApply => "– the patch no longer applies",
             Verdict::DoesNotCompile => "– the patch does not compile",
         };
-        println!("{:<32} {:<56} {:>7.1}  {result}", bug.name, bug.breaks, stopwatch.seconds());
+        say(&format!("{:<32} {:<56} {:>7.1}  {result}", bug.name, bug.breaks, stopwatch.seconds()));
         if !matches!(verdict, Verdict::Caught { .. }) {
             uncaught.push(bug.name.as_str());
         }
     }
     if uncaught.is_empty() {
-        println!("bugs caught: {} of {}", bugs.len(), bugs.len());
+        say(&format!("bugs caught: {} of {}", bugs.len(), bugs.len()));
         return Ok(());
     }
     Err(Problem::new(

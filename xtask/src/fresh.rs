@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::problem::Problem;
-use crate::process;
+use crate::process::{self, say};
 use crate::workspace::Workspace;
 
 /// Builds the last commit with nothing but the toolchain and gcc, as on a fresh machine
@@ -64,8 +64,7 @@ pub fn run(workspace: &Workspace, _arguments: &Arguments) -> Result<(), Problem>
             "it must print `tenure` and its version",
         ));
     }
-    print!("{answer}");
-    println!("built from a fresh clone with {} alone", PROGRAMS.join(", "));
+    say(&format!("{} was built from a fresh clone with {} alone", answer.trim(), PROGRAMS.join(", ")));
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Running other programs, and measuring how long that took.
 
 use std::env;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Instant;
@@ -97,6 +97,11 @@ fn shown(command: &Command) -> String {
     let name = program.file_name().unwrap_or(program.as_os_str());
     let words = std::iter::once(name).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+/// Prints a line for whoever reads it. If nobody does any more (`| head`), that is no reason to stop.
+pub fn say(line: &str) {
+    let _ = writeln!(io::stdout(), "{line}");
 }
 
 /// Where `program` is, if it is on the PATH.

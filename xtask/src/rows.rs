@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use crate::problem::Problem;
+use crate::process::say;
 use crate::source::{Source, is_test_file};
 use crate::workspace::{Workspace, files_below};
 
@@ -60,13 +61,12 @@ pub fn report(workspace: &Workspace, list: bool) -> Result<(), Problem> {
     let rows = stated(&text);
     let named = named_by_tests(workspace)?;
 
-    println!("rows of {REQUIREMENTS} that no test names:");
+    say(&format!("rows of {REQUIREMENTS} that no test names:"));
     for (face, rows) in by_face(&rows) {
-        let missing: Vec<_> =
-            rows.iter().filter(|row| !named.contains(**row)).map(ToString::to_string).collect();
-        println!("  {face:<3} {:>4} of {:>4}", missing.len(), rows.len());
+        let missing: Vec<_> = rows.iter().copied().filter(|row| !named.contains(row)).collect();
+        say(&format!("  {face:<3} {:>4} of {:>4}", missing.len(), rows.len()));
         if list && !missing.is_empty() {
-            println!("      {}", missing.join(" "));
+            say(&format!("      {}", shown(&missing)));
         }
     }
     check_done(&rows, &named)
@@ -87,32 +87,39 @@ fn by_face(rows: &BTreeSet<Row>) -> BTreeMap<&str, Vec<&Row>> {
 }
 
 fn check_done(stated: &BTreeSet<Row>, named: &BTreeSet<Row>) -> Result<(), Problem> {
-    let done = DONE.iter().flat_map(|(face, first, last)| {
-        (*first..=*last).map(|number| Row { face: (*face).to_owned(), number })
-    });
-    let (mut unnamed, mut unstated) = (Vec::new(), Vec::new());
-    for row in done {
-        if !stated.contains(&row) {
-            unstated.push(row.to_string());
-        } else if !named.contains(&row) {
-            unnamed.push(row.to_string());
-        }
-    }
+    let done: Vec<_> = DONE
+        .iter()
+        .flat_map(|(face, first, last)| {
+            (*first..=*last).map(|number| Row { face: (*face).to_owned(), number })
+        })
+        .collect();
+    let unstated: Vec<_> = done.iter().filter(|row| !stated.contains(row)).collect();
     if !unstated.is_empty() {
         return Err(Problem::new(
-            format!("{REQUIREMENTS} no longer states {}", unstated.join(" ")),
+            format!("{REQUIREMENTS} does not state {}", shown(&unstated)),
             "rows keep their numbers for ever, because tests and documents name them",
             format!("put the rows back into {REQUIREMENTS}, or mend the list DONE in xtask/src/rows.rs"),
         ));
     }
+    let unnamed: Vec<_> = done.iter().filter(|row| !named.contains(row)).collect();
     if !unnamed.is_empty() {
         return Err(Problem::new(
-            format!("{} rows that are done are named by no test: {}", unnamed.len(), unnamed.join(" ")),
+            format!("no test names these rows, which are done: {}", shown(&unnamed)),
             "what was shown once is shown no more",
             "name each in the test that shows it (`// S2-41`), or write that test",
         ));
     }
     Ok(())
+}
+
+/// Rows in their order, neighbours as a range.
+fn shown(rows: &[&Row]) -> String {
+    let is_next = |left: &&Row, right: &&Row| left.face == right.face && left.number + 1 == right.number;
+    let runs = rows.chunk_by(is_next).map(|run| match run {
+        [first, .., last] => format!("{first} to {last}"),
+        _ => run[0].to_string(),
+    });
+    runs.collect::<Vec<_>>().join(", ")
 }
 
 /// Every row that some test in the repository names.

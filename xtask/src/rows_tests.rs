@@ -1,14 +1,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{DONE, Row, check_done, rows_in, stated, tests_of};
+use super::{DONE, Row, check_done, rows_in, shown, stated, tests_of};
 
-fn shown(rows: &BTreeSet<Row>) -> String {
+fn names(rows: &BTreeSet<Row>) -> String {
     rows.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
 fn check(text: &str, rows: &str) {
-    assert_eq!(shown(&rows_in(text)), rows, "{text:?}");
+    assert_eq!(names(&rows_in(text)), rows, "{text:?}");
 }
 
 #[test]
@@ -60,13 +60,13 @@ fn ranges_in_one_sentence_do_not_disturb_each_other() {
 fn the_requirements_state_a_row_at_the_start_of_a_line() {
     let text =
         "# Rows of S0-9\n- S0-1 [M] first\n- S2-41 [I] see S0-7\n  - S0-2 inner\n- O-14 (S2) hole\n- other\n";
-    assert_eq!(shown(&stated(text)), "O-14 S0-1 S2-41");
+    assert_eq!(names(&stated(text)), "O-14 S0-1 S2-41");
 }
 
 #[test]
 fn only_the_tests_of_a_file_count() {
     let text = "// S0-1\nfn a() {} // S0-2\n/// S0-3\n#[cfg(test)]\nmod tests {\n    // S0-4\n}\n// S0-5\n";
-    assert_eq!(shown(&rows_in(&tests_of(Path::new("crates/a/src/lib.rs"), text))), "S0-4");
+    assert_eq!(names(&rows_in(&tests_of(Path::new("crates/a/src/lib.rs"), text))), "S0-4");
     assert_eq!(rows_in(&tests_of(Path::new("crates/a/tests/all.rs"), text)).len(), 5);
     assert_eq!(rows_in(&tests_of(Path::new("crates/a/src/lib_tests.rs"), text)).len(), 5);
     assert_eq!(rows_in(&tests_of(Path::new("clients/tests/client.py"), text)).len(), 5);
@@ -86,7 +86,15 @@ fn a_row_that_is_done_must_be_stated_and_named() {
     let mut fewer = done.clone();
     fewer.remove(&Row { face: "S2".to_owned(), number: 41 });
     let problem = check_done(&done, &fewer).expect_err("S2-41 is not named").to_string();
-    assert!(problem.contains("1 rows that are done are named by no test: S2-41"), "{problem}");
+    assert!(problem.contains("no test names these rows, which are done: S2-41\n"), "{problem}");
     let problem = check_done(&fewer, &done).expect_err("S2-41 is not stated").to_string();
-    assert!(problem.contains("no longer states S2-41"), "{problem}");
+    assert!(problem.contains("does not state S2-41\n"), "{problem}");
+}
+
+#[test]
+fn neighbours_are_shown_as_a_range() {
+    let rows = rows_in("O-1, S2-1, S2-3 to S2-5, S2-7, S2-8, S3-9");
+    let rows: Vec<_> = rows.iter().collect();
+    assert_eq!(shown(&rows), "O-1, S2-1, S2-3 to S2-5, S2-7 to S2-8, S3-9");
+    assert_eq!(shown(&[]), "");
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use clap::ValueEnum;
 
 use crate::problem::Problem;
-use crate::process::{self, Stopwatch};
+use crate::process::{self, Stopwatch, say};
 use crate::tools::{self, DENY, NEXTEST};
 use crate::workspace::Workspace;
 use crate::{layers, rows};
@@ -136,14 +136,14 @@ fn doc_tests(workspace: &Workspace) -> Result<(), Problem> {
     lint_while_building(&mut command)?;
     let mut passed = 0;
     let status = process::watch(&mut command, |line| {
-        println!("{line}");
+        say(line);
         passed += passed_in(line);
     })?;
     if !status.success() {
         let means = "an example in the documentation does not do what it says";
         return Err(process::failed(&command, status, means, "mend the example, or what it shows"));
     }
-    println!("{passed} examples in the documentation passed");
+    say(&format!("{passed} examples in the documentation passed"));
     Ok(())
 }
 

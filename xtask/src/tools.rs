@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 pub struct Tool {
     /// The crate and its program.
     name: &'static str,
-    /// The oldest version that knows what our configuration says.
+    /// The oldest version that our configuration was tried with.
     minimum: Version,
     /// The version that is installed.
     install: &'static str,
@@ -25,14 +25,14 @@ type Version = (u32, u32, u32);
 /// Runs the tests.
 pub const NEXTEST: Tool = Tool {
     name: "cargo-nextest",
-    minimum: (0, 9, 115),
+    minimum: (0, 9, 143),
     install: "0.9.151",
     version_arguments: &["nextest", "--version"],
 };
 
 /// Checks licences, sources and duplicates of the dependencies.
 pub const DENY: Tool =
-    Tool { name: "cargo-deny", minimum: (0, 18, 0), install: "0.20.2", version_arguments: &["--version"] };
+    Tool { name: "cargo-deny", minimum: (0, 20, 2), install: "0.20.2", version_arguments: &["--version"] };
 
 /// Debian packages: the program that is looked for, and the package that brings it.
 const PACKAGES: &[(&str, &str)] = &[("cc", "gcc"), ("ld", "binutils"), ("git", "git")];
