@@ -1,3 +1,82 @@
-//! What people and CI run.
+//! What people and CI run. One file is one command; its doc comment is its help text.
 
-fn main() {}
+mod advisories;
+mod architecture;
+mod bench;
+mod bugs;
+mod copy;
+mod fresh;
+mod layers;
+mod problem;
+mod process;
+mod purity;
+mod rows;
+mod sim;
+mod source;
+mod test;
+mod tools;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::problem::Problem;
+use crate::workspace::Workspace;
+
+/// The tasks of the Tenure repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Test(test::Arguments),
+    Layers(layers::Arguments),
+    Rows(rows::Arguments),
+    Sim(sim::Arguments),
+    Bench(bench::Arguments),
+    Bugs(bugs::Arguments),
+    Fresh(fresh::Arguments),
+    Advisories(advisories::Arguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("\n{problem}");
+            ExitCode::from(problem.exit_code())
+        }
+    }
+}
+
+fn run(command: &Command) -> Result<(), Problem> {
+    let workspace = Workspace::find()?;
+    match command {
+        Command::Test(arguments) => test::run(&workspace, arguments),
+        Command::Layers(arguments) => layers::run(&workspace, arguments),
+        Command::Rows(arguments) => rows::run(&workspace, arguments),
+        Command::Sim(arguments) => sim::run(&workspace, arguments),
+        Command::Bench(arguments) => bench::run(&workspace, arguments),
+        Command::Bugs(arguments) => bugs::run(&workspace, arguments),
+        Command::Fresh(arguments) => fresh::run(&workspace, arguments),
+        Command::Advisories(arguments) => advisories::run(&workspace, arguments),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Arguments;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Arguments::command().debug_assert();
+    }
+}

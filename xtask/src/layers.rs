@@ -1,0 +1,218 @@
+//! Who may depend on whom.
+
+use std::fmt::Write;
+
+use crate::architecture::Architecture;
+use crate::problem::Problem;
+use crate::purity;
+use crate::workspace::{Kind, Package, Workspace};
+
+/// Checks who depends on whom against the table in xtask/src/layers.rs
+///
+/// Compares that table with every Cargo.toml and with the table in ARCHITECTURE.md, compares the
+/// external dependencies with the list in ARCHITECTURE.md, and sees that the pure crates are pure.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Write the table into ARCHITECTURE.md instead of comparing it
+    #[arg(long)]
+    write: bool,
+}
+
+/// One crate and what it may depend on, to run, to build or to test.
+struct Layer {
+    name: &'static str,
+    /// The crates of this workspace.
+    uses: &'static [&'static str],
+    /// The crates from elsewhere that are part of the program; `None` is any with a line in ARCHITECTURE.md.
+    external: Option<&'static [&'static str]>,
+    /// What the boundary is for, as ARCHITECTURE.md shows it.
+    reason: &'static str,
+}
+
+/// From the bottom to the top.
+const LAYERS: &[Layer] = &[
+    Layer {
+        name: "tenure-core",
+        uses: &[],
+        // Named one by one: whatever brought a clock, a disk or a random source along would end replay.
+        external: Some(&["blake3", "hashbrown", "prost", "siphasher", "thiserror"]),
+        reason: "pure: no clock, disk, network, randomness or async, so everything can be replayed",
+    },
+    Layer {
+        name: "tenure-registrar",
+        uses: &["tenure-core"],
+        external: None,
+        reason: "the single writer; knows no client",
+    },
+    Layer {
+        name: "tenure-client",
+        uses: &["tenure-core"],
+        external: None,
+        reason: "keeps a lease alive; knows no registrar, only what it says",
+    },
+    Layer {
+        name: "tenure-sim",
+        uses: &["tenure-client", "tenure-core", "tenure-registrar"],
+        external: None,
+        reason: "drives the same code as the program; nothing that ships depends on it",
+    },
+    Layer {
+        name: "tenure",
+        uses: &["tenure-client", "tenure-core", "tenure-registrar"],
+        external: None,
+        reason: "the program: the only crate that ships",
+    },
+    Layer { name: "xtask", uses: &[], external: None, reason: "runs cargo; builds without the rest" },
+];
+
+/// Checks everything, or writes the table.
+pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> {
+    if arguments.write {
+        return Architecture::read(workspace)?.write_layers(&table());
+    }
+    check(workspace)
+}
+
+/// Checks everything that the table promises.
+pub fn check(workspace: &Workspace) -> Result<(), Problem> {
+    let mut wrong = violations(&workspace.packages);
+    wrong.extend(purity::violations(&workspace.root)?);
+    if !wrong.is_empty() {
+        return Err(Problem::new(
+            format!("a layer does what it must not:\n  {}", wrong.join("\n  ")),
+            "ARCHITECTURE.md would promise something that is no longer true",
+            "take the dependency or the call out; if the promise shall change, change xtask/src/layers.rs or \
+             xtask/src/purity.rs, and record the decision in docs/adr",
+        ));
+    }
+    let architecture = Architecture::read(workspace)?;
+    architecture.check_layers(&table())?;
+    architecture.check_dependencies(&external_dependencies(&workspace.packages))
+}
+
+/// What the Cargo.toml files say and the table does not allow.
+fn violations(packages: &[Package]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for package in packages {
+        let Some(layer) = LAYERS.iter().find(|layer| layer.name == package.name) else {
+            wrong.push(format!("{} has no line in the table", package.name));
+            continue;
+        };
+        for dependency in &package.dependencies {
+            let name = dependency.name.as_str();
+            let is_allowed = if is_ours(packages, name) {
+                layer.uses.contains(&name)
+            } else {
+                dependency.kind != Kind::Normal
+                    || layer.external.is_none_or(|allowed| allowed.contains(&name))
+            };
+            if !is_allowed {
+                wrong.push(format!("{} depends on {name}; {}", layer.name, layer.reason));
+            }
+        }
+    }
+    for layer in LAYERS {
+        if !is_ours(packages, layer.name) {
+            wrong.push(format!("{} is in the table, but not in the workspace", layer.name));
+        }
+    }
+    wrong
+}
+
+fn is_ours(packages: &[Package], name: &str) -> bool {
+    packages.iter().any(|package| package.name == name)
+}
+
+/// The crates from elsewhere that some Cargo.toml names, each once.
+fn external_dependencies(packages: &[Package]) -> Vec<&str> {
+    let all =
+        packages.iter().flat_map(|package| &package.dependencies).map(|dependency| dependency.name.as_str());
+    let mut names: Vec<_> = all.filter(|name| !is_ours(packages, name)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The table as ARCHITECTURE.md shows it.
+fn table() -> String {
+    let mut table = String::from("| crate | may use | why |\n|---|---|---|\n");
+    for layer in LAYERS {
+        let uses: Vec<_> = layer.uses.iter().map(|name| format!("`{name}`")).collect();
+        let uses = if uses.is_empty() { "–".to_owned() } else { uses.join(", ") };
+        writeln!(table, "| `{}` | {uses} | {} |", layer.name, layer.reason).expect("writing into a string");
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::Dependency;
+
+    /// The workspace as the table describes it, with what `more` adds.
+    fn packages(more: &[(&str, &str, Kind)]) -> Vec<Package> {
+        let dependencies = |name: &str| {
+            let added = more.iter().filter(|(from, ..)| *from == name);
+            added.map(|(_, to, kind)| Dependency { name: (*to).to_owned(), kind: *kind }).collect()
+        };
+        LAYERS
+            .iter()
+            .map(|layer| Package { name: layer.name.to_owned(), dependencies: dependencies(layer.name) })
+            .collect()
+    }
+
+    #[test]
+    fn what_the_table_allows_passes() {
+        let packages = packages(&[
+            ("tenure-core", "prost", Kind::Normal),
+            ("tenure-core", "protox", Kind::Build),
+            ("tenure-core", "proptest", Kind::Development),
+            ("tenure-registrar", "tenure-core", Kind::Normal),
+            ("tenure-registrar", "rustix", Kind::Normal),
+        ]);
+        assert_eq!(violations(&packages), [""; 0]);
+        assert_eq!(external_dependencies(&packages), ["proptest", "prost", "protox", "rustix"]);
+    }
+
+    #[test]
+    fn what_the_table_does_not_allow_is_named() {
+        for (from, to, kind) in [
+            ("tenure-core", "tokio", Kind::Normal),
+            ("tenure-core", "tenure-registrar", Kind::Normal),
+            ("tenure-core", "tenure-sim", Kind::Development),
+            ("tenure-client", "tenure-registrar", Kind::Normal),
+            ("tenure", "tenure-sim", Kind::Build),
+            ("xtask", "tenure-sim", Kind::Normal),
+        ] {
+            let wrong = violations(&packages(&[(from, to, kind)]));
+            assert_eq!(wrong.len(), 1, "{wrong:?}");
+            assert!(wrong[0].starts_with(&format!("{from} depends on {to}; ")), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_crate_without_a_line_and_a_line_without_a_crate_are_named() {
+        let mut packages = packages(&[]);
+        packages[0].name = "tenure-other".to_owned();
+        assert_eq!(
+            violations(&packages),
+            [
+                "tenure-other has no line in the table",
+                "tenure-core is in the table, but not in the workspace"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_table_goes_from_the_bottom_to_the_top() {
+        for (index, layer) in LAYERS.iter().enumerate() {
+            for used in layer.uses {
+                assert!(
+                    LAYERS[..index].iter().any(|below| below.name == *used),
+                    "{} uses {used}",
+                    layer.name
+                );
+            }
+        }
+    }
+}
