@@ -92,7 +92,7 @@ impl Client {
             contention,
             key: RequestKey { key, body: key },
             nonce: Nonce(nonce),
-            done_at: now + rng.delay(50_000, 3 * ttl.0 + 20_000_000),
+            done_at: now + rng.delay(50_000, 2 * ttl.0 + 4_000_000),
         };
         let effects = errand.keeper.step(Input::Start, self.clock.microseconds(now), rng.next());
         self.errand = Some(errand);

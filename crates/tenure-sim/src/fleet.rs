@@ -7,6 +7,7 @@ use tenure_core::kernel::{Answer, Command, Fence, Refusal, Resource, Span, Tick,
 use tenure_registrar::{AppendFailure, Caller, Effect, Input, Reply, Settings};
 
 use crate::agenda::Agenda;
+use crate::census::{count_client, count_server};
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::host::{Host, Write};
@@ -23,6 +24,7 @@ pub struct Fleet {
     host: Host,
     server_paused_until: u64,
     server_wake: Option<u64>,
+    server_start: Option<u64>,
     clients: Vec<Client>,
     resources: u64,
     /// Whether clocks differ by so little that belief alone is safe.
@@ -53,7 +55,7 @@ enum Next {
     RequestArrives { from: From, command: Command },
     ReplyArrives { to: From, outcome: Outcome },
     ServerWakes { at: u64 },
-    ServerStarts,
+    ServerStarts { at: u64 },
     WriteEnds { incarnation: u64, write: Write },
     ClientWakes { client: usize, at: u64 },
     ClientActs { client: usize },
@@ -83,6 +85,7 @@ impl Scenario for Fleet {
             agenda: Agenda::default(),
             server_paused_until: 0,
             server_wake: None,
+            server_start: None,
             resources: rng.between(1, 5),
             clocks_agree,
             callers: BTreeMap::new(),
@@ -94,7 +97,7 @@ impl Scenario for Fleet {
             now: 0,
             rng,
         };
-        fleet.agenda.plan(0, Next::ServerStarts);
+        fleet.start_server_at(0);
         fleet.agenda.plan(2 * SECOND, Next::Fault);
         for client in 0..fleet.clients.len() {
             let at = fleet.rng.below(SECOND);
@@ -146,8 +149,9 @@ impl Fleet {
 
     fn happen(&mut self, next: Next, log: &mut Log) -> Lawful {
         match next {
-            Next::ServerStarts if self.host.registrar().is_some() => Ok(()),
-            Next::ServerStarts => {
+            Next::ServerStarts { at } if self.server_start != Some(at) => Ok(()),
+            Next::ServerStarts { .. } => {
+                self.server_start = None;
                 let effects = self.host.start(self.now, log)?;
                 self.server_does(effects, log)
             }
@@ -174,24 +178,30 @@ impl Fleet {
                 let client = &self.clients[to.client];
                 if (client.process, client.errands) == (to.process, to.errand) {
                     let told = Told::Replied { attempt: to.attempt, outcome };
-                    self.client_steps(to.client, told);
+                    self.client_steps(to.client, told, log);
                 }
                 Ok(())
             }
             Next::ClientWakes { client, at } => {
                 if self.clients[client].planned_wake == Some(at) {
                     self.clients[client].planned_wake = None;
-                    self.client_steps(client, Told::Woken);
+                    self.client_steps(client, Told::Woken, log);
                 }
                 Ok(())
             }
             Next::ClientActs { client } => {
-                self.client_acts(client);
+                self.client_acts(client, log);
                 Ok(())
             }
-            Next::StoreIsWritten { resource, fence } => self.store_is_written(resource, fence),
+            Next::StoreIsWritten { resource, fence } => self.store_is_written(resource, fence, log),
             Next::Fault => self.fault(log),
         }
+    }
+
+    /// Whatever start was planned before is off: a machine that goes down again comes up once.
+    fn start_server_at(&mut self, at: u64) {
+        self.server_start = Some(at);
+        self.agenda.plan(at, Next::ServerStarts { at });
     }
 
     fn server_steps(&mut self, input: Input, log: &mut Log) -> Lawful {
@@ -201,6 +211,7 @@ impl Fleet {
 
     fn server_does(&mut self, effects: Vec<Effect>, log: &mut Log) -> Lawful {
         for effect in effects {
+            count_server(&effect, log);
             match effect {
                 Effect::Append(_) => {
                     let write = self.how_the_write_ends();
@@ -226,7 +237,7 @@ impl Fleet {
                 Effect::StepDown(_) => {
                     self.tickets.clear();
                     let at = self.now + self.rng.delay(1_000, SECOND);
-                    self.agenda.plan(at, Next::ServerStarts);
+                    self.start_server_at(at);
                 }
             }
         }
@@ -291,13 +302,14 @@ impl Fleet {
         Some(self.now + self.rng.delay(50, longest))
     }
 
-    fn client_steps(&mut self, client: usize, told: Told) {
+    fn client_steps(&mut self, client: usize, told: Told, log: &mut Log) {
         let effects = self.clients[client].step(told, self.now, &mut self.rng);
-        self.client_does(client, &effects);
+        self.client_does(client, &effects, log);
     }
 
-    fn client_does(&mut self, client: usize, effects: &[Sent]) {
+    fn client_does(&mut self, client: usize, effects: &[Sent], log: &mut Log) {
         for effect in effects {
+            count_client(effect, log);
             match effect {
                 Sent::Send { attempt, call } => self.send(client, *attempt, *call),
                 Sent::Held(_) | Sent::Lost | Sent::Refused => {}
@@ -324,27 +336,28 @@ impl Fleet {
         }
     }
 
-    fn client_acts(&mut self, client: usize) {
+    fn client_acts(&mut self, client: usize, log: &mut Log) {
         let resting = self.clients[client].errand.as_ref().is_none_or(|errand| errand.keeper.is_over());
         let done = self.clients[client].errand.as_ref().is_some_and(|errand| errand.done_at <= self.now);
         if resting && !self.winding_down {
             let effects = self.clients[client].set_out(self.now, self.resources, &mut self.rng);
-            self.client_does(client, &effects);
+            self.client_does(client, &effects, log);
         } else if done || self.winding_down {
-            self.client_steps(client, Told::Stop);
+            self.client_steps(client, Told::Stop, log);
         } else if let Some((fence, errand)) = self.clients[client].believes(self.now) {
             // The write is on its way for a while, and may arrive when the lease is long over.
             let resource = errand.resource.clone();
             let at = self.now + self.rng.delay(100, 15 * SECOND);
             self.agenda.plan(at, Next::StoreIsWritten { resource, fence });
         }
-        let at = self.now + self.rng.delay(20_000, 2 * SECOND);
+        let at = self.now + self.rng.delay(100_000, 2 * SECOND);
         self.agenda.plan(at, Next::ClientActs { client });
     }
 
     /// The store refuses every writer that is late, and never the newest one.
-    fn store_is_written(&mut self, resource: Resource, fence: Fence) -> Lawful {
+    fn store_is_written(&mut self, resource: Resource, fence: Fence, log: &mut Log) -> Lawful {
         let admitted = self.gates.entry(resource.clone()).or_default().admit(fence).is_ok();
+        log.count(if admitted { "store written" } else { "stale write refused" });
         let newest = self.written.entry(resource.clone()).or_default();
         law(admitted == (fence >= *newest), || {
             format!("{resource}: {fence:?} after {newest:?}: {admitted}")
@@ -376,6 +389,7 @@ impl Fleet {
         let client = usize::try_from(self.rng.below(self.clients.len() as u64)).unwrap_or(0);
         match self.rng.below(8) {
             0 | 1 => {
+                log.count("server crashed");
                 let reboots = self.rng.percent(40);
                 log.line(format_args!("{} server crashes, reboot {reboots}", self.now));
                 let kept = self.rng.percent(50);
@@ -385,18 +399,29 @@ impl Fleet {
                 self.callers.clear();
                 let back = self.now + self.rng.delay(1_000, 5 * SECOND);
                 if reboots {
+                    log.count("server rebooted");
                     self.host.reboot(back, &mut self.rng);
                 }
-                self.agenda.plan(back, Next::ServerStarts);
+                self.start_server_at(back);
             }
-            2 => self.server_paused_until = self.now + self.rng.delay(1_000, 12 * SECOND),
+            2 => {
+                log.count("server paused");
+                self.server_paused_until = self.now + self.rng.delay(1_000, 12 * SECOND);
+            }
             3 => self.host.set_wall_clock(&mut self.rng),
             4 => {
+                log.count("client crashed");
                 log.line(format_args!("{} client {client} crashes", self.now));
                 self.clients[client].crash();
             }
-            5 | 6 => self.clients[client].paused_until = self.now + self.rng.delay(10_000, 20 * SECOND),
-            _ => self.clients[client].cut_off_until = self.now + self.rng.delay(10_000, 20 * SECOND),
+            5 | 6 => {
+                log.count("client paused");
+                self.clients[client].paused_until = self.now + self.rng.delay(10_000, 20 * SECOND);
+            }
+            _ => {
+                log.count("client cut off");
+                self.clients[client].cut_off_until = self.now + self.rng.delay(10_000, 20 * SECOND);
+            }
         }
         Ok(())
     }

@@ -183,10 +183,10 @@ impl Host {
             self.disk.push(record);
         }
         self.batches += 1;
-        if self.batches % 16 == 0 {
+        if self.batches.is_multiple_of(16) {
             self.check_agreement()?;
         }
-        if self.batches % 1_024 == 0 {
+        if self.batches.is_multiple_of(1_024) {
             self.reducer.state_mut().prune_terminal_leases();
         }
         Ok(())
@@ -211,7 +211,7 @@ impl Host {
             return Ok(());
         }
         self.settled += 1;
-        if self.settled % 32 == 0 {
+        if self.settled.is_multiple_of(32) {
             let same = registrar.state().snapshot() == self.follower.snapshot();
             law(same, || "the live state differs from what the disk says".into())?;
         }

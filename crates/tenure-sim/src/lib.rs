@@ -5,6 +5,7 @@
 //! so that a broken law can be looked at again, step by step.
 
 mod agenda;
+mod census;
 mod client;
 mod clock;
 mod fleet;
@@ -15,4 +16,5 @@ mod rng;
 mod run;
 mod storm;
 
+pub use log::Census;
 pub use run::{SeedReport, run_seed};

@@ -1,5 +1,6 @@
 //! What happened, line by line. Two runs of one seed must write the same lines.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 /// Hashes every line, and keeps them only where somebody will read them.
@@ -8,7 +9,11 @@ pub struct Log {
     hasher: blake3::Hasher,
     buffer: String,
     kept: Option<Vec<String>>,
+    census: Census,
 }
+
+/// How often each kind of thing happened: laws say little about a world in which nothing does.
+pub type Census = BTreeMap<&'static str, u64>;
 
 impl Log {
     /// A log that remembers nothing but its digest.
@@ -30,6 +35,16 @@ impl Log {
         if let Some(kept) = &mut self.kept {
             kept.push(self.buffer.clone());
         }
+    }
+
+    /// Counts that something of this kind happened.
+    pub fn count(&mut self, kind: &'static str) {
+        *self.census.entry(kind).or_default() += 1;
+    }
+
+    /// What happened how often.
+    pub fn census(&self) -> &Census {
+        &self.census
     }
 
     /// The digest of all lines so far.

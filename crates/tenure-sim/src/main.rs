@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Parser;
-use tenure_sim::{SeedReport, run_seed};
+use tenure_sim::{Census, SeedReport, run_seed};
 
 /// Simulates fleets and storms from seeds, and checks that no law is broken.
 ///
@@ -28,6 +28,9 @@ struct Arguments {
     /// Where the logs of seeds that break a law are kept.
     #[arg(long, default_value = "target/sim")]
     logs: PathBuf,
+    /// Also prints how often each kind of thing happened.
+    #[arg(long)]
+    census: bool,
     /// Replays this one seed and prints what happens.
     #[arg(long, conflicts_with_all = ["seeds", "from"])]
     replay: Option<u64>,
@@ -67,6 +70,11 @@ fn run_all(arguments: &Arguments) -> std::io::Result<ExitCode> {
         writeln!(out, "  log: {}", path.display())?;
         let steps = arguments.steps;
         writeln!(out, "  again: cargo xtask sim --replay {} --steps {steps} --step", report.seed)?;
+    }
+    if arguments.census {
+        for (kind, count) in total_census(&reports) {
+            writeln!(out, "{:>12}  {kind}", grouped(count))?;
+        }
     }
     let steps: u64 = reports.iter().map(|report| report.steps).sum();
     digest.truncate(16);
@@ -140,6 +148,14 @@ fn replay(seed: u64, arguments: &Arguments) -> std::io::Result<ExitCode> {
     let verdict = report.violation.as_ref().map_or("no law broken", |violation| &violation.0);
     writeln!(out, "seed {seed}, {} steps: {verdict}", grouped(report.steps))?;
     Ok(if report.violation.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn total_census(reports: &[SeedReport]) -> Census {
+    let mut total = Census::new();
+    for (kind, count) in reports.iter().flat_map(|report| &report.census) {
+        *total.entry(kind).or_default() += count;
+    }
+    total
 }
 
 fn blake3_of_all(reports: &[SeedReport]) -> String {

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::fleet::Fleet;
 use crate::laws::{Lawful, Violation};
-use crate::log::Log;
+use crate::log::{Census, Log};
 use crate::storm::Storm;
 
 /// A world that follows from its seed.
@@ -28,6 +28,8 @@ pub struct SeedReport {
     pub digest: [u8; 32],
     /// The law that was broken, if one was.
     pub violation: Option<Violation>,
+    /// How often each kind of thing happened.
+    pub census: Census,
     /// Every line, if they were kept.
     pub lines: Vec<String>,
 }
@@ -58,5 +60,6 @@ fn run<S: Scenario>(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
             Some(Violation(format!("panic: {message}")))
         }
     };
-    SeedReport { seed, steps: taken, digest: log.digest(), violation, lines: log.lines().to_vec() }
+    let (digest, census, lines) = (log.digest(), log.census().clone(), log.lines().to_vec());
+    SeedReport { seed, steps: taken, digest, violation, census, lines }
 }

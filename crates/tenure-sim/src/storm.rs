@@ -11,6 +11,7 @@ use tenure_core::kernel::{
 use tenure_core::lease::ReleaseReason;
 use tenure_registrar::{AppendFailure, Caller, Effect, Input, Reply, Settings};
 
+use crate::census::count_server;
 use crate::host::{Host, Write};
 use crate::laws::{Lawful, law};
 use crate::log::Log;
@@ -43,8 +44,8 @@ impl Scenario for Storm {
             sweep: 1 + usize::try_from(rng.below(4)).unwrap_or(0),
         };
         let limits = Limits {
-            waiters_per_resource: 6,
-            waits_per_principal: 5,
+            waiters_per_resource: 2,
+            waits_per_principal: 4,
             leases_per_principal: rng.percent(30).then_some(6),
             ..Limits::default()
         };
@@ -121,6 +122,7 @@ impl Scenario for Storm {
 impl Storm {
     fn does(&mut self, effects: Vec<Effect>, log: &mut Log) -> Lawful {
         for effect in effects {
+            count_server(&effect, log);
             match effect {
                 Effect::Append(_) => self.writing = true,
                 Effect::Publish(events) => {
@@ -192,6 +194,7 @@ impl Storm {
     fn crash(&mut self, log: &mut Log) -> Lawful {
         let kept = self.rng.percent(50);
         log.line(format_args!("{} crash, write kept {kept}", self.now));
+        log.count("server crashed");
         self.host.crash(kept)?;
         self.writing = false;
         self.asked.clear();
@@ -199,6 +202,7 @@ impl Storm {
         self.granted.clear();
         self.now += self.rng.delay(1_000, 20 * SECOND);
         if self.rng.percent(40) {
+            log.count("server rebooted");
             self.host.reboot(self.now, &mut self.rng);
         }
         Ok(())

@@ -1,0 +1,77 @@
+//! Names for what happens, so that a run can say what it has tried.
+
+use tenure_client::Effect as Sent;
+use tenure_core::kernel::{Answer, Cause, Event, Refusal, WaitEnd};
+use tenure_registrar::{Effect, Reply};
+
+use crate::log::Log;
+
+/// Counts what a server did.
+pub fn count_server(effect: &Effect, log: &mut Log) {
+    match effect {
+        Effect::Publish(events) => events.iter().for_each(|event| log.count(event_kind(event))),
+        Effect::Answer { reply, .. } => log.count(reply_kind(reply)),
+        Effect::Served { .. } => log.count("waiter served"),
+        Effect::Unserved { .. } => log.count("waiter not served"),
+        Effect::Append(_) => log.count("write"),
+        Effect::StepDown(_) => log.count("step down"),
+    }
+}
+
+/// Counts what a client did.
+pub fn count_client(effect: &Sent, log: &mut Log) {
+    match effect {
+        Sent::Send { .. } => log.count("message sent"),
+        Sent::Held(_) => log.count("client holds"),
+        Sent::Lost => log.count("client lost its lease"),
+        Sent::Refused => log.count("client refused"),
+    }
+}
+
+fn event_kind(event: &Event) -> &'static str {
+    match event {
+        Event::Issued(issued) if issued.continues.is_some() => "lease continued",
+        Event::Issued(issued) if issued.ticket.is_some() => "lease issued to a waiter",
+        Event::Issued(_) => "lease issued",
+        Event::Renewed { .. } => "lease renewed",
+        Event::Released { .. } => "lease released",
+        Event::Expired { .. } => "lease expired",
+        Event::Revoked { cause: Cause::Reclaimed, .. } => "lease reclaimed",
+        Event::Revoked { cause: Cause::Transferred, .. } => "lease handed over",
+        Event::Revoked { .. } => "lease revoked",
+        Event::Queued(_) => "wait began",
+        Event::Left { end: WaitEnd::TimedOut, .. } => "wait timed out",
+        Event::Left { .. } => "wait withdrawn",
+        Event::Marked { .. } => "time marked",
+        Event::Resumed { .. } => "writer started",
+    }
+}
+
+fn reply_kind(reply: &Reply) -> &'static str {
+    match reply {
+        Reply::Busy => "told busy",
+        Reply::TooLate => "told too late",
+        Reply::Unavailable => "told unavailable",
+        Reply::OutcomeUnknown => "told outcome unknown",
+        Reply::Answered { answer: Answer::Refused(refusal), .. } => refusal_kind(refusal),
+        Reply::Answered { .. } => "answered",
+    }
+}
+
+fn refusal_kind(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::Invalid(_) => "refused: invalid",
+        Refusal::Held { .. } => "refused: held",
+        Refusal::QueueFull { .. } => "refused: queue full",
+        Refusal::Deadlock { .. } => "refused: deadlock",
+        Refusal::QuotaExceeded { .. } => "refused: quota",
+        Refusal::KeyReused => "refused: key reused",
+        Refusal::HolderTaken { .. } => "refused: holder taken",
+        Refusal::NotFound => "refused: not found",
+        Refusal::NoSuchTicket => "refused: no such ticket",
+        Refusal::NotHolder => "refused: not the holder",
+        Refusal::Over { .. } => "refused: over",
+        Refusal::WrongDirection { .. } => "refused: wrong direction",
+        _ => "refused: otherwise",
+    }
+}

@@ -1,0 +1,155 @@
+//! Each law is shown a history that breaks it, and must say so: a check that never fails checks nothing.
+
+use tenure_core::kernel::{
+    Event, Fence, Holder, Issued, Labels, Mode, Nonce, Principal, Queued, Resource, Span, Tick, Ticket, Want,
+};
+use tenure_sim::laws::{Laws, Violation};
+
+const SECOND: u64 = 1_000_000;
+
+/// Applies every event at the true time of its tick; all but the last must be lawful.
+fn verdict(events: &[Event]) -> Result<(), Violation> {
+    let mut laws = Laws::default();
+    let (last, before) = events.split_last().expect("a history has events");
+    for event in before {
+        laws.durable(event, event.at().0).expect("only the last event breaks a law");
+    }
+    laws.durable(last, last.at().0)
+}
+
+fn breaks(events: &[Event], law: &str) {
+    let Violation(text) = verdict(events).expect_err("this history breaks a law");
+    assert!(text.contains(law), "found {text:?}, not {law:?}");
+}
+
+fn resource() -> Resource {
+    Resource::parse("thing:1").unwrap()
+}
+
+fn issued(fence: u64, at: u64, seconds: u64, mode: Mode) -> Issued {
+    Issued {
+        fence: Fence(fence),
+        resource: resource(),
+        holder: Holder::parse(&format!("holder-{fence}")).unwrap(),
+        principal: Principal::parse("owner").unwrap(),
+        mode,
+        at: Tick(at * SECOND),
+        expires_at: Tick((at + seconds) * SECOND),
+        ttl: Span::from_secs(seconds),
+        nonce: Nonce::default(),
+        labels: Labels::default(),
+        key: None,
+        ticket: None,
+        continues: None,
+    }
+}
+
+fn granted(fence: u64, at: u64, seconds: u64) -> Event {
+    Event::Issued(issued(fence, at, seconds, Mode::Exclusive))
+}
+
+fn served(fence: u64, at: u64, ticket: u64) -> Event {
+    let holder = Holder::parse(&format!("waiter-{ticket}")).unwrap();
+    Event::Issued(Issued { ticket: Some(Ticket(ticket)), holder, ..issued(fence, at, 5, Mode::Exclusive) })
+}
+
+fn queued(ticket: u64, at: u64, until: u64) -> Event {
+    let (mode, ttl) = (Mode::Exclusive, Span::from_secs(5));
+    Event::Queued(Queued {
+        ticket: Ticket(ticket),
+        holder: Holder::parse(&format!("waiter-{ticket}")).unwrap(),
+        principal: Principal::parse("owner").unwrap(),
+        wants: vec![Want {
+            resource: resource(),
+            mode,
+            ttl,
+            nonce: Nonce::default(),
+            labels: Labels::default(),
+        }],
+        at: Tick(at * SECOND),
+        until: Tick(until * SECOND),
+        key: None,
+    })
+}
+
+fn renewed(lease: u64, at: u64, expires_at: u64) -> Event {
+    let (at, expires_at) = (Tick(at * SECOND), Tick(expires_at * SECOND));
+    Event::Renewed { lease: Fence(lease), at, expires_at, ttl: expires_at.since(at) }
+}
+
+fn expired(lease: u64, at: u64) -> Event {
+    Event::Expired { lease: Fence(lease), at: Tick(at * SECOND) }
+}
+
+#[test]
+fn a_lawful_history_is_accepted() {
+    let history = [granted(1, 0, 10), renewed(1, 5, 15), queued(1, 6, 60), expired(1, 15), served(2, 15, 1)];
+    assert_eq!(verdict(&history), Ok(()));
+}
+
+#[test]
+fn two_holders_at_once() {
+    breaks(&[granted(1, 0, 10), granted(2, 5, 10)], "both hold");
+    breaks(&[granted(1, 0, 10), granted(2, 10, 10)], "both hold");
+    let reader = |fence| Event::Issued(issued(fence, 0, 10, Mode::Shared));
+    assert_eq!(verdict(&[reader(1), reader(2)]), Ok(()));
+    breaks(&[reader(1), granted(2, 1, 10)], "both hold");
+}
+
+#[test]
+fn an_end_before_its_time() {
+    breaks(&[granted(1, 0, 10), expired(1, 9)], "expires early by its tick");
+}
+
+#[test]
+fn a_clock_that_runs_too_fast() {
+    let mut laws = Laws::default();
+    laws.durable(&granted(1, 0, 10), 0).unwrap();
+    let Violation(text) = laws.durable(&expired(1, 10), 9_900_000).expect_err("100 ms are missing");
+    assert!(text.contains("of true time"), "{text}");
+}
+
+#[test]
+fn life_after_death() {
+    breaks(&[granted(1, 0, 10), renewed(1, 10, 20)], "when it is over");
+    breaks(&[granted(1, 0, 10), expired(1, 10), renewed(1, 11, 20)], "does not live");
+    breaks(&[granted(1, 0, 10), expired(1, 10), expired(1, 11)], "does not live");
+}
+
+#[test]
+fn a_renewal_that_takes_time_away() {
+    breaks(&[granted(1, 0, 10), renewed(1, 1, 9)], "shortened");
+}
+
+#[test]
+fn a_fence_that_is_used_again() {
+    breaks(&[granted(5, 0, 10), expired(5, 10), granted(5, 11, 10)], "used again");
+    breaks(&[granted(5, 0, 10), expired(5, 10), granted(4, 11, 10)], "used again");
+}
+
+#[test]
+fn time_that_goes_back() {
+    breaks(&[granted(1, 5, 10), queued(1, 4, 60)], "time goes back");
+}
+
+#[test]
+fn somebody_who_jumps_the_queue() {
+    let held = [granted(1, 0, 10), queued(1, 1, 60), queued(2, 2, 60), expired(1, 10)];
+    breaks(&[&held[..], &[served(2, 10, 2)]].concat(), "overtakes");
+    breaks(&[&held[..], &[granted(2, 10, 5)]].concat(), "overtakes");
+    assert_eq!(verdict(&[&held[..], &[served(2, 10, 1)]].concat()), Ok(()));
+}
+
+#[test]
+fn a_grant_after_the_end_of_patience() {
+    let history = [granted(1, 0, 10), queued(1, 1, 10), expired(1, 10), served(2, 10, 1)];
+    breaks(&history, "after its patience");
+}
+
+#[test]
+fn an_acknowledgement_of_what_is_not_durable() {
+    let mut laws = Laws::default();
+    laws.durable(&granted(1, 0, 10), 0).unwrap();
+    assert_eq!(laws.acknowledged(Fence(1)), Ok(()));
+    assert!(laws.acknowledged(Fence(2)).is_err());
+}

@@ -1,0 +1,5 @@
+//! The simulator itself, and what it says of Tenure.
+
+mod determinism;
+mod laws_can_be_broken;
+mod seeds;

@@ -1,0 +1,97 @@
+//! Five million steps over five hundred seeds, in parts that run side by side.
+
+use tenure_sim::{Census, run_seed};
+
+const STEPS: u64 = 10_000;
+
+fn hold(seeds: std::ops::RangeInclusive<u64>) {
+    for seed in seeds {
+        let report = run_seed(seed, STEPS, false);
+        if let Some(violation) = report.violation {
+            panic!("seed {seed}: {}\nlook at it with: cargo xtask sim --replay {seed}", violation.0);
+        }
+        assert_eq!(report.steps, STEPS, "seed {seed} ended before its time");
+    }
+}
+
+macro_rules! every_law_holds {
+    ($($name:ident: $seeds:expr;)*) => {
+        $(
+            // S2-1, S2-3, S2-34, S2-38, S2-52: at most one, replay, numbers never again, ticks alone decide.
+            #[test]
+            fn $name() {
+                hold($seeds);
+            }
+        )*
+    };
+}
+
+every_law_holds! {
+    every_law_holds_for_seeds_1_to_50: 1..=50;
+    every_law_holds_for_seeds_51_to_100: 51..=100;
+    every_law_holds_for_seeds_101_to_150: 101..=150;
+    every_law_holds_for_seeds_151_to_200: 151..=200;
+    every_law_holds_for_seeds_201_to_250: 201..=250;
+    every_law_holds_for_seeds_251_to_300: 251..=300;
+    every_law_holds_for_seeds_301_to_350: 301..=350;
+    every_law_holds_for_seeds_351_to_400: 351..=400;
+    every_law_holds_for_seeds_401_to_450: 401..=450;
+    every_law_holds_for_seeds_451_to_500: 451..=500;
+}
+
+#[test]
+fn long_ten_thousand_seeds() {
+    hold(501..=10_500);
+}
+
+/// Laws say little about a world in which nothing happens.
+#[test]
+fn everything_that_can_happen_does_happen() {
+    let mut census = Census::new();
+    for (kind, count) in (1..=30).flat_map(|seed| run_seed(seed, STEPS, false).census) {
+        *census.entry(kind).or_default() += count;
+    }
+    let expected = [
+        "client crashed",
+        "client cut off",
+        "client holds",
+        "client lost its lease",
+        "client paused",
+        "client refused",
+        "lease continued",
+        "lease expired",
+        "lease handed over",
+        "lease issued to a waiter",
+        "lease issued",
+        "lease reclaimed",
+        "lease released",
+        "lease renewed",
+        "lease revoked",
+        "refused: deadlock",
+        "refused: held",
+        "refused: holder taken",
+        "refused: key reused",
+        "refused: not found",
+        "refused: not the holder",
+        "refused: over",
+        "refused: queue full",
+        "refused: quota",
+        "refused: wrong direction",
+        "server crashed",
+        "server paused",
+        "server rebooted",
+        "stale write refused",
+        "step down",
+        "store written",
+        "time marked",
+        "told busy",
+        "told outcome unknown",
+        "told too late",
+        "wait timed out",
+        "wait withdrawn",
+        "waiter served",
+    ];
+    let rare: Vec<_> =
+        expected.into_iter().filter(|kind| census.get(kind).copied().unwrap_or(0) < 20).collect();
+    assert!(rare.is_empty(), "happened less than 20 times: {rare:?}\n{census:#?}");
+}
