@@ -1,3 +1,30 @@
-//! The command line.
+//! The command line: one file per command.
 
-fn main() {}
+mod command;
+mod exit;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Who may touch this, until when, and how can they prove it?
+///
+/// Tenure is one lease authority for anything that two parties must not touch at once: a deployment, a
+/// device, a tuner, a work item, a source file.
+#[derive(Debug, Parser)]
+#[command(name = "tenure", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: command::Command,
+}
+
+fn main() -> ExitCode {
+    match Arguments::try_parse() {
+        Ok(arguments) => arguments.command.run(),
+        Err(error) => {
+            // A closed pipe is no reason to panic.
+            let _ = error.print();
+            if error.use_stderr() { exit::USAGE.into() } else { ExitCode::SUCCESS }
+        }
+    }
+}
