@@ -69,6 +69,7 @@ fn only_the_tests_of_a_file_count() {
     assert_eq!(names(&rows_in(&tests_of(Path::new("crates/a/src/lib.rs"), text))), "S0-4");
     assert_eq!(rows_in(&tests_of(Path::new("crates/a/tests/all.rs"), text)).len(), 5);
     assert_eq!(rows_in(&tests_of(Path::new("crates/a/src/lib_tests.rs"), text)).len(), 5);
+    assert_eq!(rows_in(&tests_of(Path::new("crates/a/src/lib_tests/limits.rs"), text)).len(), 5);
     assert_eq!(rows_in(&tests_of(Path::new("clients/tests/client.py"), text)).len(), 5);
     assert!(tests_of(Path::new("clients/client.py"), text).is_empty());
 }

@@ -91,7 +91,10 @@ fn holds_an_example_that_runs(comment: &[(usize, &str)]) -> bool {
 /// Whether everything in the file is a test, by where it lies or what it is called.
 pub fn is_test_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    path.iter().any(|part| part == "tests") || name == "tests.rs" || name.ends_with("_tests.rs")
+    let is_tests = |part: &std::ffi::OsStr| {
+        part.to_str().is_some_and(|part| part == "tests" || part.ends_with("_tests"))
+    };
+    path.iter().any(is_tests) || name == "tests.rs" || name.ends_with("_tests.rs")
 }
 
 #[cfg(test)]

@@ -23,7 +23,8 @@ impl Serve {
     /// Says what is missing, and what can be done instead.
     pub fn run(self) -> ExitCode {
         let version = env!("CARGO_PKG_VERSION");
-        let kept = self.data.map_or_else(String::new, |data| format!(" with the ledger in {}", data.display()));
+        let kept =
+            self.data.map_or_else(String::new, |data| format!(" with the ledger in {}", data.display()));
         let _ = writeln!(
             std::io::stderr(),
             "tenure {version} cannot serve yet: this version has the core, but neither the ledger nor the API.\n\
