@@ -1,0 +1,52 @@
+//! The ledger in one directory: a log of our own in preallocated segments, nothing to install.
+//!
+//! ```text
+//! data/ lock                        who writes, by flock
+//!       identity                    which ledger, which epoch, on which machine
+//!       0000000000000001.segment    records, one per batch, each with its sums and its hash
+//!       0000000000000002.segment
+//!       spare                       the next segment, filled with zeros already
+//!       clean                       there only after an orderly end
+//! ```
+//!
+//! **When a tail is torn.** A record counts as cut short, and is dropped, only if one of its sectors was never
+//! written and nothing stands behind it. Everything else that does not fit is damage: the ledger refuses to
+//! open and names the record. So nothing that was acknowledged is ever dropped in silence.
+//!
+//! **After an unclean end** the last record may be in the system's memory and not on the disk, or in doubt after a
+//! failed sync. It is copied into a new segment and synced before it counts.
+
+mod directory;
+mod identity;
+mod load;
+mod log;
+mod record;
+mod sector;
+mod segment;
+mod verify;
+mod witness;
+
+use std::path::PathBuf;
+
+pub use identity::Identity;
+pub use log::{EmbeddedLedger, OpenError, Options};
+pub use segment::LedgerId;
+use thiserror::Error;
+pub use verify::{Report, verify};
+pub use witness::Witness;
+
+use crate::ledger::Seq;
+
+/// Bytes that are not what was written. Nothing was changed; a human must look.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{} is damaged at byte {offset}, in the record after event {}: {reason}", file.display(), after.0)]
+pub struct Damage {
+    /// In which file.
+    pub file: PathBuf,
+    /// At which byte.
+    pub offset: u64,
+    /// The last event before it that is whole.
+    pub after: Seq,
+    /// What is wrong.
+    pub reason: &'static str,
+}

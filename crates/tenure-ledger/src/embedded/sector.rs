@@ -1,0 +1,106 @@
+//! How bytes lie on the disk: in sectors, each of which shows whether it was written.
+//!
+//! ```text
+//! sector   ┌────────┬──────────────────────────────────────────────┐
+//! 512      │ marker │ 511 bytes                                    │
+//!          └────────┴──────────────────────────────────────────────┘
+//! ```
+//!
+//! A disk writes a sector whole or not at all. Files are filled with zeros beforehand, and no marker is zero, so a
+//! write that was cut short leaves sectors that are still zero. That, and nothing else, makes a tail torn.
+//! Markers differ from each other and from zero in at least four bits: one flipped bit makes none of another.
+
+/// What a disk writes at once.
+pub(crate) const SECTOR: usize = 512;
+
+/// What fits into a sector beside its marker.
+pub(crate) const PAYLOAD: usize = SECTOR - 1;
+
+/// What a sector begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Marker {
+    /// The beginning of a segment.
+    Segment = 0xB6,
+    /// The beginning of a record.
+    First = 0x5D,
+    /// The rest of a record.
+    Next = 0xE3,
+}
+
+/// What a sector says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sector {
+    /// Nothing was ever written here.
+    Blank,
+    /// Something was.
+    Written(Marker),
+    /// This is nothing that is ever written.
+    Garbage,
+}
+
+/// What the sector says of itself.
+pub(crate) fn look_at(sector: &[u8]) -> Sector {
+    let known = [Marker::Segment, Marker::First, Marker::Next];
+    match sector.first() {
+        Some(0) if sector.iter().all(|byte| *byte == 0) => Sector::Blank,
+        Some(first) => {
+            known.into_iter().find(|marker| *marker as u8 == *first).map_or(Sector::Garbage, Sector::Written)
+        }
+        None => Sector::Garbage,
+    }
+}
+
+/// How many sectors `bytes` bytes take.
+pub(crate) fn sectors_for(bytes: usize) -> usize {
+    bytes.div_ceil(PAYLOAD)
+}
+
+/// Spreads `bytes` over sectors, the first of which begins with `first`.
+pub(crate) fn spread(bytes: &[u8], first: Marker) -> Vec<u8> {
+    let mut sectors = vec![0; sectors_for(bytes.len()) * SECTOR];
+    for (index, (sector, part)) in sectors.chunks_mut(SECTOR).zip(bytes.chunks(PAYLOAD)).enumerate() {
+        sector[0] = if index == 0 { first as u8 } else { Marker::Next as u8 };
+        sector[1..=part.len()].copy_from_slice(part);
+    }
+    sectors
+}
+
+/// The bytes in `sectors`, without markers, with what fills the last one.
+pub(crate) fn gather(sectors: &[u8]) -> Vec<u8> {
+    sectors.chunks(SECTOR).flat_map(|sector| &sector[1..]).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_spread_is_gathered_again() {
+        for length in [1, 510, 511, 512, 1022, 1023, 5000] {
+            let bytes: Vec<u8> = (0..length).map(|number: u32| number.to_le_bytes()[0]).collect();
+            let sectors = spread(&bytes, Marker::First);
+            assert_eq!(sectors.len(), sectors_for(bytes.len()) * SECTOR);
+            assert_eq!(&gather(&sectors)[..bytes.len()], &bytes[..]);
+            assert_eq!(look_at(&sectors[..SECTOR]), Sector::Written(Marker::First));
+        }
+    }
+
+    #[test]
+    fn one_flipped_bit_makes_no_marker_of_another() {
+        let markers = [0, Marker::Segment as u8, Marker::First as u8, Marker::Next as u8];
+        for one in markers {
+            for other in markers.into_iter().filter(|other| *other != one) {
+                assert!((one ^ other).count_ones() >= 4, "{one:#x} and {other:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sector_with_a_blank_marker_and_something_in_it_is_garbage() {
+        let mut sector = [0; SECTOR];
+        assert_eq!(look_at(&sector), Sector::Blank);
+        sector[300] = 1;
+        assert_eq!(look_at(&sector), Sector::Garbage);
+    }
+}

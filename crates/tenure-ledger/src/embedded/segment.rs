@@ -1,0 +1,190 @@
+//! One file of the ledger: a head, then records, then blank sectors up to its full size.
+
+use std::path::{Path, PathBuf};
+
+use super::Damage;
+use super::record::{self, Found};
+use super::sector::{Marker, SECTOR, Sector, gather, look_at, spread};
+use crate::batch::{Batch, Hash};
+use crate::ledger::{Head, Seq};
+
+/// Which ledger a file belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LedgerId(pub [u8; 16]);
+
+/// What the first sector of a segment says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SegmentHead {
+    pub(crate) ledger: LedgerId,
+    pub(crate) epoch: u64,
+    pub(crate) number: u64,
+    /// Where the ledger ended when this segment began.
+    pub(crate) after: Head,
+    /// How large the file is. It is made this large at once, and never changes.
+    pub(crate) size: u64,
+}
+
+const NAME: &[u8; 8] = b"tenure-1";
+const HEAD: usize = 8 + 16 + 8 + 8 + 8 + 32 + 8 + 4;
+
+impl SegmentHead {
+    /// The first sector.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEAD);
+        bytes.extend(NAME);
+        bytes.extend(self.ledger.0);
+        bytes.extend(self.epoch.to_be_bytes());
+        bytes.extend(self.number.to_be_bytes());
+        bytes.extend(self.after.seq.0.to_be_bytes());
+        bytes.extend(self.after.hash.0);
+        bytes.extend(self.size.to_be_bytes());
+        bytes.extend(crc32c::crc32c(&bytes).to_be_bytes());
+        spread(&bytes, Marker::Segment)
+    }
+
+    /// What a first sector says; the reason if it says nothing that can be believed.
+    pub(crate) fn parse(sector: &[u8]) -> Result<SegmentHead, &'static str> {
+        if sector.len() != SECTOR || look_at(sector) != Sector::Written(Marker::Segment) {
+            return Err("the file does not begin like a segment");
+        }
+        let bytes = gather(sector);
+        let (head, padding) = bytes.split_at(HEAD);
+        let (head, sum) = head.split_at(HEAD - 4);
+        if padding.iter().any(|byte| *byte != 0) {
+            return Err("something stands behind the head of the segment");
+        }
+        if crc32c::crc32c(head).to_be_bytes() != sum {
+            return Err("the head of the segment has a wrong sum");
+        }
+        let (name, rest) = head.split_first_chunk::<8>().ok_or("the head of the segment is cut")?;
+        if name != NAME {
+            return Err("the segment was written by another version");
+        }
+        parse_fields(rest).ok_or("the head of the segment is cut")
+    }
+}
+
+fn parse_fields(bytes: &[u8]) -> Option<SegmentHead> {
+    let (ledger, rest) = bytes.split_first_chunk::<16>()?;
+    let (epoch, rest) = rest.split_first_chunk::<8>()?;
+    let (number, rest) = rest.split_first_chunk::<8>()?;
+    let (seq, rest) = rest.split_first_chunk::<8>()?;
+    let (hash, rest) = rest.split_first_chunk::<32>()?;
+    let (size, _) = rest.split_first_chunk::<8>()?;
+    Some(SegmentHead {
+        ledger: LedgerId(*ledger),
+        epoch: u64::from_be_bytes(*epoch),
+        number: u64::from_be_bytes(*number),
+        after: Head { seq: Seq(u64::from_be_bytes(*seq)), hash: Hash(*hash) },
+        size: u64::from_be_bytes(*size),
+    })
+}
+
+/// Everything in one segment.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) path: PathBuf,
+    pub(crate) head: SegmentHead,
+    pub(crate) batches: Vec<Batch>,
+    /// Where the last whole record ends.
+    pub(crate) end: u64,
+    /// A write after that was cut short.
+    pub(crate) is_torn: bool,
+    /// The bytes of the last batch, as they were written.
+    pub(crate) last_content: Option<Vec<u8>>,
+}
+
+impl Segment {
+    /// The file's name.
+    pub(crate) fn file_name(number: u64) -> String {
+        format!("{number:016}.segment")
+    }
+
+    /// Reads a whole file and checks every bit of it.
+    pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<Segment, Damage> {
+        let damage = |offset: usize, after: Seq, reason| Damage {
+            file: path.to_owned(),
+            offset: offset as u64,
+            after,
+            reason,
+        };
+        let first = bytes.get(..SECTOR).ok_or_else(|| damage(0, Seq(0), "the file is cut short"))?;
+        let head = SegmentHead::parse(first).map_err(|reason| damage(0, Seq(0), reason))?;
+        if bytes.len() as u64 != head.size {
+            return Err(damage(bytes.len(), head.after.seq, "the file does not have its size"));
+        }
+        let mut segment = Segment {
+            path: path.to_owned(),
+            head,
+            batches: Vec::new(),
+            end: SECTOR as u64,
+            is_torn: false,
+            last_content: None,
+        };
+        let mut offset = SECTOR;
+        let mut before = head.after;
+        loop {
+            match record::find(&bytes[offset..], before.hash) {
+                Found::Record { content, hash, sectors } => {
+                    let batch = Batch::decode(Seq(before.seq.0 + 1), &content, hash);
+                    let batch = batch.ok_or_else(|| damage(offset, before.seq, "a record is no batch"))?;
+                    before = Head { seq: batch.last(), hash };
+                    segment.batches.push(batch);
+                    offset += sectors * SECTOR;
+                    segment.end = offset as u64;
+                    segment.last_content = Some(content);
+                }
+                Found::Torn { sectors } => {
+                    segment.is_torn = true;
+                    let behind = &bytes[offset + sectors * SECTOR..];
+                    if let Some(sector) =
+                        behind.chunks(SECTOR).position(|sector| look_at(sector) != Sector::Blank)
+                    {
+                        let at = offset + (sectors + sector) * SECTOR;
+                        return Err(damage(
+                            at,
+                            before.seq,
+                            "something stands behind a record that was cut short",
+                        ));
+                    }
+                    return Ok(segment);
+                }
+                Found::Blank => {
+                    // Of a write that was cut short, the first sector may be what is missing.
+                    for (index, sector) in bytes[offset..].chunks(SECTOR).enumerate() {
+                        match look_at(sector) {
+                            Sector::Blank => {}
+                            Sector::Written(Marker::Next) => segment.is_torn = true,
+                            Sector::Written(_) => {
+                                let at = offset + index * SECTOR;
+                                return Err(damage(at, before.seq, "a record stands behind a hole"));
+                            }
+                            Sector::Garbage => {
+                                let at = offset + index * SECTOR;
+                                return Err(damage(at, before.seq, "a blank sector was overwritten"));
+                            }
+                        }
+                    }
+                    return Ok(segment);
+                }
+                Found::Damaged(reason) => return Err(damage(offset, before.seq, reason)),
+            }
+        }
+    }
+
+    /// Where the ledger ends after this segment.
+    pub(crate) fn last(&self) -> Head {
+        self.batches.last().map_or(self.head.after, |batch| Head { seq: batch.last(), hash: batch.hash })
+    }
+
+    /// Where the ledger ended before the last record of this segment.
+    pub(crate) fn before_last(&self) -> Head {
+        match self.batches.len() {
+            0 | 1 => self.head.after,
+            count => {
+                let batch = &self.batches[count - 2];
+                Head { seq: batch.last(), hash: batch.hash }
+            }
+        }
+    }
+}

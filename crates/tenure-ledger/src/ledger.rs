@@ -1,0 +1,93 @@
+//! What every ledger does.
+
+use std::io;
+
+use tenure_core::ledger::EventRecord;
+use thiserror::Error;
+
+use crate::batch::{Batch, Hash};
+
+/// The number of an event. The first one is 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Seq(pub u64);
+
+/// Where a ledger ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Head {
+    /// The number of the last event; 0 when there is none.
+    pub seq: Seq,
+    /// The hash of the last batch; zeros when there is none.
+    pub hash: Hash,
+}
+
+/// An ordered list of events with one writer.
+pub trait Ledger {
+    /// Where it ends, as far as this writer knows.
+    fn head(&self) -> Head;
+
+    /// Appends `records` as one batch, durably, if the ledger still ends at `expected`.
+    ///
+    /// When this returns, the batch is there for good. After any error the writer drops its state and replays:
+    /// what it decided may not stand.
+    fn append(&mut self, expected: Seq, records: &[EventRecord], seal: &[u8]) -> Result<Head, AppendError>;
+
+    /// Every batch that holds an event after `after`, in order. It stops at the first that cannot be read.
+    fn read(&self, after: Seq) -> Box<dyn Iterator<Item = Result<Batch, ReadError>> + '_>;
+}
+
+/// Why a batch was not appended. The variants differ by what the writer does next.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum AppendError {
+    /// Another writer appended first. Step down and replay; never retry blindly.
+    #[error("the ledger ends at event {}, not at {}: another writer was here", found.0, expected.0)]
+    Overtaken {
+        /// Where the writer thought that it ends.
+        expected: Seq,
+        /// Where it ends.
+        found: Seq,
+    },
+    /// Nothing was written.
+    #[error("the ledger cannot be written; nothing was")]
+    Unavailable(#[source] io::Error),
+    /// No room is left. Nothing was written; make room and try again.
+    #[error("no space is left for the ledger; nothing was written")]
+    NoSpace,
+    /// The batch is larger than a segment. Nothing was written; the request can never succeed.
+    #[error("a batch of {bytes} bytes is over the limit of {most}")]
+    TooLarge {
+        /// How large it is.
+        bytes: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// Perhaps it was written. Nothing more may be written by this process: what the disk holds is unknown.
+    #[error("the write of event {} has an unknown outcome", at.0)]
+    OutcomeUnknown {
+        /// The first event of the batch.
+        at: Seq,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Why a batch cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The file cannot be read.
+    #[error("the ledger cannot be read")]
+    Io(#[from] io::Error),
+    /// What was asked for is no longer, or not yet, there.
+    #[error("the ledger holds the events after {}, not those after {}", first.0, asked.0)]
+    OutOfRange {
+        /// After which event was asked.
+        asked: Seq,
+        /// After which event it begins.
+        first: Seq,
+    },
+    /// The bytes are not what was written. Stop and call a human: `tenure verify` says more.
+    #[error(transparent)]
+    Damaged(#[from] crate::embedded::Damage),
+}

@@ -1,0 +1,88 @@
+//! An older copy of a ledger put back, or a copy on another machine, must not be written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tenure_ledger::embedded::{OpenError, Options};
+use tenure_ledger::{EmbeddedLedger, Ledger, Seq};
+
+use crate::suite::{append, small};
+
+fn options(folder: &Path) -> Options {
+    Options { witness: Some(folder.join("elsewhere/witness")), ..small() }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path: PathBuf = entry.unwrap().path();
+        fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+    }
+}
+
+#[test]
+fn an_older_copy_that_is_put_back_is_refused_and_the_way_out_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    append(&mut EmbeddedLedger::open(&data, options(folder.path())).unwrap(), 2);
+    copy(&data, &folder.path().join("backup"));
+    append(&mut EmbeddedLedger::open(&data, options(folder.path())).unwrap(), 3);
+
+    fs::remove_dir_all(&data).unwrap();
+    copy(&folder.path().join("backup"), &data);
+    let error =
+        EmbeddedLedger::open(&data, options(folder.path())).expect_err("it is older than its witness");
+    assert!(matches!(error, OpenError::Behind { found: Seq(2), witnessed: Seq(5) }), "{error:?}");
+    assert!(error.to_string().contains("tenure ledger restored"), "{error}");
+}
+
+#[test]
+fn a_copy_that_went_another_way_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    append(&mut EmbeddedLedger::open(&data, options(folder.path())).unwrap(), 2);
+    copy(&data, &folder.path().join("other"));
+    append(&mut EmbeddedLedger::open(&data, options(folder.path())).unwrap(), 1);
+    // The copy goes on by itself, with another batch under the same numbers, and further.
+    let mut other = EmbeddedLedger::open(&folder.path().join("other"), small()).unwrap();
+    append(&mut other, 4);
+    drop(other);
+    let error = EmbeddedLedger::open(&folder.path().join("other"), options(folder.path()));
+    assert!(matches!(error, Err(OpenError::Behind { .. })), "{error:?}");
+}
+
+#[test]
+fn a_ledger_that_is_ahead_of_its_witness_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    append(&mut EmbeddedLedger::open(&data, options(folder.path())).unwrap(), 2);
+    let witness = fs::read(folder.path().join("elsewhere/witness")).unwrap();
+    append(&mut EmbeddedLedger::open(&data, options(folder.path())).unwrap(), 3);
+    // A power cut may take the newest word of the witness, never of the ledger.
+    fs::write(folder.path().join("elsewhere/witness"), witness).unwrap();
+    let ledger = EmbeddedLedger::open(&data, options(folder.path())).unwrap();
+    assert_eq!(ledger.head().seq, Seq(5));
+}
+
+#[test]
+fn a_ledger_of_another_machine_is_refused_and_the_way_out_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    append(&mut EmbeddedLedger::open(folder.path(), small()).unwrap(), 2);
+    let path = folder.path().join("identity");
+    let text = fs::read_to_string(&path).unwrap();
+    let (before, _) = text.split_once("machine ").unwrap();
+    let fields = format!("{before}machine {}\n", "0".repeat(31) + "1");
+    fs::write(&path, format!("{fields}sum {:08x}\n", crc32c::crc32c(fields.as_bytes()))).unwrap();
+    let error = EmbeddedLedger::open(folder.path(), small()).expect_err("another machine's");
+    assert!(matches!(error, OpenError::Foreign), "{error:?}");
+    assert!(error.to_string().contains("tenure ledger moved"), "{error}");
+}
+
+#[test]
+fn segments_without_an_identity_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    append(&mut EmbeddedLedger::open(folder.path(), small()).unwrap(), 2);
+    fs::remove_file(folder.path().join("identity")).unwrap();
+    let error = EmbeddedLedger::open(folder.path(), small()).expect_err("part of it is missing");
+    assert!(matches!(error, OpenError::NoIdentity(_)), "{error:?}");
+}

@@ -1,0 +1,132 @@
+//! Every bit of a small ledger is flipped, and every file cut at every byte: nothing that was acknowledged is
+//! ever dropped in silence, and whatever is wrong is named.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tenure_ledger::EmbeddedLedger;
+use tenure_ledger::embedded::{Damage, OpenError, verify};
+
+use crate::suite::{append, append_many, small};
+
+/// Two segments, after an unclean end, with a record of several sectors in each.
+fn small_ledger() -> (tempfile::TempDir, Vec<PathBuf>) {
+    let folder = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        let mut ledger = EmbeddedLedger::open(folder.path(), small()).unwrap();
+        append(&mut ledger, 1);
+        append(&mut ledger, 20);
+        append(&mut ledger, 1);
+    }
+    let mut files: Vec<_> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "segment"))
+        .collect();
+    files.sort();
+    assert_eq!(files.len(), 2);
+    (folder, files)
+}
+
+fn found(directory: &Path) -> Damage {
+    match verify(directory) {
+        Err(OpenError::Damaged(damage)) => damage,
+        other => panic!("not found: {other:?}"),
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_found_and_its_record_named() {
+    let (folder, files) = small_ledger();
+    for path in files {
+        let whole = fs::read(&path).unwrap();
+        for bit in 0..whole.len() * 8 {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            fs::write(&path, &bytes).unwrap();
+            let damage = found(folder.path());
+            let sector = (bit / 8 / 512 * 512) as u64;
+            assert_eq!(damage.file.file_name(), path.file_name().or(damage.file.file_name()));
+            assert!(damage.offset <= sector || damage.offset == 0, "bit {bit}: {damage}");
+        }
+        fs::write(&path, &whole).unwrap();
+    }
+    verify(folder.path()).expect("whole again");
+}
+
+#[test]
+fn a_file_that_was_cut_anywhere_is_refused() {
+    let (folder, files) = small_ledger();
+    for path in files {
+        let whole = fs::read(&path).unwrap();
+        for length in 0..whole.len() {
+            fs::write(&path, &whole[..length]).unwrap();
+            found(folder.path());
+        }
+        fs::write(&path, [&whole[..], &[0; 512]].concat()).unwrap();
+        found(folder.path());
+        fs::write(&path, &whole).unwrap();
+    }
+}
+
+#[test]
+fn a_ledger_that_is_damaged_does_not_open_and_is_not_changed() {
+    let (folder, files) = small_ledger();
+    let mut bytes = fs::read(&files[0]).unwrap();
+    bytes[600] ^= 1;
+    fs::write(&files[0], &bytes).unwrap();
+    let error = EmbeddedLedger::open(folder.path(), small()).expect_err("it is damaged");
+    assert!(error.to_string().contains("is damaged at byte"), "{error}");
+    assert_eq!(fs::read(&files[0]).unwrap(), bytes);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().filter(is_segment).count(), 2);
+}
+
+fn is_segment(entry: &std::io::Result<fs::DirEntry>) -> bool {
+    entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some_and(|extension| extension == "segment"))
+}
+
+#[test]
+fn a_missing_swapped_or_doubled_segment_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = EmbeddedLedger::open(folder.path(), small()).unwrap();
+    append_many(&mut ledger, 60, 3);
+    drop(ledger);
+    let path = |number: u64| folder.path().join(format!("{number:016}.segment"));
+    let (second, third) = (fs::read(path(2)).unwrap(), fs::read(path(3)).unwrap());
+
+    fs::remove_file(path(2)).unwrap();
+    found(folder.path());
+    fs::write(path(2), &third).unwrap();
+    found(folder.path());
+    fs::write(path(3), &second).unwrap();
+    found(folder.path());
+    fs::write(path(2), &second).unwrap();
+    found(folder.path());
+    fs::write(path(3), &third).unwrap();
+    verify(folder.path()).expect("as it was");
+
+    fs::remove_file(path(1)).unwrap();
+    found(folder.path());
+}
+
+#[test]
+fn a_segment_of_another_ledger_is_not_taken_for_ones_own() {
+    let (folder, files) = small_ledger();
+    let (_other, foreign) = small_ledger();
+    fs::copy(&foreign[1], &files[1]).unwrap();
+    assert_eq!(found(folder.path()).reason, "the segment belongs to another ledger");
+}
+
+#[test]
+fn an_identity_that_was_changed_is_refused() {
+    let (folder, _) = small_ledger();
+    let path = folder.path().join("identity");
+    let whole = fs::read(&path).unwrap();
+    for bit in 0..whole.len() * 8 {
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&path, &bytes).unwrap();
+        let opened = EmbeddedLedger::open(folder.path(), small());
+        assert!(opened.is_err(), "bit {bit}");
+    }
+}

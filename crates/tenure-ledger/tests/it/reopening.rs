@@ -1,0 +1,110 @@
+//! Ends, orderly and not, and what is there afterwards.
+
+use std::path::Path;
+
+use tenure_ledger::embedded::{OpenError, verify};
+use tenure_ledger::{EmbeddedLedger, Ledger, Seq};
+
+use crate::suite::{all, append, append_many, small};
+
+fn open(directory: &Path) -> EmbeddedLedger {
+    EmbeddedLedger::open(directory, small()).expect("the ledger opens")
+}
+
+fn segments(directory: &Path) -> usize {
+    verify(directory).expect("the ledger is whole").segments
+}
+
+#[test]
+fn an_orderly_end_goes_on_in_the_same_segment() {
+    let folder = tempfile::tempdir().unwrap();
+    for round in 1..=4 {
+        let mut ledger = open(folder.path());
+        append(&mut ledger, 2);
+        assert_eq!(ledger.head().seq, Seq(round * 2));
+        ledger.close().unwrap();
+    }
+    assert_eq!(segments(folder.path()), 1);
+    assert_eq!(all(&open(folder.path())).len(), 4);
+}
+
+#[test]
+fn after_an_unclean_end_nothing_is_lost_and_the_last_record_is_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut written = Vec::new();
+    for round in 1..=5 {
+        let mut ledger = open(folder.path());
+        assert_eq!(all(&ledger), written, "round {round}");
+        append(&mut ledger, round);
+        append(&mut ledger, 1);
+        written = all(&ledger);
+    }
+    let report = verify(folder.path()).unwrap();
+    assert_eq!(report.segments, 5, "each start after an unclean end begins a segment");
+    assert_eq!(report.batches, 10);
+    assert_eq!(report.head.seq, Seq(20));
+}
+
+#[test]
+fn a_crash_before_anything_was_written_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    (0..5).for_each(|_| drop(open(folder.path())));
+    assert_eq!(segments(folder.path()), 1);
+}
+
+#[test]
+fn a_second_writer_is_refused_and_told_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let _first = open(folder.path());
+    let error = EmbeddedLedger::open(folder.path(), small()).expect_err("it is in use");
+    assert!(matches!(error, OpenError::Locked(_)));
+    assert!(error.to_string().contains("another process is using"), "{error}");
+}
+
+#[test]
+fn many_batches_fill_many_segments_and_are_all_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = open(folder.path());
+    append_many(&mut ledger, 200, 5);
+    let before = all(&ledger);
+    ledger.close().unwrap();
+    assert!(segments(folder.path()) > 10);
+    let ledger = open(folder.path());
+    assert_eq!(all(&ledger), before);
+    assert_eq!(ledger.head().seq, Seq(1_000));
+}
+
+#[test]
+fn a_spare_file_that_was_begun_is_not_believed_to_be_blank() {
+    let folder = tempfile::tempdir().unwrap();
+    append(&mut open(folder.path()), 3);
+    let spare = folder.path().join("spare");
+    let mut bytes = std::fs::read(&spare).unwrap();
+    bytes[700] = 1;
+    std::fs::write(&spare, bytes).unwrap();
+    let mut ledger = open(folder.path());
+    append_many(&mut ledger, 40, 1);
+    drop(ledger);
+    assert_eq!(verify(folder.path()).unwrap().head.seq, Seq(43));
+}
+
+#[test]
+fn a_segment_size_that_cannot_work_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for size in [0, 512, 4_095, 5_000] {
+        let options = tenure_ledger::embedded::Options { segment_size: size, witness: None };
+        let error = EmbeddedLedger::open(folder.path(), options).expect_err("too small, or not in sectors");
+        assert!(matches!(error, OpenError::SegmentSize(_)), "{size}: {error}");
+    }
+}
+
+#[test]
+fn a_larger_or_smaller_segment_size_takes_effect_with_the_next_segment() {
+    let folder = tempfile::tempdir().unwrap();
+    for size in [8_192, 4_096, 16_384, 4_096] {
+        let options = tenure_ledger::embedded::Options { segment_size: size, witness: None };
+        let mut ledger = EmbeddedLedger::open(folder.path(), options).unwrap();
+        append_many(&mut ledger, 30, 2);
+    }
+    assert_eq!(all(&open(folder.path())).len(), 120);
+}
