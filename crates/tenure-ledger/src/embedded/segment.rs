@@ -188,3 +188,53 @@ impl Segment {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_core::ledger::EventRecord;
+
+    /// A segment of 4 KiB with three records: of one sector, of several, and of one.
+    fn segment() -> Vec<u8> {
+        let head = SegmentHead {
+            ledger: LedgerId([7; 16]),
+            epoch: 1,
+            number: 1,
+            after: Head::default(),
+            size: 4_096,
+        };
+        let mut bytes = head.encode();
+        let mut before = Head::default();
+        for count in [1_usize, 20, 1] {
+            let records = vec![EventRecord::new("lease.issued", "", "registrar", vec![1; 30]); count];
+            let content = Batch::encode(Seq(before.seq.0 + 1), &records, b"sealed");
+            let (sectors, hash) = record::encode(&content, before.hash).expect("it fits");
+            bytes.extend(sectors);
+            before = Head { seq: Seq(before.seq.0 + count as u64), hash };
+        }
+        bytes.resize(4_096, 0);
+        bytes
+    }
+
+    #[test]
+    fn every_flipped_bit_is_found_and_the_record_before_it_named() {
+        let whole = segment();
+        let read = Segment::read(Path::new("whole"), &whole).expect("as it was written");
+        assert_eq!((read.batches.len(), read.is_torn), (3, false));
+        for bit in 0..whole.len() * 8 {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let damage = Segment::read(Path::new("flipped"), &bytes).expect_err("one bit is another");
+            let sector = bit / 8 / SECTOR * SECTOR;
+            assert!(damage.offset <= sector as u64, "bit {bit}: {damage}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_cut_anywhere_is_refused() {
+        let whole = segment();
+        for length in 0..whole.len() {
+            Segment::read(Path::new("cut"), &whole[..length]).expect_err("part of it is missing");
+        }
+    }
+}
