@@ -41,3 +41,16 @@ fn a_quota_that_is_used_up_does_not_keep_a_holder_from_refreshing() {
     ",
     );
 }
+
+#[test]
+fn an_upgrade_does_not_pass_who_is_let_in_on_the_way() {
+    // The writer's patience is over, which lets in the reader behind it: now there are two readers.
+    check(
+        "
+         0  acquire db/shared alice 50              -> granted 1
+         0  acquire db bob 10 wait 5                -> queued t1 place 1 behind alice until 5
+         0  acquire db/shared carol 10 wait 60      -> queued t2 place 2 behind bob until 60
+         5  upgrade 1 exclusive                     -> left t1 TimedOut, served t2 with 2, held by carol until 15, 0 waiting
+    ",
+    );
+}
