@@ -147,6 +147,11 @@ impl<'a> Draft<'a> {
         Ok(fence)
     }
 
+    /// How many grants are still possible, after those of this decision.
+    pub(crate) fn fences_left(&self) -> u64 {
+        Fence::MAX.0 - self.last_fence.0
+    }
+
     /// What is in the way of `want`: leases that do not go with it, and waiters before `place` that would
     /// not, so that many readers cannot keep one writer out for ever.
     pub(crate) fn blockers<'b>(&'b self, want: &'b Want, place: Place) -> impl Iterator<Item = Blocker<'b>> {
@@ -215,7 +220,7 @@ impl<'a> Draft<'a> {
         let place = Place { before: Some(queued.ticket) };
         let fits = |want: &Want| self.blockers(want, place).next().is_none();
         let has_time = |want: &Want| self.now.checked_add(want.ttl).is_some();
-        let enough_fences = Fence::MAX.0 - self.last_fence.0 >= queued.wants.len() as u64;
+        let enough_fences = self.fences_left() >= queued.wants.len() as u64;
         if !self.waits(waiting)
             || !enough_fences
             || !queued.wants.iter().all(|want| fits(want) && has_time(want))

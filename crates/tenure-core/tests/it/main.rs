@@ -1,6 +1,7 @@
 //! One integration binary: what the crate promises, from outside.
 
 mod kernel_corners;
+mod kernel_exhaustion;
 mod kernel_keys;
 mod kernel_leases;
 mod kernel_queue;

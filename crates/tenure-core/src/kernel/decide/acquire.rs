@@ -114,7 +114,10 @@ fn check_quota(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<(), Refusal> 
 
 fn grant(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer, Refusal> {
     let (holder, principal, key) = (&acquire.holder, &acquire.principal, acquire.key);
-    if Fence::MAX.0 - draft.state.last_fence().0 <= acquire.wants.len() as u64 {
+    // All or nothing: whatever could end this half-way is asked before the first grant.
+    let missing = acquire.wants.iter().filter(|want| own_lease(draft, acquire, want).is_none());
+    let has_time = |want: &Want| draft.now.checked_add(want.ttl).is_some();
+    if draft.fences_left() < missing.count() as u64 || !acquire.wants.iter().all(has_time) {
         return Err(Refusal::Exhausted);
     }
     let mut leases = Vec::with_capacity(acquire.wants.len());
@@ -174,7 +177,7 @@ fn queue(draft: &mut Draft<'_>, acquire: &Acquire, until: Tick) -> Result<Answer
         return Err(Refusal::Deadlock { cycle });
     }
     let queued = Queued {
-        ticket: draft.state.last_ticket().next(),
+        ticket: draft.state.last_ticket().next().ok_or(Refusal::Exhausted)?,
         holder: acquire.holder.clone(),
         principal: acquire.principal.clone(),
         wants: acquire.wants.clone(),

@@ -56,7 +56,7 @@ pub(super) fn continue_as(
     successor: Successor<'_>,
 ) -> Result<Answer, Refusal> {
     let state = draft.state;
-    if draft.now.checked_add(lease.ttl).is_none() || state.last_fence() == Fence::MAX {
+    if draft.now.checked_add(lease.ttl).is_none() || draft.fences_left() == 0 {
         return Err(Refusal::Exhausted);
     }
     let by = state.principal_of(lease.holder).1;
