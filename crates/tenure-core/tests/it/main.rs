@@ -2,9 +2,13 @@
 
 mod kernel_corners;
 mod kernel_exhaustion;
+mod kernel_forecast;
 mod kernel_keys;
 mod kernel_leases;
+mod kernel_model;
+mod kernel_properties;
 mod kernel_queue;
+mod kernel_strategies;
 mod lease_bytes;
 mod lease_checkpoints;
 mod lease_examples;
