@@ -54,3 +54,32 @@ fn an_upgrade_does_not_pass_who_is_let_in_on_the_way() {
     ",
     );
 }
+
+#[test]
+fn a_transfer_does_not_count_what_is_over_against_a_quota() {
+    let mut world = World::new(Limits { leases_per_principal: Some(1), ..Limits::default() });
+    world.play(
+        "
+         0  acquire a alice 100                     -> granted 1
+         0  acquire b bob 10                        -> granted 2
+         9  transfer 1 to bob alice                 -> quota 1
+        10  transfer 1 to bob alice                 -> expired 2, revoked 1 Transferred, 1 continues as 3
+    ",
+    );
+}
+
+#[test]
+fn a_transfer_is_refused_only_for_a_circle_that_would_be_there() {
+    // Bob reads, as alice does, and waits behind carol: whoever has alice's lease does not keep him out.
+    check(
+        "
+         0  acquire q bob 100                       -> granted 1
+         0  acquire r/shared alice 100              -> granted 2
+         0  acquire r carol 10 wait 5               -> queued t1 place 1 behind alice until 5
+         0  acquire r/shared bob 10 wait 60         -> queued t2 place 2 behind carol until 60
+         0  acquire q nina 10 wait 60               -> queued t3 place 1 behind bob until 60
+         1  transfer 2 to nina alice                -> deadlock nina bob carol
+         5  transfer 2 to nina alice                -> revoked 2 Transferred, served t2 with 4, 2 continues as 3
+    ",
+    );
+}

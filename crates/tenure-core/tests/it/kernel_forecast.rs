@@ -206,18 +206,26 @@ fn judge_refusal(refusal: &Refusal, after: &Model, command: &Command, decision: 
         };
         assert!(found, "refused with {refusal:?}, and yet {event:?}");
     }
+    if let (Refusal::Deadlock { cycle }, Command::Transfer { lease, to, .. }) = (refusal, command) {
+        let mut handed = after.clone();
+        let lease = handed.leases.iter_mut().find(|other| other.fence == *lease).expect("it is not ended");
+        lease.holder = to.clone();
+        assert!(is_circle(cycle, to, &waits_for(&handed, now)), "no such circle: {cycle:?}");
+    }
     if let (Refusal::Deadlock { cycle }, Command::Acquire(acquire)) = (refusal, command) {
         let mut edges = waits_for(after, now);
         let first =
             acquire.wants.iter().flat_map(|want| after.in_the_way(&want.resource, want.mode, LAST, now));
         edges.entry(acquire.holder.clone()).or_default().extend(first);
-        let mut around = cycle.iter().zip(cycle.iter().cycle().skip(1));
-        let real = around.all(|(one, next)| edges.get(one).is_some_and(|waits| waits.contains(next)));
-        assert!(
-            real && cycle.len() > 1 && cycle[0] == acquire.holder,
-            "no such circle: {cycle:?} in {edges:?}"
-        );
+        assert!(is_circle(cycle, &acquire.holder, &edges), "no such circle: {cycle:?} in {edges:?}");
     }
+}
+
+/// Whether each waits for the next, and the last for the first, who is `asking`.
+fn is_circle(cycle: &[Holder], asking: &Holder, edges: &BTreeMap<Holder, BTreeSet<Holder>>) -> bool {
+    let mut around = cycle.iter().zip(cycle.iter().cycle().skip(1));
+    let real = around.all(|(one, next)| edges.get(one).is_some_and(|waits| waits.contains(next)));
+    real && cycle.len() > 1 && cycle[0] == *asking
 }
 
 fn judge_grant(leases: &[Fence], after: &Model, command: &Command, now: Tick) {
