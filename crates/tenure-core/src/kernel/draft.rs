@@ -264,7 +264,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn time_out_if_over(&mut self, waiting: &Waiting) {
+    /// Announces that a wait is over, if it is.
+    pub(crate) fn time_out_if_over(&mut self, waiting: &Waiting) {
         let queued = &waiting.queued;
         if is_over(self.now.0, queued.until.0) && !self.gone.contains(&queued.ticket) {
             self.leave(waiting, WaitEnd::TimedOut);

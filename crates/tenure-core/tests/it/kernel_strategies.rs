@@ -57,7 +57,7 @@ impl Script {
     pub fn next(&mut self, step: &Step, state: &State) -> (Command, Tick) {
         let newest = self.now.max(state.now().0);
         let now = match step.pause {
-            Pause::Ticks(ticks) => newest + ticks,
+            Pause::Ticks(ticks) => newest.saturating_add(ticks),
             Pause::Back(ticks) => newest.saturating_sub(ticks),
             Pause::Deadline(by) => {
                 let deadline = state.next_deadline().map_or(newest, |tick| tick.0);
@@ -107,7 +107,7 @@ impl Script {
             }
             Ask::Withdraw(back, principal, end) => {
                 let newest = newest_ticket(state).0;
-                let ticket = Ticket((newest + 1).saturating_sub(*back));
+                let ticket = Ticket(newest.saturating_add(1).saturating_sub(*back));
                 Command::Withdraw { ticket, principal: principal.clone(), end: *end }
             }
             Ask::Expire(most) => Command::Expire { most: *most },
@@ -137,6 +137,11 @@ pub fn principal(number: u8) -> Principal {
 /// A session of sixty steps on average: what is permitted, and what is asked. A failing one shrinks to few.
 pub fn session() -> impl Strategy<Value = (Limits, Vec<Step>)> {
     (limits(), prop::collection::vec(step(), 1..=120))
+}
+
+/// A few steps, to go on from any state.
+pub fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(step(), 1..=most)
 }
 
 fn limits() -> impl Strategy<Value = Limits> {

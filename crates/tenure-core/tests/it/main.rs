@@ -1,6 +1,8 @@
 //! One integration binary: what the crate promises, from outside.
 
+mod kernel_apply;
 mod kernel_corners;
+mod kernel_event_strategies;
 mod kernel_exhaustion;
 mod kernel_forecast;
 mod kernel_keys;

@@ -48,8 +48,10 @@ fn answer_again(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Option<Answe
     }
     match &entry.outcome {
         KeyOutcome::Waiting(ticket) => {
-            let waiting = state.waiting(*ticket).filter(|waiting| draft.waits(waiting));
-            Ok(waiting.map(|waiting| {
+            let waiting = state.waiting(*ticket);
+            // Its key is free for this request only once it is known to be over.
+            waiting.into_iter().for_each(|waiting| draft.time_out_if_over(waiting));
+            Ok(waiting.filter(|waiting| draft.waits(waiting)).map(|waiting| {
                 let place = Place { before: Some(*ticket) };
                 queued_answer(draft, &waiting.queued, place)
             }))
