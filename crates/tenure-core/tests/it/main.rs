@@ -1,6 +1,7 @@
 //! One integration binary: what the crate promises, from outside.
 
 mod kernel_apply;
+mod kernel_bad_input;
 mod kernel_corners;
 mod kernel_event_strategies;
 mod kernel_exhaustion;
