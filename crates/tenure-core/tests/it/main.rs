@@ -2,10 +2,12 @@
 
 mod kernel_apply;
 mod kernel_bad_input;
+mod kernel_codec;
 mod kernel_corners;
 mod kernel_event_strategies;
 mod kernel_exhaustion;
 mod kernel_forecast;
+mod kernel_golden;
 mod kernel_keys;
 mod kernel_leases;
 mod kernel_model;
