@@ -7,8 +7,10 @@ use tenure_core::kernel::{
 use tenure_core::lease::ReleaseReason;
 use tenure_core::rules::names::InvalidInput;
 
+type Parse = fn(&str) -> Result<String, InvalidInput>;
+
 /// Every kind of name, with the field that its errors name.
-const NAMES: [(&str, fn(&str) -> Result<String, InvalidInput>); 3] = [
+const NAMES: [(&str, Parse); 3] = [
     ("resource", |name| Resource::parse(name).map(|name| name.as_str().to_owned())),
     ("holder", |name| Holder::parse(name).map(|name| name.as_str().to_owned())),
     ("principal", |name| Principal::parse(name).map(|name| name.as_str().to_owned())),

@@ -1,6 +1,7 @@
 //! Stories in which one decision does two things, and the second must see the first.
 
 use tenure_core::kernel::Limits;
+use tenure_core::rules::names::stored_id;
 
 use crate::story::{World, check};
 
@@ -82,4 +83,25 @@ fn a_transfer_is_refused_only_for_a_circle_that_would_be_there() {
          5  transfer 2 to nina alice                -> revoked 2 Transferred, served t2 with 4, 2 continues as 3
     ",
     );
+}
+
+#[test]
+fn a_name_that_looks_like_the_digest_of_another_does_not_meet_it() {
+    // Records shorten long names to a digest. Whoever takes that digest for a name of its own must not
+    // have the same id: the reducer would see one resource, or one holder, where there are two.
+    let (long, joined) = ("x".repeat(200), format!("{}\u{1F}0000abcd-3", "y".repeat(200)));
+    let [long_digest, joined_digest] = [&long, &joined].map(|name| stored_id(name));
+    let story = format!(
+        "
+         0  acquire {long} {long} 10                    -> granted 1
+         0  acquire {long_digest} {long_digest} 10      -> granted 2
+         1  acquire {}/shared alice 10                  -> granted 3
+         1  acquire {joined_digest} bob 10              -> granted 4
+         2  release 2 {long}                            -> not the holder
+         2  release 2 {long_digest}                     -> released 2
+         2  release 1 {long}                            -> released 1
+    ",
+        "y".repeat(200)
+    );
+    check(&story);
 }

@@ -6,6 +6,7 @@ use tenure_core::kernel::{
     Resource, Span, Tick, Ticket, Want,
 };
 use tenure_core::lease::ReleaseReason;
+use tenure_core::rules::names::is_its_own_id;
 
 use crate::kernel_strategies::{cause, holder, mode, principal, resource, wait_end};
 
@@ -56,7 +57,7 @@ fn event(
         ReleaseReason::Voluntary,
     ]);
     // Records name a holder by its id.
-    let by = holder.clone().prop_filter("as long as an id", |by| by.as_str().len() <= 128);
+    let by = holder.clone().prop_filter("an id", |by| is_its_own_id(by.as_str()));
     let renewed = (fence.clone(), tick.clone(), tick.clone(), span())
         .prop_map(|(lease, at, expires_at, ttl)| Event::Renewed { lease, at, expires_at, ttl });
     let released = (fence.clone(), tick.clone(), by, reason)
