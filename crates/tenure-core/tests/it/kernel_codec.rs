@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use prost::Message;
-use tenure_core::kernel::{Anchor, DecodeError, Event, LedgerTag, Stamp, State, Tick, decode, encode};
+use tenure_core::kernel::{
+    Anchor, DecodeError, Event, Issued, LedgerTag, Mode, Stamp, State, Tick, decode, encode,
+};
 use tenure_core::ledger::EventRecord;
 use tenure_core::stored::{LeaseEvent, WaitEvent, clock_event, lease_event, wait_event};
 
@@ -183,6 +185,17 @@ fn what_belongs_to_another_reducer_is_passed_over_whatever_is_in_it() {
         ["intent.accepted", "file.claimed", "control.frame", "key.added", "writer.took_over", "", "x"]
     {
         assert_eq!(decode(&EventRecord::new(event_type, "", "", [0xFF; 9]), TAG), Ok(None), "{event_type}");
+    }
+}
+
+#[test]
+fn only_leases_that_may_have_company_claim_an_id_of_their_own() {
+    let Some(Event::Issued(issued)) = one_of_each().into_iter().next() else { panic!("a lease comes first") };
+    for mode in Mode::ALL {
+        let message = issued_message(&store(&Event::Issued(Issued { mode, ..issued.clone() })));
+        let shares = matches!(mode, Mode::Shared | Mode::Consumes | Mode::DependsOn);
+        let expected = if shares { "deploy:prod\u{1F}0000abcd-17" } else { "deploy:prod" };
+        assert_eq!(message.work_id, expected, "{mode:?}");
     }
 }
 

@@ -1,13 +1,12 @@
 //! What the answer to a command may be, said before it is given, by the model alone.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use tenure_core::kernel::{
     Acquire, Answer, Claim, Command, Contention, Decision, ENDED_KEPT, Event, Fence, HOLDER_KEPT, Holder,
-    KEY_KEPT, Limits, Principal, Refusal, Resource, Tick, Ticket, WaitEnd,
+    KEY_KEPT, Limits, Principal, Queued, Refusal, Tick, Ticket, WaitEnd, Want,
 };
 
-use crate::kernel_model::{Lease, Model};
+use crate::kernel_circles::{is_circle, waits_for};
+use crate::kernel_model::{Lease, Model, Over};
 
 /// What is said about an answer that is not there yet.
 #[derive(Debug, PartialEq, Eq)]
@@ -81,17 +80,13 @@ fn forecast_acquire(model: &Model, acquire: &Acquire, now: Tick) -> Forecast {
         return Forecast::HolderTaken;
     }
     let refresh = acquire.contention == Contention::RefreshOwn;
-    let own = |resource: &Resource, mode| {
-        let mut own = model.live(now).filter(|lease| lease.holder == acquire.holder);
-        refresh && own.any(|lease| lease.resource == *resource && lease.mode == mode)
-    };
     // Its own wait may be served on the way, and then it is refreshed, or not yet.
     if refresh && model.waiting(now).any(|wait| wait.holder == acquire.holder) {
         return Forecast::Unsaid;
     }
     let free = acquire.wants.iter().all(|want| {
         let first = model.in_the_way(&want.resource, want.mode, LAST, now);
-        first.is_empty() || own(&want.resource, want.mode)
+        first.is_empty() || has_own(model, acquire, want, now)
     });
     match acquire.contention {
         _ if free => Forecast::Granted,
@@ -100,9 +95,16 @@ fn forecast_acquire(model: &Model, acquire: &Acquire, now: Tick) -> Forecast {
     }
 }
 
+/// Whether the holder has already what it wants, and that counts.
+fn has_own(model: &Model, acquire: &Acquire, want: &Want, now: Tick) -> bool {
+    let mut own = model.live(now).filter(|lease| lease.holder == acquire.holder);
+    acquire.contention == Contention::RefreshOwn
+        && own.any(|lease| lease.resource == want.resource && lease.mode == want.mode)
+}
+
 fn forecast_key(model: &Model, acquire: &Acquire, now: Tick) -> Option<Forecast> {
     let key = acquire.key?;
-    let same = |wait: &&tenure_core::kernel::Queued| {
+    let same = |wait: &&Queued| {
         wait.principal == acquire.principal && wait.key.is_some_and(|other| other.key == key.key)
     };
     if let Some(wait) = model.waits.iter().find(same) {
@@ -173,6 +175,7 @@ pub fn judge(
             judge_refusal(refusal, after, command, decision, now);
         }
         Answer::Granted { leases } => judge_grant(leases, after, command, now),
+        Answer::Swept { more } => assert!(*more || after.all_announced(now), "swept, and yet there is more"),
         Answer::Continued { before, lease } => judge_successor(*before, *lease, model, after, command),
         _ => {}
     }
@@ -185,7 +188,7 @@ fn may_be_refused(refusal: &Refusal, model: &Model, command: &Command, limits: &
         Refusal::HolderTaken { holder } => {
             let others =
                 |name: &Holder, principal: &Principal| name == holder && *principal != acquire.principal;
-            let rests = |over: &crate::kernel_model::Over| {
+            let rests = |over: &Over| {
                 others(&over.holder, &over.principal) && now < over.at.saturating_add(HOLDER_KEPT)
             };
             model.over.iter().any(rests)
@@ -206,6 +209,10 @@ fn judge_refusal(refusal: &Refusal, after: &Model, command: &Command, decision: 
         };
         assert!(found, "refused with {refusal:?}, and yet {event:?}");
     }
+    if let (Refusal::QuotaExceeded { most }, Command::Acquire(acquire)) = (refusal, command) {
+        let more = acquire.wants.iter().filter(|want| !has_own(after, acquire, want, now)).count();
+        assert!(after.used(&acquire.principal, now) + more > *most, "the quota is not used up");
+    }
     if let (Refusal::Deadlock { cycle }, Command::Transfer { lease, to, .. }) = (refusal, command) {
         let mut handed = after.clone();
         let lease = handed.leases.iter_mut().find(|other| other.fence == *lease).expect("it is not ended");
@@ -219,13 +226,6 @@ fn judge_refusal(refusal: &Refusal, after: &Model, command: &Command, decision: 
         edges.entry(acquire.holder.clone()).or_default().extend(first);
         assert!(is_circle(cycle, &acquire.holder, &edges), "no such circle: {cycle:?} in {edges:?}");
     }
-}
-
-/// Whether each waits for the next, and the last for the first, who is `asking`.
-fn is_circle(cycle: &[Holder], asking: &Holder, edges: &BTreeMap<Holder, BTreeSet<Holder>>) -> bool {
-    let mut around = cycle.iter().zip(cycle.iter().cycle().skip(1));
-    let real = around.all(|(one, next)| edges.get(one).is_some_and(|waits| waits.contains(next)));
-    real && cycle.len() > 1 && cycle[0] == *asking
 }
 
 fn judge_grant(leases: &[Fence], after: &Model, command: &Command, now: Tick) {
@@ -253,37 +253,4 @@ fn judge_successor(before: Fence, lease: Fence, model: &Model, after: &Model, co
         other => panic!("{other:?} continues nothing"),
     };
     assert_eq!((&new.holder, &new.principal, new.mode), expected);
-}
-
-/// Who waits for whom: holders of leases in the way, and of older tickets.
-fn waits_for(model: &Model, now: Tick) -> BTreeMap<Holder, BTreeSet<Holder>> {
-    let mut edges: BTreeMap<Holder, BTreeSet<Holder>> = BTreeMap::new();
-    for wait in model.waiting(now) {
-        let first =
-            wait.wants.iter().flat_map(|want| model.in_the_way(&want.resource, want.mode, wait.ticket, now));
-        edges.entry(wait.holder.clone()).or_default().extend(first.filter(|other| *other != wait.holder));
-    }
-    edges
-}
-
-/// Nobody waits, over others, for itself.
-pub fn check_no_circle(model: &Model, now: Tick) {
-    let mut edges = waits_for(model, now);
-    // Whoever waits for nobody that waits is in no circle; what remains in the end is in one, or behind one.
-    while let Some(free) =
-        edges.iter().find(|(_, first)| !first.iter().any(|holder| edges.contains_key(holder)))
-    {
-        let free = free.0.clone();
-        edges.remove(&free);
-    }
-    assert!(edges.is_empty(), "a circle of waits: {edges:?}");
-}
-
-/// Nobody has and waits for more than its quota.
-pub fn check_quotas(model: &Model, limits: &Limits, now: Tick) {
-    let mut used: BTreeMap<_, usize> = BTreeMap::new();
-    model.live(now).for_each(|lease| *used.entry(&lease.principal).or_default() += 1);
-    model.waiting(now).for_each(|wait| *used.entry(&wait.principal).or_default() += wait.wants.len());
-    let most = limits.leases_per_principal.unwrap_or(usize::MAX);
-    assert!(used.values().all(|count| *count <= most), "over the quota of {most}: {used:?}");
 }

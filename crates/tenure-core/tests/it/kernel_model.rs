@@ -4,7 +4,8 @@
 //! business of `kernel_forecast`.
 
 use tenure_core::kernel::{
-    Cause, Event, Fence, Holder, Issued, Mode, Principal, Queued, RequestKey, Resource, Tick, Ticket, WaitEnd,
+    Cause, Event, Fence, Holder, Issued, Limits, Mode, Principal, Queued, RequestKey, Resource, Tick, Ticket,
+    WaitEnd,
 };
 
 #[derive(Debug, Clone, Default)]
@@ -210,17 +211,41 @@ impl Model {
         Some(wait)
     }
 
+    /// Whether every lease and wait that is over is known to be.
+    pub fn all_announced(&self, now: Tick) -> bool {
+        self.live(now).count() == self.leases.len() && self.waiting(now).count() == self.waits.len()
+    }
+
+    /// How many leases a principal has and waits for.
+    pub fn used(&self, principal: &Principal, now: Tick) -> usize {
+        let leases = self.live(now).filter(|lease| lease.principal == *principal).count();
+        let waits = self.waiting(now).filter(|wait| wait.principal == *principal);
+        leases + waits.map(|wait| wait.wants.len()).sum::<usize>()
+    }
+
     /// What must hold between two commands.
-    pub fn check(&mut self, now: Tick) {
+    pub fn check(&mut self, limits: &Limits, now: Tick) {
         self.steps += 1;
         assert!(self.serving.is_none(), "a request was served in part: {:?}", self.serving);
         self.handed_over = None;
+        if self.all_announced(now) {
+            for wait in &self.waits {
+                let mut wants = wait.wants.iter();
+                let blocked = wants
+                    .any(|want| !self.in_the_way(&want.resource, want.mode, wait.ticket, now).is_empty());
+                assert!(blocked, "nothing is in the way, and yet it waits: {wait:?}");
+            }
+        }
         let live: Vec<&Lease> = self.live(now).collect();
         for (index, one) in live.iter().enumerate() {
             let conflict =
                 |other: &&&Lease| other.resource == one.resource && !together(other.mode, one.mode);
             let other = live[index + 1..].iter().find(conflict);
             assert!(other.is_none(), "two at once: {one:?} and {other:?}");
+        }
+        let most = limits.leases_per_principal.unwrap_or(usize::MAX);
+        for principal in live.iter().map(|lease| &lease.principal) {
+            assert!(self.used(principal, now) <= most, "{principal} is over its quota of {most}");
         }
     }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use tenure_core::kernel::{Fence, Limits};
 
-use crate::kernel_forecast::{check_no_circle, check_quotas, forecast, judge};
+use crate::kernel_circles::check_no_circle;
+use crate::kernel_forecast::{forecast, judge};
 use crate::kernel_model::Model;
 use crate::kernel_strategies::{Script, Step, config, session};
 use crate::story::World;
@@ -25,10 +26,9 @@ fn play(limits: &Limits, steps: &[Step]) {
             assert_eq!(event.at(), now, "an event of another time: {event:?}");
             model.record(event);
         }
-        model.check(now);
+        model.check(limits, now);
         judge(&foretold, &before, &model, &command, &decision, limits, now);
         check_no_circle(&model, now);
-        check_quotas(&model, limits, now);
         check_same_leases(&world, &model);
     }
 }

@@ -2,6 +2,7 @@
 
 mod kernel_apply;
 mod kernel_bad_input;
+mod kernel_circles;
 mod kernel_codec;
 mod kernel_corners;
 mod kernel_event_strategies;
@@ -10,6 +11,7 @@ mod kernel_forecast;
 mod kernel_golden;
 mod kernel_keys;
 mod kernel_leases;
+mod kernel_misfits;
 mod kernel_model;
 mod kernel_properties;
 mod kernel_queue;
