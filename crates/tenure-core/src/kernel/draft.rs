@@ -106,6 +106,14 @@ impl<'a> Draft<'a> {
         self.mark_ended(lease);
     }
 
+    /// The answer to a question as if `lease` were not there.
+    pub(crate) fn without<T>(&mut self, lease: &LeaseEntry, ask: impl FnOnce(&Self) -> T) -> T {
+        self.ended.push(lease.fence);
+        let answer = ask(self);
+        self.ended.pop();
+        answer
+    }
+
     /// Notes that a lease of the state ended by an event that is already pushed.
     pub(crate) fn mark_ended(&mut self, lease: &LeaseEntry) {
         self.ended.push(lease.fence);

@@ -105,3 +105,17 @@ fn a_name_that_looks_like_the_digest_of_another_does_not_meet_it() {
     );
     check(&story);
 }
+
+#[test]
+fn a_lease_may_go_to_one_who_waits_for_it() {
+    // Two processes are called alice: one has the lease, the other waits to read, as nina does. Nina waits
+    // for alice only by the lease that she gets.
+    check(
+        "
+         0  acquire r alice 100                     -> granted 1
+         0  acquire r/shared nina 10 wait 60        -> queued t1 place 1 behind alice until 60
+         0  acquire r/shared alice 10 wait 60       -> queued t2 place 2 behind alice until 60
+         1  transfer 1 to nina alice                -> revoked 1 Transferred, 1 continues as 2
+    ",
+    );
+}

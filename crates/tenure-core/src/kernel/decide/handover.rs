@@ -38,7 +38,8 @@ pub(super) fn transfer(
         mode.is_some_and(|mode| !mode.goes_with(lease.mode))
     });
     let waiters: Vec<Slot> = waiters.map(|waiting| waiting.holder).collect();
-    if let Some(cycle) = draft.circle_by_handing_to(to, &waiters) {
+    // Not by this lease, though: whoever gets it no longer waits for who had it.
+    if let Some(cycle) = draft.without(lease, |draft| draft.circle_by_handing_to(to, &waiters)) {
         return Err(Refusal::Deadlock { cycle });
     }
     continue_as(
