@@ -119,3 +119,58 @@ fn a_lease_may_go_to_one_who_waits_for_it() {
     ",
     );
 }
+
+#[test]
+fn a_circle_through_any_part_of_a_request_is_found() {
+    check(
+        "
+         0  acquire a alice 100                     -> granted 1
+         0  acquire b bob 100                       -> granted 2
+         0  acquire c carol 100                     -> granted 3
+         1  acquire b alice 10 wait 60              -> queued t1 place 1 behind bob until 61
+         1  acquire c+a bob 10 wait 60              -> deadlock bob alice
+         1  acquire a+c bob 10 wait 60              -> deadlock bob alice
+    ",
+    );
+}
+
+#[test]
+fn a_sweep_in_parts_says_that_there_are_waits_left() {
+    check(
+        "
+         0  acquire db alice 100                    -> granted 1
+         0  acquire db bob 10 wait 5                -> queued t1 place 1 behind alice until 5
+         0  acquire db carol 10 wait 5              -> queued t2 place 2 behind alice bob until 5
+         5  expire 1                                -> left t1 TimedOut, swept, more
+         5  expire 1                                -> left t2 TimedOut, swept
+    ",
+    );
+}
+
+#[test]
+fn what_is_waited_for_counts_against_a_quota() {
+    let mut world = World::new(Limits { leases_per_principal: Some(2), ..Limits::default() });
+    world.play(
+        "
+         0  acquire db bob 10                       -> granted 1
+         0  acquire a alice 100                     -> granted 2
+         0  acquire db alice 10 wait 60             -> queued t1 place 1 behind bob until 60
+         0  acquire b alice 10                      -> quota 2
+        10  expire                                  -> expired 1, served t1 with 3, swept
+        11  acquire b alice 10                      -> quota 2
+    ",
+    );
+}
+
+#[test]
+fn neither_the_name_alone_nor_the_principal_alone_may_act() {
+    check(
+        "
+         0  acquire a bob 10 as alice's             -> granted 1
+         0  acquire b alice 10 as ops               -> granted 2
+         1  release 1 alice                         -> not the holder
+         1  release 2 alice                         -> not the holder
+         1  renew 2 by alice                        -> not the holder
+    ",
+    );
+}
