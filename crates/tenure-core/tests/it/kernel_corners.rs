@@ -174,3 +174,15 @@ fn neither_the_name_alone_nor_the_principal_alone_may_act() {
     ",
     );
 }
+
+#[test]
+fn what_is_over_elsewhere_is_announced_before_a_waiter_gets_it() {
+    check(
+        "
+         0  acquire a alice 100                     -> granted 1
+         0  acquire b bob 10                        -> granted 2
+         0  acquire a+b carol 10 wait 60            -> queued t1 place 1 behind alice bob until 60
+        10  release 1                               -> served t1 with 3, expired 2, served t1 with 4, released 1
+    ",
+    );
+}
