@@ -214,3 +214,42 @@ fn a_renewal_that_overflows_leaves_the_lease_as_it_was() {
     let decision = decide(&state, &renew, Tick(6));
     assert_eq!((decision.events, decision.answer), (vec![], Answer::Refused(Refusal::Exhausted)));
 }
+
+#[test]
+fn a_text_for_people_is_bounded_and_cannot_forge_a_line() {
+    let by = || Principal::parse("admin").unwrap();
+    let revoke = |detail: &str| Command::Revoke {
+        lease: Fence(1),
+        cause: Cause::Revoked,
+        by: by(),
+        detail: detail.into(),
+    };
+    let reclaim = |detail: &str| Command::Reclaim {
+        holder: Holder::parse("alice").unwrap(),
+        by: by(),
+        detail: detail.into(),
+    };
+    for detail in ["two\nlines", "\u{7}", &"x".repeat(4097)] {
+        assert_eq!(invalid_field(&revoke(detail)), "detail");
+        assert_eq!(invalid_field(&reclaim(detail)), "detail");
+    }
+    assert_eq!(refusal(&revoke(""), 0), Refusal::NotFound);
+}
+
+#[test]
+fn nothing_is_revoked_as_if_it_went_on_elsewhere() {
+    let by = Principal::parse("admin").unwrap();
+    let command = Command::Revoke { lease: Fence(1), cause: Cause::Transferred, by, detail: "".into() };
+    assert_eq!(invalid_field(&command), "cause");
+}
+
+#[test]
+fn a_key_does_not_go_with_refreshing_ones_own() {
+    let Command::Acquire(mut request) = acquire(vec![want("a", Span::from_secs(10))], Contention::RefreshOwn)
+    else {
+        unreachable!("it is an acquire");
+    };
+    let digest = tenure_core::kernel::Digest::of(b"key");
+    request.key = Some(tenure_core::kernel::RequestKey { key: digest, body: digest });
+    assert_eq!(invalid_field(&Command::Acquire(request)), "idempotencyKey");
+}

@@ -16,6 +16,8 @@ pub enum Forecast {
     /// The wait that is there already.
     TheSameWait(Ticket),
     KeyReused,
+    /// It is asked for something that does not go together.
+    Invalid,
     /// One of the leases behind the key is over.
     Over,
     HolderTaken,
@@ -71,6 +73,9 @@ fn forecast_change(model: &Model, fence: Fence, claim: &Claim, now: Tick, otherw
 }
 
 fn forecast_acquire(model: &Model, acquire: &Acquire, now: Tick) -> Forecast {
+    if acquire.key.is_some() && acquire.contention == Contention::RefreshOwn {
+        return Forecast::Invalid;
+    }
     if let Some(again) = forecast_key(model, acquire, now) {
         return again;
     }
@@ -162,6 +167,7 @@ pub fn judge(
         (F::NotFound | F::OverOrNotFound, Answer::Refused(Refusal::NotFound)) => true,
         (F::OverOrNotFound | F::NotHolder, Answer::Refused(Refusal::NotHolder)) => true,
         (F::KeyReused, Answer::Refused(Refusal::KeyReused)) => true,
+        (F::Invalid, Answer::Refused(Refusal::Invalid(_))) => true,
         (F::HolderTaken, Answer::Refused(Refusal::HolderTaken { .. })) => true,
         (F::Held, Answer::Refused(Refusal::Held { .. })) => true,
         (F::Granted | F::Held | F::Queued, Answer::Refused(refusal)) => {

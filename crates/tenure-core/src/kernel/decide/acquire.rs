@@ -11,10 +11,11 @@ use crate::rules::names::InvalidInput;
 use crate::rules::time::extends;
 
 pub(super) fn acquire(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer, Refusal> {
-    check(draft, acquire)?;
+    // First of all: a repeated request finds its first answer, whatever has become of limits and names since.
     if let Some(answer) = answer_again(draft, acquire)? {
         return Ok(answer);
     }
+    check(draft, acquire)?;
     let state = draft.state;
     for want in &acquire.wants {
         if let Some(resource) = state.find_resource(&want.resource) {
@@ -41,6 +42,10 @@ pub(super) fn acquire(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer
 fn answer_again(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Option<Answer>, Refusal> {
     let state = draft.state;
     let Some(key) = acquire.key else { return Ok(None) };
+    if refreshes_own(acquire.contention) {
+        let reason = "goes with new leases only; a request that refreshes its own may simply be repeated";
+        return Err(InvalidInput::new("idempotencyKey", reason).into());
+    }
     let Some(principal) = state.find_principal(&acquire.principal) else { return Ok(None) };
     let Some(entry) = state.keys().get(principal, key.key, draft.now) else { return Ok(None) };
     if entry.body != key.body {
@@ -84,10 +89,6 @@ fn check(draft: &Draft<'_>, acquire: &Acquire) -> Result<(), Refusal> {
     {
         let reason = format!("is over the longest wait of {} ms", limits.longest_wait.as_millis());
         return Err(invalid("waitMs", reason));
-    }
-    if acquire.key.is_some() && refreshes_own(acquire.contention) {
-        let reason = "goes with new leases only; a request that refreshes its own may simply be repeated";
-        return Err(invalid("idempotencyKey", reason.into()));
     }
     if !draft.state.may_be(&acquire.holder, &acquire.principal, draft.now) {
         return Err(Refusal::HolderTaken { holder: acquire.holder.clone() });
