@@ -190,11 +190,14 @@ impl<'a> Draft<'a> {
         slot.map_or(0, |slot| self.state.queue_on(slot).filter(|waiting| self.waits(waiting)).count())
     }
 
-    /// How many leases a principal has and waits for, and how many waits that is, after this decision so far.
-    pub(crate) fn usage(&self, principal: &Principal) -> (usize, usize) {
-        let Some(slot) = self.state.find_principal(principal) else { return (0, 0) };
-        let (mut leases, mut waits) = self.state.usage_of(slot);
+    /// Whether a principal has or waits for more than `most` leases, or has more than `most_waits` waits.
+    ///
+    /// What is over does not count, announced or not. It is looked for only where that decides.
+    pub(crate) fn uses_more_than(&self, principal: &Principal, most: usize, most_waits: usize) -> bool {
+        let Some(slot) = self.state.find_principal(principal) else { return false };
         let is_own = |holder: Slot| self.state.principal_of(holder).0 == slot;
+        let (mut leases, mut waits) = self.state.usage_of(slot);
+        leases += self.granted().filter(|issued| issued.principal == *principal).count();
         let ended = self.ended.iter().filter_map(|fence| self.state.find_lease(*fence));
         leases -= ended.filter(|lease| is_own(lease.holder)).count();
         for waiting in self.gone.iter().filter_map(|ticket| self.state.waiting(*ticket)) {
@@ -203,8 +206,18 @@ impl<'a> Draft<'a> {
                 leases -= waiting.queued.wants.len();
             }
         }
-        leases += self.granted().filter(|issued| issued.principal == *principal).count();
-        (leases, waits)
+        if leases <= most && waits <= most_waits {
+            return false;
+        }
+        let over = self.state.over_leases(self.now).filter(|lease| is_own(lease.holder));
+        leases -= over.filter(|lease| !self.ended.contains(&lease.fence)).count();
+        for waiting in self.state.over_waits(self.now).filter(|waiting| is_own(waiting.holder)) {
+            if !self.gone.contains(&waiting.queued.ticket) {
+                waits -= 1;
+                leases -= waiting.queued.wants.len();
+            }
+        }
+        leases > most || waits > most_waits
     }
 
     /// Lets in, oldest first, everybody whose whole request fits now.

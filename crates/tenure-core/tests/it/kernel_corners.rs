@@ -64,7 +64,7 @@ fn a_transfer_does_not_count_what_is_over_against_a_quota() {
          0  acquire a alice 100                     -> granted 1
          0  acquire b bob 10                        -> granted 2
          9  transfer 1 to bob alice                 -> quota 1
-        10  transfer 1 to bob alice                 -> expired 2, revoked 1 Transferred, 1 continues as 3
+        10  transfer 1 to bob alice                 -> revoked 1 Transferred, 1 continues as 3
     ",
     );
 }

@@ -106,17 +106,15 @@ pub(super) fn check_ttl(draft: &Draft<'_>, ttl: Span) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_quota(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<(), Refusal> {
+fn check_quota(draft: &Draft<'_>, acquire: &Acquire) -> Result<(), Refusal> {
     let Some(most) = draft.state.limits().leases_per_principal else { return Ok(()) };
-    let exceeds = |draft: &Draft<'_>| {
-        let missing = acquire.wants.iter().filter(|want| own_lease(draft, acquire, want).is_none());
-        draft.usage(&acquire.principal).0 + missing.count() > most
+    let missing = acquire.wants.iter().filter(|want| own_lease(draft, acquire, want).is_none()).count();
+    let room = most.checked_sub(missing).filter(|_| missing > 0);
+    let exceeds = match room {
+        Some(room) => draft.uses_more_than(&acquire.principal, room, usize::MAX),
+        None => missing > 0,
     };
-    if exceeds(draft) {
-        // What is over does not count, announced or not.
-        draft.sweep(usize::MAX);
-    }
-    if exceeds(draft) { Err(Refusal::QuotaExceeded { most }) } else { Ok(()) }
+    if exceeds { Err(Refusal::QuotaExceeded { most }) } else { Ok(()) }
 }
 
 fn grant(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer, Refusal> {
@@ -174,11 +172,8 @@ fn queue(draft: &mut Draft<'_>, acquire: &Acquire, until: Tick) -> Result<Answer
         return full(want.resource.as_str(), most);
     }
     let most = limits.waits_per_principal;
-    if draft.usage(&acquire.principal).1 >= most {
-        draft.sweep(usize::MAX);
-        if draft.usage(&acquire.principal).1 >= most {
-            return full(acquire.principal.as_str(), most);
-        }
+    if most == 0 || draft.uses_more_than(&acquire.principal, usize::MAX, most - 1) {
+        return full(acquire.principal.as_str(), most);
     }
     if let Some(cycle) = draft.circle(&acquire.holder, &acquire.wants) {
         return Err(Refusal::Deadlock { cycle });

@@ -23,12 +23,7 @@ pub(super) fn transfer(
     }
     if let Some(most) = draft.state.limits().leases_per_principal {
         let own = draft.state.principal_of(lease.holder).1 == principal;
-        let exceeds = |draft: &Draft<'_>| !own && draft.usage(principal).0 >= most;
-        if exceeds(draft) {
-            // What is over does not count, announced or not.
-            draft.sweep(usize::MAX);
-        }
-        if exceeds(draft) {
+        if !own && (most == 0 || draft.uses_more_than(principal, most - 1, usize::MAX)) {
             return Err(Refusal::QuotaExceeded { most });
         }
     }
