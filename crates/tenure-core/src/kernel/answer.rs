@@ -157,8 +157,8 @@ pub enum Refusal {
         /// What was asked for.
         upgrade: bool,
     },
-    /// All fences are used up: 2^53 grants in one ledger.
-    #[error("this ledger has no fence left")]
+    /// All numbers are used up, after 2^53 grants in one ledger, or the lease would end beyond the end of time.
+    #[error("this ledger has no number or no time left")]
     Exhausted,
 }
 

@@ -65,7 +65,7 @@ impl Draft<'_> {
     }
 
     fn ahead_of(&self, waiting: &Waiting) -> Vec<Slot> {
-        let place = Place { before: Some(waiting.queued.ticket), own: None };
+        let place = Place { before: Some(waiting.queued.ticket) };
         let ahead = waiting.queued.wants.iter().flat_map(|want| self.blockers(want, place));
         ahead.filter_map(|blocker| self.state.find_holder(blocker.holder)).collect()
     }

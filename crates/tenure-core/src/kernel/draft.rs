@@ -106,6 +106,14 @@ impl<'a> Draft<'a> {
         self.mark_ended(lease);
     }
 
+    /// The answer to a question as if `lease` were not there.
+    pub(crate) fn without<T>(&mut self, lease: &LeaseEntry, ask: impl FnOnce(&Self) -> T) -> T {
+        self.ended.push(lease.fence);
+        let answer = ask(self);
+        self.ended.pop();
+        answer
+    }
+
     /// Notes that a lease of the state ended by an event that is already pushed.
     pub(crate) fn mark_ended(&mut self, lease: &LeaseEntry) {
         self.ended.push(lease.fence);
@@ -147,22 +155,21 @@ impl<'a> Draft<'a> {
         Ok(fence)
     }
 
+    /// How many grants are still possible, after those of this decision.
+    pub(crate) fn fences_left(&self) -> u64 {
+        Fence::MAX.0 - self.last_fence.0
+    }
+
     /// What is in the way of `want`: leases that do not go with it, and waiters before `place` that would
     /// not, so that many readers cannot keep one writer out for ever.
-    pub(crate) fn blockers<'b>(
-        &'b self,
-        want: &'b Want,
-        place: Place<'b>,
-    ) -> impl Iterator<Item = Blocker<'b>> {
+    pub(crate) fn blockers<'b>(&'b self, want: &'b Want, place: Place) -> impl Iterator<Item = Blocker<'b>> {
         let slot = self.state.find_resource(&want.resource);
         let leases = slot.into_iter().flat_map(|slot| self.state.leases_on(slot));
         let leases = leases.filter(|lease| !lease.mode.goes_with(want.mode) && self.lives(lease));
-        let leases = leases.map(|lease| (self.state.holder_name(lease.holder), lease.mode, lease.expires_at));
+        let leases = leases.map(|lease| (self.state.holder_name(lease.holder), lease.expires_at));
         let granted = self.granted_on(&want.resource).filter(|issued| !issued.mode.goes_with(want.mode));
-        let granted = granted.map(|issued| (&issued.holder, issued.mode, issued.expires_at));
-        let own = move |holder: &Holder, mode| place.own == Some(holder) && mode == want.mode;
-        let held = leases.chain(granted).filter(move |(holder, mode, _)| !own(holder, *mode));
-        let held = held.map(|(holder, _, until)| Blocker { holder, until });
+        let granted = granted.map(|issued| (&issued.holder, issued.expires_at));
+        let held = leases.chain(granted).map(|(holder, until)| Blocker { holder, until });
 
         let queue = slot.into_iter().flat_map(move |slot| {
             let queue = self.state.queue_on(slot);
@@ -183,11 +190,14 @@ impl<'a> Draft<'a> {
         slot.map_or(0, |slot| self.state.queue_on(slot).filter(|waiting| self.waits(waiting)).count())
     }
 
-    /// How many leases a principal has and waits for, and how many waits that is, after this decision so far.
-    pub(crate) fn usage(&self, principal: &Principal) -> (usize, usize) {
-        let Some(slot) = self.state.find_principal(principal) else { return (0, 0) };
-        let (mut leases, mut waits) = self.state.usage_of(slot);
+    /// Whether a principal has or waits for more than `most` leases, or has more than `most_waits` waits.
+    ///
+    /// What is over does not count, announced or not. It is looked for only where that decides.
+    pub(crate) fn uses_more_than(&self, principal: &Principal, most: usize, most_waits: usize) -> bool {
+        let Some(slot) = self.state.find_principal(principal) else { return false };
         let is_own = |holder: Slot| self.state.principal_of(holder).0 == slot;
+        let (mut leases, mut waits) = self.state.usage_of(slot);
+        leases += self.granted().filter(|issued| issued.principal == *principal).count();
         let ended = self.ended.iter().filter_map(|fence| self.state.find_lease(*fence));
         leases -= ended.filter(|lease| is_own(lease.holder)).count();
         for waiting in self.gone.iter().filter_map(|ticket| self.state.waiting(*ticket)) {
@@ -196,8 +206,18 @@ impl<'a> Draft<'a> {
                 leases -= waiting.queued.wants.len();
             }
         }
-        leases += self.granted().filter(|issued| issued.principal == *principal).count();
-        (leases, waits)
+        if leases <= most && waits <= most_waits {
+            return false;
+        }
+        let over = self.state.over_leases(self.now).filter(|lease| is_own(lease.holder));
+        leases -= over.filter(|lease| !self.ended.contains(&lease.fence)).count();
+        for waiting in self.state.over_waits(self.now).filter(|waiting| is_own(waiting.holder)) {
+            if !self.gone.contains(&waiting.queued.ticket) {
+                waits -= 1;
+                leases -= waiting.queued.wants.len();
+            }
+        }
+        leases > most || waits > most_waits
     }
 
     /// Lets in, oldest first, everybody whose whole request fits now.
@@ -218,10 +238,10 @@ impl<'a> Draft<'a> {
 
     fn serve_if_it_fits(&mut self, waiting: &Waiting) {
         let queued = &waiting.queued;
-        let place = Place { before: Some(queued.ticket), own: None };
+        let place = Place { before: Some(queued.ticket) };
         let fits = |want: &Want| self.blockers(want, place).next().is_none();
         let has_time = |want: &Want| self.now.checked_add(want.ttl).is_some();
-        let enough_fences = Fence::MAX.0 - self.last_fence.0 >= queued.wants.len() as u64;
+        let enough_fences = self.fences_left() >= queued.wants.len() as u64;
         if !self.waits(waiting)
             || !enough_fences
             || !queued.wants.iter().all(|want| fits(want) && has_time(want))
@@ -265,7 +285,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn time_out_if_over(&mut self, waiting: &Waiting) {
+    /// Announces that a wait is over, if it is.
+    pub(crate) fn time_out_if_over(&mut self, waiting: &Waiting) {
         let queued = &waiting.queued;
         if is_over(self.now.0, queued.until.0) && !self.gone.contains(&queued.ticket) {
             self.leave(waiting, WaitEnd::TimedOut);
@@ -284,21 +305,20 @@ impl<'a> Draft<'a> {
         })
     }
 
-    fn granted_on(&self, resource: &Resource) -> impl Iterator<Item = &Issued> {
+    /// What this decision has granted on `resource` so far.
+    pub(crate) fn granted_on(&self, resource: &Resource) -> impl Iterator<Item = &Issued> {
         self.granted().filter(move |issued| issued.resource == *resource)
     }
 }
 
 /// From where in the queue a request is seen.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Place<'a> {
+pub(crate) struct Place {
     /// Only waiters with a smaller ticket count; `None`: it comes after everybody.
     pub(crate) before: Option<Ticket>,
-    /// Leases of this holder, in the mode that is asked for, are not in the way.
-    pub(crate) own: Option<&'a Holder>,
 }
 
-impl Place<'_> {
+impl Place {
     fn is_after(self, ticket: Ticket) -> bool {
         self.before.is_none_or(|own| ticket < own)
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::rules::names::{InvalidInput, MAX_ID_BYTES, check_name, stored_id};
+use crate::rules::names::{InvalidInput, check_name, is_its_own_id, stored_id};
 
 macro_rules! name {
     ($(#[$documentation:meta])* $name:ident, $field:literal) => {
@@ -58,7 +58,7 @@ name!(
 impl Holder {
     /// The holder as records name it: itself, or a digest where it is too long for an id.
     pub(crate) fn stored(&self) -> Holder {
-        if self.0.len() <= MAX_ID_BYTES { self.clone() } else { Holder(stored_id(&self.0).into()) }
+        if is_its_own_id(&self.0) { self.clone() } else { Holder(stored_id(&self.0).into()) }
     }
 }
 

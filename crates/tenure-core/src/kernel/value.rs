@@ -68,9 +68,9 @@ impl Fence {
 pub struct Ticket(pub u64);
 
 impl Ticket {
-    /// The ticket that the next waiter draws.
-    pub fn next(self) -> Ticket {
-        Ticket(self.0.saturating_add(1))
+    /// The ticket that the next waiter draws; nothing when they are used up.
+    pub fn next(self) -> Option<Ticket> {
+        self.0.checked_add(1).map(Ticket)
     }
 }
 

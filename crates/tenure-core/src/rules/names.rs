@@ -5,6 +5,9 @@ use thiserror::Error;
 /// The longest id that is stored, in bytes.
 pub const MAX_ID_BYTES: usize = 128;
 
+/// The length of an id that is a digest, in bytes.
+const DIGEST_ID_BYTES: usize = "b3-".len() + 64;
+
 /// The longest registrar signature, in bytes.
 pub const MAX_SIGNATURE_BYTES: usize = 512;
 
@@ -56,18 +59,28 @@ pub fn check_signature_length(field: &'static str, signature: &[u8]) -> Result<(
 
 /// The id under which a name is stored: itself, or `b3-` and its BLAKE3 in hex when it is too long.
 ///
+/// A name that has the form of such a digest is stored by its own digest: else whoever chose it would meet
+/// another, longer name under one id.
+///
 /// ```
 /// use tenure_core::rules::names::stored_id;
 /// assert_eq!(stored_id("deploy:prod"), "deploy:prod");
-/// assert_eq!(stored_id(&"x".repeat(129)).len(), 67);
+/// let digest = stored_id(&"x".repeat(129));
+/// assert_eq!(digest.len(), 67);
+/// assert_ne!(stored_id(&digest), digest);
 /// ```
 pub fn stored_id(name: &str) -> String {
-    if name.len() <= MAX_ID_BYTES { name.to_owned() } else { format!("b3-{}", blake3::hash(name.as_bytes())) }
+    if is_its_own_id(name) { name.to_owned() } else { format!("b3-{}", blake3::hash(name.as_bytes())) }
+}
+
+/// Whether a name is stored as it is.
+pub fn is_its_own_id(name: &str) -> bool {
+    name.len() <= MAX_ID_BYTES && !(name.len() == DIGEST_ID_BYTES && name.starts_with("b3-"))
 }
 
 /// Whether `id` is the id under which `name` is stored.
 pub fn is_stored_as(name: &str, id: &str) -> bool {
-    name == id || (name.len() > MAX_ID_BYTES && stored_id(name) == id)
+    if is_its_own_id(name) { name == id } else { stored_id(name) == id }
 }
 
 fn check_length(field: &'static str, length: usize, most: usize) -> Result<(), InvalidInput> {

@@ -279,7 +279,7 @@ fn a_quota_counts_what_is_held_and_waited_for_but_not_what_is_over() {
          0  acquire b alice 20              -> granted 2
          0  acquire c alice 10              -> quota 2
          0  acquire c bob 10                -> granted 3
-        10  acquire c+d alice 10            -> expired 3, expired 1, quota 2
+        10  acquire c+d alice 10            -> expired 3, quota 2
         10  acquire c alice 10              -> granted 4
         10  acquire x+y+z carol 10          -> quota 2
     ",

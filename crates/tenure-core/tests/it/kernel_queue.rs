@@ -184,7 +184,7 @@ fn queues_are_bounded() {
          0  acquire db dave 10 wait 60          -> queue full at 2
          0  acquire x bob 10 wait 5             -> queued t3 place 1 behind alice until 5
          0  acquire y bob 10 wait 60            -> queue full at 2
-         6  acquire y bob 10 wait 60            -> left t1 TimedOut, left t3 TimedOut, queued t4 place 1 behind alice until 66
-         6  acquire db dave 10 wait 60          -> queued t5 place 2 behind alice carol until 66
+         6  acquire y bob 10 wait 60            -> queued t4 place 1 behind alice until 66
+         6  acquire db dave 10 wait 60          -> left t1 TimedOut, queued t5 place 2 behind alice carol until 66
     ");
 }

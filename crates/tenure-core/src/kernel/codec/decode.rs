@@ -40,27 +40,36 @@ pub enum DecodeError {
 /// The event in `record`; nothing if it is not the kernel's, or is there for audit only.
 pub fn decode(record: &EventRecord, tag: LedgerTag) -> Result<Option<Event>, DecodeError> {
     let kind = record.event_type.split('.').next().unwrap_or_default();
-    let event = match kind {
+    let read = match kind {
         "lease" => decode_lease(record, message::<stored::LeaseEvent>(record)?, tag),
-        "wait" => decode_wait(message::<stored::WaitEvent>(record)?).map(Some),
-        "clock" => decode_clock(message::<stored::ClockEvent>(record)?).map(Some),
+        "wait" => decode_wait(message::<stored::WaitEvent>(record)?).map(Read::Event),
+        "clock" => decode_clock(message::<stored::ClockEvent>(record)?).map(Read::Event),
         _ => return Ok(None),
     };
-    let event = event.map_err(|input| malformed(record, input))?;
-    let expected = event.as_ref().map(type_of);
-    if expected.is_some_and(|expected| expected != record.event_type) {
+    let (expected, event) = match read.map_err(|input| malformed(record, input))? {
+        Read::Event(event) => (type_of(&event), Some(event)),
+        Read::Audit(event_type) => (event_type, None),
+    };
+    if expected != record.event_type {
         return Err(malformed(record, InvalidInput::new("event_type", "is not that of its payload")));
     }
     Ok(event)
+}
+
+/// What a payload says.
+enum Read {
+    Event(Event),
+    /// It changes nothing. Its type still has to be its own: else it could stand where an event was.
+    Audit(&'static str),
 }
 
 fn decode_lease(
     record: &EventRecord,
     message: stored::LeaseEvent,
     tag: LedgerTag,
-) -> Result<Option<Event>, InvalidInput> {
+) -> Result<Read, InvalidInput> {
     let fence = |id: &str| tag.fence_of(id).ok_or_else(|| invalid("lease_id", "is not one of this ledger"));
-    Ok(Some(match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
+    Ok(Read::Event(match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
         lease_event::Event::Issued(issued) => Event::Issued(decode_issued(issued, tag)?),
         lease_event::Event::Renewed(renewed) => {
             check_rate(renewed.tick_rate_hz)?;
@@ -89,7 +98,8 @@ fn decode_lease(
             by: Principal::parse(&revoked.by)?,
             detail: revoked.detail.into(),
         },
-        lease_event::Event::Conflict(_) | lease_event::Event::IssueDenied(_) => return Ok(None),
+        lease_event::Event::Conflict(_) => return Ok(Read::Audit("lease.conflict")),
+        lease_event::Event::IssueDenied(_) => return Ok(Read::Audit("lease.issue_denied")),
     }))
 }
 

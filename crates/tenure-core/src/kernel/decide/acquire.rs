@@ -11,10 +11,11 @@ use crate::rules::names::InvalidInput;
 use crate::rules::time::extends;
 
 pub(super) fn acquire(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer, Refusal> {
-    check(draft, acquire)?;
+    // First of all: a repeated request finds its first answer, whatever has become of limits and names since.
     if let Some(answer) = answer_again(draft, acquire)? {
         return Ok(answer);
     }
+    check(draft, acquire)?;
     let state = draft.state;
     for want in &acquire.wants {
         if let Some(resource) = state.find_resource(&want.resource) {
@@ -23,11 +24,11 @@ pub(super) fn acquire(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer
     }
     check_quota(draft, acquire)?;
 
-    let place = Place { before: None, own: refreshes_own(acquire.contention).then_some(&acquire.holder) };
-    let in_the_way = acquire
-        .wants
-        .iter()
-        .find_map(|want| draft.blockers(want, place).next().map(|blocker| held(draft, want, blocker)));
+    // What it has already is not in its own way, and neither is who waits for that.
+    let mut missing = acquire.wants.iter().filter(|want| own_lease(draft, acquire, want).is_none());
+    let in_the_way = missing.find_map(|want| {
+        draft.blockers(want, Place::default()).next().map(|blocker| held(draft, want, blocker))
+    });
     match in_the_way {
         None => grant(draft, acquire),
         Some(refusal) => match on_contention(acquire.contention, draft.now) {
@@ -41,6 +42,10 @@ pub(super) fn acquire(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer
 fn answer_again(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Option<Answer>, Refusal> {
     let state = draft.state;
     let Some(key) = acquire.key else { return Ok(None) };
+    if refreshes_own(acquire.contention) {
+        let reason = "goes with new leases only; a request that refreshes its own may simply be repeated";
+        return Err(InvalidInput::new("idempotencyKey", reason).into());
+    }
     let Some(principal) = state.find_principal(&acquire.principal) else { return Ok(None) };
     let Some(entry) = state.keys().get(principal, key.key, draft.now) else { return Ok(None) };
     if entry.body != key.body {
@@ -48,9 +53,11 @@ fn answer_again(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Option<Answe
     }
     match &entry.outcome {
         KeyOutcome::Waiting(ticket) => {
-            let waiting = state.waiting(*ticket).filter(|waiting| draft.waits(waiting));
-            Ok(waiting.map(|waiting| {
-                let place = Place { before: Some(*ticket), own: None };
+            let waiting = state.waiting(*ticket);
+            // Its key is free for this request only once it is known to be over.
+            waiting.into_iter().for_each(|waiting| draft.time_out_if_over(waiting));
+            Ok(waiting.filter(|waiting| draft.waits(waiting)).map(|waiting| {
+                let place = Place { before: Some(*ticket) };
                 queued_answer(draft, &waiting.queued, place)
             }))
         }
@@ -83,10 +90,6 @@ fn check(draft: &Draft<'_>, acquire: &Acquire) -> Result<(), Refusal> {
         let reason = format!("is over the longest wait of {} ms", limits.longest_wait.as_millis());
         return Err(invalid("waitMs", reason));
     }
-    if acquire.key.is_some() && refreshes_own(acquire.contention) {
-        let reason = "goes with new leases only; a request that refreshes its own may simply be repeated";
-        return Err(invalid("idempotencyKey", reason.into()));
-    }
     if !draft.state.may_be(&acquire.holder, &acquire.principal, draft.now) {
         return Err(Refusal::HolderTaken { holder: acquire.holder.clone() });
     }
@@ -103,19 +106,23 @@ pub(super) fn check_ttl(draft: &Draft<'_>, ttl: Span) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_quota(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<(), Refusal> {
+fn check_quota(draft: &Draft<'_>, acquire: &Acquire) -> Result<(), Refusal> {
     let Some(most) = draft.state.limits().leases_per_principal else { return Ok(()) };
-    let exceeds = |draft: &Draft<'_>| draft.usage(&acquire.principal).0 + acquire.wants.len() > most;
-    if exceeds(draft) {
-        // What is over does not count, announced or not.
-        draft.sweep(usize::MAX);
-    }
-    if exceeds(draft) { Err(Refusal::QuotaExceeded { most }) } else { Ok(()) }
+    let missing = acquire.wants.iter().filter(|want| own_lease(draft, acquire, want).is_none()).count();
+    let room = most.checked_sub(missing).filter(|_| missing > 0);
+    let exceeds = match room {
+        Some(room) => draft.uses_more_than(&acquire.principal, room, usize::MAX),
+        None => missing > 0,
+    };
+    if exceeds { Err(Refusal::QuotaExceeded { most }) } else { Ok(()) }
 }
 
 fn grant(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer, Refusal> {
     let (holder, principal, key) = (&acquire.holder, &acquire.principal, acquire.key);
-    if Fence::MAX.0 - draft.state.last_fence().0 <= acquire.wants.len() as u64 {
+    // All or nothing: whatever could end this half-way is asked before the first grant.
+    let missing = acquire.wants.iter().filter(|want| own_lease(draft, acquire, want).is_none());
+    let has_time = |want: &Want| draft.now.checked_add(want.ttl).is_some();
+    if draft.fences_left() < missing.count() as u64 || !acquire.wants.iter().all(has_time) {
         return Err(Refusal::Exhausted);
     }
     let mut leases = Vec::with_capacity(acquire.wants.len());
@@ -140,7 +147,8 @@ fn grant(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer, Refusal> {
     Ok(Answer::Granted { leases })
 }
 
-/// The lease that the holder already has, where its face wants that to count.
+/// The lease that the holder already has, where its face wants that to count. It may have got it in this
+/// very decision, because it waited and its turn came.
 fn own_lease(draft: &Draft<'_>, acquire: &Acquire, want: &Want) -> Option<(Fence, Tick)> {
     let state = draft.state;
     let resource = state.find_resource(&want.resource).filter(|_| refreshes_own(acquire.contention))?;
@@ -148,7 +156,12 @@ fn own_lease(draft: &Draft<'_>, acquire: &Acquire, want: &Want) -> Option<(Fence
     let own = leases.find(|lease| {
         lease.mode == want.mode && draft.lives(lease) && *state.holder_name(lease.holder) == acquire.holder
     });
+    let served = || {
+        let mut granted = draft.granted_on(&want.resource);
+        granted.find(|issued| issued.mode == want.mode && issued.holder == acquire.holder)
+    };
     own.map(|lease| (lease.fence, lease.expires_at))
+        .or_else(|| served().map(|issued| (issued.fence, issued.expires_at)))
 }
 
 fn queue(draft: &mut Draft<'_>, acquire: &Acquire, until: Tick) -> Result<Answer, Refusal> {
@@ -159,17 +172,14 @@ fn queue(draft: &mut Draft<'_>, acquire: &Acquire, until: Tick) -> Result<Answer
         return full(want.resource.as_str(), most);
     }
     let most = limits.waits_per_principal;
-    if draft.usage(&acquire.principal).1 >= most {
-        draft.sweep(usize::MAX);
-        if draft.usage(&acquire.principal).1 >= most {
-            return full(acquire.principal.as_str(), most);
-        }
+    if most == 0 || draft.uses_more_than(&acquire.principal, usize::MAX, most - 1) {
+        return full(acquire.principal.as_str(), most);
     }
     if let Some(cycle) = draft.circle(&acquire.holder, &acquire.wants) {
         return Err(Refusal::Deadlock { cycle });
     }
     let queued = Queued {
-        ticket: draft.state.last_ticket().next(),
+        ticket: draft.state.last_ticket().next().ok_or(Refusal::Exhausted)?,
         holder: acquire.holder.clone(),
         principal: acquire.principal.clone(),
         wants: acquire.wants.clone(),
@@ -182,7 +192,7 @@ fn queue(draft: &mut Draft<'_>, acquire: &Acquire, until: Tick) -> Result<Answer
     Ok(answer)
 }
 
-fn queued_answer(draft: &Draft<'_>, queued: &Queued, place: Place<'_>) -> Answer {
+fn queued_answer(draft: &Draft<'_>, queued: &Queued, place: Place) -> Answer {
     let ahead = |want: &Want| {
         let resource = draft.state.find_resource(&want.resource);
         let queue = resource.into_iter().flat_map(|slot| draft.state.queue_on(slot));

@@ -41,6 +41,11 @@ fn in_the_way(draft: &Draft<'_>, lease: &LeaseEntry, change: &ChangeMode) -> Opt
     if let Some(other) = others.next() {
         return Some((state.holder_name(other.holder).clone(), other.expires_at));
     }
+    // Whoever was let in on the way, by a wait or a lease that was found to be over.
+    let mut served = draft.granted_on(state.resource_name(lease.resource));
+    if let Some(issued) = served.find(|issued| !issued.mode.goes_with(change.mode)) {
+        return Some((issued.holder.clone(), issued.expires_at));
+    }
     let overtaken = state.queue_on(lease.resource).find(|waiting| {
         let mode = waiting.mode_on(lease.resource).filter(|_| draft.waits(waiting));
         mode.is_some_and(|mode| mode.goes_with(lease.mode) && !mode.goes_with(change.mode))

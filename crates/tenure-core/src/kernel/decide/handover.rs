@@ -23,13 +23,18 @@ pub(super) fn transfer(
     }
     if let Some(most) = draft.state.limits().leases_per_principal {
         let own = draft.state.principal_of(lease.holder).1 == principal;
-        if !own && draft.usage(principal).0 >= most {
+        if !own && (most == 0 || draft.uses_more_than(principal, most - 1, usize::MAX)) {
             return Err(Refusal::QuotaExceeded { most });
         }
     }
     // Whoever waits for this lease will wait for `to`: if that one waits for them, nobody ever moves.
-    let waiters: Vec<Slot> = draft.state.queue_on(lease.resource).map(|waiting| waiting.holder).collect();
-    if let Some(cycle) = draft.circle_by_handing_to(to, &waiters) {
+    let waiters = draft.state.queue_on(lease.resource).filter(|waiting| {
+        let mode = waiting.mode_on(lease.resource).filter(|_| draft.waits(waiting));
+        mode.is_some_and(|mode| !mode.goes_with(lease.mode))
+    });
+    let waiters: Vec<Slot> = waiters.map(|waiting| waiting.holder).collect();
+    // Not by this lease, though: whoever gets it no longer waits for who had it.
+    if let Some(cycle) = draft.without(lease, |draft| draft.circle_by_handing_to(to, &waiters)) {
         return Err(Refusal::Deadlock { cycle });
     }
     continue_as(
@@ -56,7 +61,7 @@ pub(super) fn continue_as(
     successor: Successor<'_>,
 ) -> Result<Answer, Refusal> {
     let state = draft.state;
-    if draft.now.checked_add(lease.ttl).is_none() || state.last_fence() == Fence::MAX {
+    if draft.now.checked_add(lease.ttl).is_none() || draft.fences_left() == 0 {
         return Err(Refusal::Exhausted);
     }
     let by = state.principal_of(lease.holder).1;

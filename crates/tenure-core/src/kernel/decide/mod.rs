@@ -15,6 +15,7 @@ use super::command::{Claim, Command};
 use super::draft::Draft;
 use super::state::{LeaseEntry, State};
 use super::value::{Fence, Tick};
+use crate::rules::names::check_name;
 
 /// Answers `command` at `now`: what to append, and what to say.
 ///
@@ -73,6 +74,14 @@ fn living<'a>(draft: &mut Draft<'a>, fence: Fence, claim: Option<&Claim>) -> Res
         return Err(Refusal::Over { lease: fence, end: super::answer::End::Expired });
     }
     Ok(lease)
+}
+
+/// A text for people that is stored: it may be empty, but has bounds like a name.
+fn check_detail(detail: &str) -> Result<(), Refusal> {
+    if detail.is_empty() {
+        return Ok(());
+    }
+    Ok(check_name("detail", detail)?)
 }
 
 fn speaks_for(claim: &Claim, holder: &super::name::Holder, principal: &super::name::Principal) -> bool {

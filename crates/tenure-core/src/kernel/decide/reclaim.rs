@@ -12,6 +12,7 @@ pub(super) fn reclaim(
     by: &Principal,
     detail: &str,
 ) -> Result<Answer, Refusal> {
+    super::check_detail(detail)?;
     let state = draft.state;
     let Some(slot) = state.find_holder(holder) else { return Ok(Answer::Ended { leases: Vec::new() }) };
     // The dead wait for nothing: they leave first, so that none of them is let in on the way.

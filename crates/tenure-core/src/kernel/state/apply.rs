@@ -6,7 +6,7 @@ use super::entry::{Few, HolderEntry, LeaseEntry, PrincipalEntry, ResourceEntry, 
 use super::memory::EndedLease;
 use super::{Anchor, ClockState, Slot, State};
 use crate::kernel::answer::End;
-use crate::kernel::command::each_resource_once;
+use crate::kernel::command::{Want, each_resource_once};
 use crate::kernel::event::{ClockReading, Event, Issued, Queued};
 use crate::kernel::limits::{HOLDER_KEPT, IDLE_HOLDERS_KEPT};
 use crate::kernel::name::{Holder, Principal, Resource};
@@ -72,7 +72,7 @@ impl State {
 
     fn apply_issued(&mut self, issued: &Issued) -> Result<(), Misfit> {
         ensure(issued.fence > self.last_fence && issued.fence <= Fence::MAX, "its fence was used before")?;
-        ensure(lasts(issued.at.0, issued.expires_at.0), "it grants no time")?;
+        ensure(lasts(issued.at.0, issued.expires_at.0) && issued.ttl > Span(0), "it grants no time")?;
         ensure(issued.ticket.is_none_or(|ticket| ticket <= self.last_ticket), "its ticket was never drawn")?;
         ensure(self.may_be(&issued.holder, &issued.principal, issued.at), "its holder is somebody else's")?;
         if let Some(resource) = self.find_resource(&issued.resource) {
@@ -80,7 +80,14 @@ impl State {
             ensure(fits, "its resource is held")?;
         }
         if let Some(waiting) = issued.ticket.and_then(|ticket| self.waiting(ticket)) {
-            ensure(waiting.queued.holder == issued.holder, "its ticket is somebody else's")?;
+            let queued = &waiting.queued;
+            let own = queued.holder == issued.holder && queued.key == issued.key;
+            ensure(own, "its ticket is somebody else's")?;
+            ensure(!is_over(issued.at.0, queued.until.0), "its ticket was over")?;
+        }
+        if let (Some(key), Some(principal)) = (issued.key, self.find_principal(&issued.principal)) {
+            let free = self.keys.may_issue(principal, key, issued.ticket, issued.at);
+            ensure(free, "its key was used for something else")?;
         }
 
         if let Some(ticket) = issued.ticket {
@@ -125,7 +132,8 @@ impl State {
     fn apply_renewed(&mut self, lease: Fence, at: Tick, expires_at: Tick, ttl: Span) -> Result<(), Misfit> {
         let slot = self.living(lease, at)?;
         let entry = self.leases.get_mut(slot);
-        ensure(extends(entry.expires_at.0, expires_at.0), "it renews without giving time")?;
+        let gives_time = extends(entry.expires_at.0, expires_at.0) && ttl > Span(0);
+        ensure(gives_time, "it renews without giving time")?;
         let before = std::mem::replace(&mut entry.expires_at, expires_at);
         let length = std::mem::replace(&mut entry.ttl, ttl);
         entry.renewals = entry.renewals.saturating_add(1);
@@ -141,7 +149,13 @@ impl State {
         ensure(lasts(queued.at.0, queued.until.0), "it waits no time")?;
         ensure(!queued.wants.is_empty(), "it waits for nothing")?;
         ensure(each_resource_once(&queued.wants), "it waits for one resource twice")?;
+        let last = |want: &Want| want.ttl > Span(0);
+        ensure(queued.wants.iter().all(last), "it waits for a lease of no time")?;
         ensure(self.may_be(&queued.holder, &queued.principal, queued.at), "its holder is somebody else's")?;
+        if let (Some(key), Some(principal)) = (queued.key, self.find_principal(&queued.principal)) {
+            let free = self.keys.get(principal, key.key, queued.at).is_none();
+            ensure(free, "its key was used for something else")?;
+        }
 
         let holder = self.busy_holder(&queued.holder, &queued.principal);
         let resources: Vec<Slot> =

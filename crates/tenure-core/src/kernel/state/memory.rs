@@ -107,6 +107,24 @@ impl Keys {
         (!forgotten).then_some(entry)
     }
 
+    /// Whether a lease can have been issued under `key` at `now`: nothing was asked under it, or it is the
+    /// wait that is served, or this is one more lease of the same request.
+    pub(crate) fn may_issue(
+        &self,
+        principal: Slot,
+        key: RequestKey,
+        ticket: Option<Ticket>,
+        now: Tick,
+    ) -> bool {
+        self.get(principal, key.key, now).is_none_or(|entry| {
+            let same = match &entry.outcome {
+                KeyOutcome::Waiting(waiting) => Some(*waiting) == ticket,
+                KeyOutcome::Leases(_) => entry.live > 0,
+            };
+            same && entry.body == key.body
+        })
+    }
+
     pub(crate) fn queued(&mut self, principal: Slot, key: RequestKey, ticket: Ticket) {
         let outcome = KeyOutcome::Waiting(ticket);
         let entry = KeyEntry { body: key.body, outcome, live: 0, forget_at: None };

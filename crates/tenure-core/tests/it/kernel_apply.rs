@@ -1,0 +1,48 @@
+//! Ledgers that the kernel did not write: an event that does not follow is refused and changes nothing.
+
+use proptest::prelude::*;
+use tenure_core::kernel::{Event, Misfit, State, decide};
+
+use crate::kernel_event_strategies::near_event;
+use crate::kernel_strategies::{Script, config, steps};
+
+/// Applies what it can; the state must be whole after each, and unchanged by what it refuses.
+pub fn survives(state: &mut State, event: &Event) -> Result<(), TestCaseError> {
+    let before = state.snapshot();
+    let answer = state.apply(event);
+    if let Err(Misfit(reason)) = answer {
+        prop_assert_eq!(state.snapshot(), before, "refused ({}), and yet changed by {:?}", reason, event);
+    }
+    prop_assert_eq!(state.check_invariants(), Ok(()), "after {:?}", event);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config(2_000))]
+
+    #[test]
+    fn no_ledger_whatever_makes_it_panic_or_fall_apart(events in prop::collection::vec(near_event(), 1..40)) {
+        let mut state = State::default();
+        for event in &events {
+            survives(&mut state, event)?;
+        }
+    }
+
+    // Whatever was believed, the kernel goes on from there.
+    #[test]
+    fn what_is_decided_after_a_strange_ledger_still_follows(
+        events in prop::collection::vec(near_event(), 1..40), steps in steps(10),
+    ) {
+        let (mut state, mut script) = (State::default(), Script::default());
+        for event in &events {
+            let _ = state.apply(event);
+        }
+        for step in &steps {
+            let (command, now) = script.next(step, &state);
+            for event in &decide(&state, &command, now).events {
+                prop_assert_eq!(state.apply(event), Ok(()), "{:?} decided for {:?}", event, command);
+            }
+            prop_assert_eq!(state.check_invariants(), Ok(()), "after {:?}", command);
+        }
+    }
+}

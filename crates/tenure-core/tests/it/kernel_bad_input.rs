@@ -1,0 +1,255 @@
+//! Input that nobody should send: an answer that names the field, and nothing happens.
+
+use tenure_core::kernel::{
+    Acquire, Answer, Cause, ChangeMode, Claim, Command, Contention, Fence, Holder, Labels, Limits, Mode,
+    Nonce, Principal, Refusal, Resource, Span, State, Tick, Ticket, WaitEnd, Want, decide,
+};
+use tenure_core::lease::ReleaseReason;
+use tenure_core::rules::names::InvalidInput;
+
+type Parse = fn(&str) -> Result<String, InvalidInput>;
+
+/// Every kind of name, with the field that its errors name.
+const NAMES: [(&str, Parse); 3] = [
+    ("resource", |name| Resource::parse(name).map(|name| name.as_str().to_owned())),
+    ("holder", |name| Holder::parse(name).map(|name| name.as_str().to_owned())),
+    ("principal", |name| Principal::parse(name).map(|name| name.as_str().to_owned())),
+];
+
+/// Accepts every one of `names`, unchanged.
+#[track_caller]
+fn accepted(names: &[&str]) {
+    for (field, parse) in NAMES {
+        for name in names {
+            assert_eq!(parse(name).as_deref(), Ok(*name), "{field}");
+        }
+    }
+}
+
+/// Refuses every one of `names`, and says which field it is.
+#[track_caller]
+fn refused(names: &[&str]) {
+    for (field, parse) in NAMES {
+        for name in names {
+            let error = parse(name).expect_err(field);
+            assert_eq!(error.field, field, "{name:?}");
+            assert!(error.to_string().starts_with(field), "{error}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_name_is_refused() {
+    refused(&[""]);
+}
+
+#[test]
+fn a_name_has_at_most_4096_bytes_however_few_characters_they_are() {
+    // Two bytes each: 2048 fit exactly, one more byte of any kind does not.
+    accepted(&["x", &"x".repeat(4096), &"é".repeat(2048), &format!("{}\u{1F512}", "x".repeat(4092))]);
+    refused(&[
+        &"x".repeat(4097),
+        &format!("{}x", "é".repeat(2048)),
+        &format!("{}\u{1F512}", "x".repeat(4093)),
+    ]);
+}
+
+#[test]
+fn control_characters_could_forge_log_lines_and_joined_ids() {
+    for control in ['\0', '\n', '\r', '\t', '\u{1B}', '\u{1F}', '\u{7F}', '\u{85}', '\u{9F}'] {
+        refused(&[
+            &control.to_string(),
+            &format!("a{control}b"),
+            &format!("a{control}"),
+            &format!("{control}b"),
+        ]);
+    }
+}
+
+#[test]
+fn bidi_and_invisible_characters_are_not_control_characters_and_are_kept() {
+    // By design only control characters (Unicode Cc) are refused: a path may hold any of these, and a
+    // resource that cannot be named cannot be protected. Whoever shows a name to people escapes it.
+    accepted(&["a\u{202E}b", "\u{2066}a\u{2069}", "a\u{200B}b", "a\u{2028}b", "\u{FEFF}", " ", "e\u{301}"]);
+    assert_ne!(Resource::parse("e\u{301}"), Resource::parse("\u{e9}"), "names are bytes, not looks");
+}
+
+#[test]
+fn labels_are_bounded_in_number_and_size() {
+    let named = |count: usize| (0..count).map(|number| format!("label-{number}")).collect::<Vec<_>>();
+    let parse = |names: &[String]| Labels::parse(names.iter().map(|name| (name.as_str(), "")));
+    assert_eq!(parse(&named(Labels::MOST)).map(|labels| labels.iter().count()), Ok(Labels::MOST));
+    let (long, longer) = ("x".repeat(256), "x".repeat(257));
+    assert!(Labels::parse([(long.as_str(), long.as_str())]).is_ok());
+    let many = named(Labels::MOST + 1);
+    let wrong: [&[(&str, &str)]; 7] = [
+        &many.iter().map(|name| (name.as_str(), "")).collect::<Vec<_>>(),
+        &[(&longer, "")],
+        &[("a", &longer)],
+        &[("", "value")],
+        &[("a\n", "")],
+        &[("a", "\u{85}")],
+        &[("a", "1"), ("b", ""), ("a", "1")],
+    ];
+    for labels in wrong {
+        let error = Labels::parse(labels.iter().copied()).expect_err("labels");
+        assert_eq!(error.field, "labels", "{labels:?}");
+    }
+    let sorted = Labels::parse([("b", "2"), ("a", "1")]).expect("labels");
+    assert_eq!(sorted.iter().collect::<Vec<_>>(), [("a", "1"), ("b", "2")]);
+}
+
+#[test]
+fn a_mode_that_is_nearly_one_is_none() {
+    for name in ["", " exclusive", "exclusive ", "exclusive\0", "write", "DEPENDS-ON", "shar\u{e9}d", "0"] {
+        assert_eq!(Mode::parse(name), None, "{name:?}");
+    }
+}
+
+fn want(resource: &str, ttl: Span) -> Want {
+    let resource = Resource::parse(resource).expect("a resource");
+    Want { resource, mode: Mode::Exclusive, ttl, nonce: Nonce::default(), labels: Labels::default() }
+}
+
+fn acquire(wants: Vec<Want>, contention: Contention) -> Command {
+    let principal = Principal::parse("alice").expect("a principal");
+    let holder = Holder::parse("alice").expect("a holder");
+    Command::Acquire(Acquire { principal, holder, wants, contention, key: None })
+}
+
+/// What `command` is refused with in an empty state at `now`; nothing may happen.
+#[track_caller]
+fn refusal(command: &Command, now: u64) -> Refusal {
+    let decision = decide(&State::default(), command, Tick(now));
+    assert_eq!(decision.events, [], "{command:?}");
+    let Answer::Refused(refusal) = decision.answer else { panic!("{:?} to {command:?}", decision.answer) };
+    refusal
+}
+
+#[track_caller]
+fn invalid_field(command: &Command) -> &'static str {
+    match refusal(command, 0) {
+        Refusal::Invalid(input) => input.field,
+        other => panic!("{other:?}"),
+    }
+}
+
+const MINUTE: Span = Span::from_secs(60);
+
+#[test]
+fn a_request_for_none_too_many_or_the_same_names_the_field() {
+    let several = |count: usize| (0..count).map(|number| want(&format!("r{number}"), MINUTE)).collect();
+    assert_eq!(invalid_field(&acquire(several(0), Contention::Refuse)), "leases");
+    assert_eq!(invalid_field(&acquire(several(257), Contention::Refuse)), "leases");
+    let twice = vec![want("r", MINUTE), want("x", MINUTE), want("r", Span::from_secs(5))];
+    assert_eq!(invalid_field(&acquire(twice, Contention::Refuse)), "leases");
+    let most = decide(&State::default(), &acquire(several(256), Contention::Refuse), Tick(0));
+    assert!(matches!(most.answer, Answer::Granted { leases } if leases.len() == 256));
+}
+
+#[test]
+fn a_time_to_live_of_nothing_or_of_ever_is_refused_whatever_is_permitted() {
+    for ttl in [Span(0), Span(1), Span(u64::MAX), Span(u64::MAX - 1)] {
+        for contention in [Contention::Refuse, Contention::RefreshOwn, Contention::Queue { patience: MINUTE }]
+        {
+            let refused = refusal(&acquire(vec![want("a", MINUTE), want("b", ttl)], contention), 0);
+            assert!(matches!(refused, Refusal::TtlOutOfRange { asked, .. } if asked == ttl), "{refused:?}");
+        }
+    }
+    let anything = Limits { shortest_ttl: Span(0), longest_ttl: Span(u64::MAX), ..Limits::default() };
+    let state = State::new(Default::default(), anything, Default::default());
+    let answer =
+        |ttl, now| decide(&state, &acquire(vec![want("a", ttl)], Contention::Refuse), Tick(now)).answer;
+    assert!(matches!(answer(Span(0), 0), Answer::Refused(Refusal::TtlOutOfRange { .. })));
+    assert_eq!(answer(Span(u64::MAX), 1), Answer::Refused(Refusal::Exhausted));
+    assert!(matches!(answer(Span(u64::MAX), 0), Answer::Granted { .. }), "it ends with time itself");
+}
+
+#[test]
+fn a_wait_for_ever_is_refused() {
+    let patience = Span(u64::MAX);
+    assert_eq!(invalid_field(&acquire(vec![want("a", MINUTE)], Contention::Queue { patience })), "waitMs");
+}
+
+#[test]
+fn at_the_end_of_time_nothing_is_granted() {
+    assert_eq!(refusal(&acquire(vec![want("a", MINUTE)], Contention::Refuse), u64::MAX), Refusal::Exhausted);
+}
+
+#[test]
+fn numbers_that_were_never_given_out_are_not_found() {
+    let (claim, nonce) = (Claim::Token, Nonce::default());
+    let by = Principal::parse("admin").expect("a principal");
+    let to = Holder::parse("bob").expect("a holder");
+    for now in [0, u64::MAX] {
+        for lease in [Fence(0), Fence(1), Fence::MAX, Fence(u64::MAX)] {
+            let change = ChangeMode { lease, claim: claim.clone(), mode: Mode::Shared, nonce };
+            let (claim, principal, reason) = (claim.clone(), by.clone(), ReleaseReason::Completed);
+            let commands = [
+                Command::Renew { lease, claim: claim.clone(), ttl: None },
+                Command::Renew { lease, claim: claim.clone(), ttl: Some(Span(u64::MAX)) },
+                Command::Release { lease, claim: claim.clone(), reason },
+                Command::Transfer { lease, claim, to: to.clone(), principal, nonce },
+                Command::Upgrade(change.clone()),
+                Command::Downgrade(change),
+                Command::Revoke { lease, cause: Cause::Revoked, by: by.clone(), detail: "".into() },
+            ];
+            for command in commands {
+                assert_eq!(refusal(&command, now), Refusal::NotFound, "{command:?}");
+            }
+        }
+        let (ticket, end) = (Ticket(u64::MAX), WaitEnd::Withdrawn);
+        let withdraw = Command::Withdraw { ticket, principal: by.clone(), end };
+        assert_eq!(refusal(&withdraw, now), Refusal::NoSuchTicket);
+    }
+}
+
+#[test]
+fn a_renewal_that_overflows_leaves_the_lease_as_it_was() {
+    let limits = Limits { longest_ttl: Span(u64::MAX), ..Limits::default() };
+    let mut state = State::new(Default::default(), limits, Default::default());
+    let command = acquire(vec![want("a", MINUTE)], Contention::Refuse);
+    decide(&state, &command, Tick(5)).events.iter().for_each(|event| state.apply(event).expect("it follows"));
+    let renew = Command::Renew { lease: Fence(1), claim: Claim::Token, ttl: Some(Span(u64::MAX)) };
+    let decision = decide(&state, &renew, Tick(6));
+    assert_eq!((decision.events, decision.answer), (vec![], Answer::Refused(Refusal::Exhausted)));
+}
+
+#[test]
+fn a_text_for_people_is_bounded_and_cannot_forge_a_line() {
+    let by = || Principal::parse("admin").unwrap();
+    let revoke = |detail: &str| Command::Revoke {
+        lease: Fence(1),
+        cause: Cause::Revoked,
+        by: by(),
+        detail: detail.into(),
+    };
+    let reclaim = |detail: &str| Command::Reclaim {
+        holder: Holder::parse("alice").unwrap(),
+        by: by(),
+        detail: detail.into(),
+    };
+    for detail in ["two\nlines", "\u{7}", &"x".repeat(4097)] {
+        assert_eq!(invalid_field(&revoke(detail)), "detail");
+        assert_eq!(invalid_field(&reclaim(detail)), "detail");
+    }
+    assert_eq!(refusal(&revoke(""), 0), Refusal::NotFound);
+}
+
+#[test]
+fn nothing_is_revoked_as_if_it_went_on_elsewhere() {
+    let by = Principal::parse("admin").unwrap();
+    let command = Command::Revoke { lease: Fence(1), cause: Cause::Transferred, by, detail: "".into() };
+    assert_eq!(invalid_field(&command), "cause");
+}
+
+#[test]
+fn a_key_does_not_go_with_refreshing_ones_own() {
+    let Command::Acquire(mut request) = acquire(vec![want("a", Span::from_secs(10))], Contention::RefreshOwn)
+    else {
+        unreachable!("it is an acquire");
+    };
+    let digest = tenure_core::kernel::Digest::of(b"key");
+    request.key = Some(tenure_core::kernel::RequestKey { key: digest, body: digest });
+    assert_eq!(invalid_field(&Command::Acquire(request)), "idempotencyKey");
+}

@@ -1,0 +1,266 @@
+//! The stored form: everything comes back as it was, and nothing else is believed.
+
+use proptest::prelude::*;
+use prost::Message;
+use tenure_core::kernel::{
+    Anchor, DecodeError, Event, Issued, LedgerTag, Mode, Stamp, State, Tick, decode, encode,
+};
+use tenure_core::ledger::EventRecord;
+use tenure_core::stored::{LeaseEvent, WaitEvent, clock_event, lease_event, wait_event};
+
+use crate::kernel_apply::survives;
+use crate::kernel_event_strategies::{any_event, near_event};
+use crate::kernel_golden::one_of_each;
+use crate::kernel_strategies::config;
+
+const TAG: LedgerTag = LedgerTag(0xabcd);
+
+pub fn store(event: &Event) -> EventRecord {
+    let anchor = Anchor { tick: Tick(0), wall: 1_700_000_000_000_000_000 };
+    encode(event, Stamp { tag: TAG, anchor, signature: b"signed" })
+}
+
+pub const TYPES: [&str; 9] = [
+    "lease.issued",
+    "lease.renewed",
+    "lease.released",
+    "lease.expired",
+    "lease.revoked",
+    "wait.queued",
+    "wait.left",
+    "clock.mark",
+    "clock.resumed",
+];
+
+proptest! {
+    #![proptest_config(config(2_000))]
+
+    #[test]
+    fn every_event_comes_back_as_it_was(event in any_event()) {
+        let record = store(&event);
+        prop_assert!(TYPES.contains(&record.event_type.as_str()));
+        prop_assert_eq!(decode(&record, TAG), Ok(Some(event)));
+    }
+
+    // S2-94: the reducer, and whoever indexes the ledger, counts on the bound
+    #[test]
+    fn a_stored_id_never_has_more_than_128_bytes(event in any_event()) {
+        let record = store(&event);
+        prop_assert!(record.actor_id.len() <= 128);
+        if let Event::Issued(issued) = &event {
+            let message = issued_message(&record);
+            prop_assert!(message.work_id.len() <= 128 && message.actor_id.len() <= 128 && message.lease_id.len() <= 128);
+            let kept = [&message.resource, &message.work_id].map(|name| name == issued.resource.as_str());
+            prop_assert!(kept.contains(&true), "the full name is lost");
+        }
+    }
+
+    #[test]
+    fn no_bytes_whatever_make_it_panic_or_pose_as_another_type(
+        event_type in prop::sample::select(&TYPES[..]), actor in any::<String>(), payload in prop::collection::vec(any::<u8>(), 0..80),
+    ) {
+        let record = EventRecord::new(event_type, "", actor, payload);
+        if let Ok(Some(event)) = decode(&record, TAG) {
+            prop_assert_eq!(store(&event).event_type, event_type);
+        }
+    }
+
+    // One bit away from an event, where the decoder gets furthest. Whatever is still read is judged by apply.
+    #[test]
+    fn a_flipped_bit_or_a_cut_is_refused_or_judged(
+        events in prop::collection::vec(near_event(), 1..12), which in any::<prop::sample::Index>(),
+        at in any::<prop::sample::Index>(), bit in 0..8_u32,
+    ) {
+        let original = store(which.get(&events));
+        prop_assume!(!original.payload.is_empty());
+        let at = at.index(original.payload.len());
+        let mut flipped = original.clone();
+        flipped.payload[at] ^= 1_u8 << bit;
+        let mut cut = original;
+        cut.payload.truncate(at);
+        for record in [flipped, cut] {
+            let mut state = State::default();
+            events.iter().for_each(|event| { let _ = state.apply(event); });
+            if let Ok(Some(event)) = decode(&record, TAG) {
+                prop_assert_eq!(&store(&event).event_type, &record.event_type);
+                survives(&mut state, &event)?;
+            }
+        }
+    }
+}
+
+fn issued_message(record: &EventRecord) -> tenure_core::stored::LeaseIssued {
+    match LeaseEvent::decode(record.payload.as_slice()).expect("a lease event").event {
+        Some(lease_event::Event::Issued(issued)) => issued,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The field that the record is refused for.
+#[track_caller]
+fn refused_for(record: &EventRecord) -> &'static str {
+    match decode(record, TAG) {
+        Err(DecodeError::Malformed { event_type, input }) => {
+            assert_eq!(event_type, record.event_type);
+            input.field
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The record of `event_type` out of one of each, with its lease message changed.
+fn changed(event_type: &str, change: impl Fn(&mut lease_event::Event)) -> EventRecord {
+    let mut record = record_of(event_type);
+    let mut message = LeaseEvent::decode(record.payload.as_slice()).expect("a lease event");
+    change(message.event.as_mut().expect("not empty"));
+    record.payload = message.encode_to_vec();
+    record
+}
+
+fn record_of(event_type: &str) -> EventRecord {
+    one_of_each().iter().map(store).find(|record| record.event_type == event_type).expect("one of each")
+}
+
+fn posing_as(event_type: &str, record: EventRecord) -> EventRecord {
+    EventRecord::new(event_type, record.session_id, record.actor_id, record.payload)
+}
+
+#[test]
+fn a_lease_of_another_ledger_is_refused() {
+    for event_type in &TYPES[..5] {
+        let record = record_of(event_type);
+        let Err(DecodeError::Malformed { input, .. }) = decode(&record, LedgerTag(0xabce)) else {
+            panic!("{event_type} of another ledger was read");
+        };
+        assert_eq!(input.field, "lease_id");
+    }
+}
+
+#[test]
+fn ticks_of_another_rate_are_refused() {
+    for rate in [0, 1, 1_000, 999_999, u64::MAX] {
+        for event_type in ["lease.issued", "lease.renewed", "lease.expired"] {
+            let record = changed(event_type, |event| match event {
+                lease_event::Event::Issued(issued) => issued.tick_rate_hz = rate,
+                lease_event::Event::Renewed(renewed) => renewed.tick_rate_hz = rate,
+                lease_event::Event::Expired(expired) => expired.tick_rate_hz = rate,
+                _ => {}
+            });
+            assert_eq!(refused_for(&record), "tick_rate_hz");
+        }
+    }
+}
+
+#[test]
+fn an_auditor_who_reads_types_and_a_kernel_that_reads_payloads_see_the_same() {
+    for payload_type in TYPES {
+        for event_type in TYPES.into_iter().filter(|event_type| *event_type != payload_type) {
+            let record = posing_as(event_type, record_of(payload_type));
+            assert!(decode(&record, TAG).is_err(), "{payload_type} passed as {event_type}");
+        }
+    }
+    let unknown = posing_as("lease.sublet", record_of("lease.issued"));
+    assert_eq!(refused_for(&unknown), "event_type");
+}
+
+#[test]
+fn what_is_there_for_audit_only_is_passed_over_and_cannot_hide_an_event() {
+    let audit = [
+        ("lease.conflict", lease_event::Event::Conflict(Default::default())),
+        ("lease.issue_denied", lease_event::Event::IssueDenied(Default::default())),
+    ];
+    for (own_type, event) in audit {
+        let payload = LeaseEvent { event: Some(event) }.encode_to_vec();
+        assert_eq!(decode(&EventRecord::new(own_type, "", "registrar", payload.clone()), TAG), Ok(None));
+        for event_type in ["lease.issued", "lease.revoked", "lease.sublet"] {
+            let record = EventRecord::new(event_type, "", "registrar", payload.clone());
+            assert_eq!(refused_for(&record), "event_type", "{own_type} passed as {event_type}");
+        }
+    }
+}
+
+#[test]
+fn what_belongs_to_another_reducer_is_passed_over_whatever_is_in_it() {
+    for event_type in
+        ["intent.accepted", "file.claimed", "control.frame", "key.added", "writer.took_over", "", "x"]
+    {
+        assert_eq!(decode(&EventRecord::new(event_type, "", "", [0xFF; 9]), TAG), Ok(None), "{event_type}");
+    }
+}
+
+#[test]
+fn only_leases_that_may_have_company_claim_an_id_of_their_own() {
+    let Some(Event::Issued(issued)) = one_of_each().into_iter().next() else { panic!("a lease comes first") };
+    for mode in Mode::ALL {
+        let message = issued_message(&store(&Event::Issued(Issued { mode, ..issued.clone() })));
+        let shares = matches!(mode, Mode::Shared | Mode::Consumes | Mode::DependsOn);
+        let expected = if shares { "deploy:prod\u{1F}0000abcd-17" } else { "deploy:prod" };
+        assert_eq!(message.work_id, expected, "{mode:?}");
+    }
+}
+
+#[test]
+fn an_empty_payload_is_no_event() {
+    for event_type in TYPES {
+        assert_eq!(refused_for(&EventRecord::new(event_type, "", "registrar", [])), "payload");
+    }
+}
+
+#[test]
+fn unknown_modes_causes_and_ends_are_refused_not_guessed() {
+    for code in [-1, 0, 9, i32::MAX] {
+        let record = changed("lease.issued", |event| {
+            if let lease_event::Event::Issued(issued) = event {
+                issued.mode = code;
+            }
+        });
+        assert_eq!(refused_for(&record), "mode");
+        let record = changed("lease.revoked", |event| {
+            if let lease_event::Event::Revoked(revoked) = event {
+                revoked.cause = code;
+            }
+        });
+        assert_eq!(refused_for(&record), "cause");
+        for (event_type, field) in [("wait.left", "end"), ("wait.queued", "mode")] {
+            let mut record = record_of(event_type);
+            let mut message = WaitEvent::decode(record.payload.as_slice()).expect("a wait event");
+            match message.event.as_mut().expect("not empty") {
+                wait_event::Event::Left(left) => left.end = code,
+                wait_event::Event::Queued(queued) => queued.wants[0].mode = code,
+            }
+            record.payload = message.encode_to_vec();
+            assert_eq!(refused_for(&record), field);
+        }
+    }
+}
+
+#[test]
+fn an_id_that_is_not_that_of_its_name_is_refused() {
+    let issued = |change: fn(&mut tenure_core::stored::LeaseIssued)| {
+        changed("lease.issued", move |event| {
+            if let lease_event::Event::Issued(issued) = event {
+                change(issued);
+            }
+        })
+    };
+    assert_eq!(refused_for(&issued(|issued| issued.fence += 1)), "lease_id");
+    assert_eq!(refused_for(&issued(|issued| issued.lease_id = "0000ABCD-17".into())), "lease_id");
+    assert_eq!(refused_for(&issued(|issued| issued.work_id = "x".into())), "work_id");
+    assert_eq!(refused_for(&issued(|issued| issued.holder = "x".into())), "actor_id");
+    assert_eq!(refused_for(&issued(|issued| issued.resource = "a\nb".into())), "resource");
+    assert_eq!(refused_for(&issued(|issued| issued.principal.clear())), "principal");
+    assert_eq!(refused_for(&issued(|issued| issued.nonce = vec![0; 15])), "nonce");
+    assert_eq!(refused_for(&issued(|issued| issued.labels.push(issued.labels[0].clone()))), "labels");
+}
+
+#[test]
+fn a_clock_without_a_reading_is_refused() {
+    for event in
+        [clock_event::Event::Mark(Default::default()), clock_event::Event::Resumed(Default::default())]
+    {
+        let event_type =
+            if matches!(event, clock_event::Event::Mark(_)) { "clock.mark" } else { "clock.resumed" };
+        let payload = tenure_core::stored::ClockEvent { event: Some(event) }.encode_to_vec();
+        assert_eq!(refused_for(&EventRecord::new(event_type, "", "registrar", payload)), "reading");
+    }
+}

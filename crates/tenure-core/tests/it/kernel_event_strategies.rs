@@ -1,0 +1,167 @@
+//! Events as nobody decided them: each is well formed, and few follow from those before.
+
+use proptest::prelude::*;
+use tenure_core::kernel::{
+    ClockReading, Digest, Event, Fence, Holder, Issued, Labels, Nonce, Principal, Queued, RequestKey,
+    Resource, Span, Tick, Ticket, Want,
+};
+use tenure_core::lease::ReleaseReason;
+use tenure_core::rules::names::is_its_own_id;
+
+use crate::kernel_strategies::{cause, holder, mode, principal, resource, wait_end};
+
+/// Names and numbers that meet, for a state to take or to refuse.
+pub fn near_event() -> impl Strategy<Value = Event> {
+    let resource = (0..3_u8).prop_map(resource).boxed();
+    let holder = (0..3_u8).prop_map(holder).boxed();
+    let principal = (0..2_u8).prop_map(principal).boxed();
+    let number = prop_oneof![40 => 0..12_u64, 1 => Just(Fence::MAX.0), 1 => any::<u64>()].boxed();
+    let tick = prop_oneof![40 => 0..30_u64, 1 => Just(86_400_000_030), 1 => any::<u64>()].boxed();
+    event(resource, holder, principal, number, tick)
+}
+
+/// Anything that can be stored, names of all lengths among it.
+pub fn any_event() -> impl Strategy<Value = Event> {
+    let resource = name().prop_map(|name| Resource::parse(&name).expect("a resource")).boxed();
+    let holder = name().prop_map(|name| Holder::parse(&name).expect("a holder")).boxed();
+    let principal = name().prop_map(|name| Principal::parse(&name).expect("a principal")).boxed();
+    event(resource, holder, principal, (1..=Fence::MAX.0).boxed(), any::<u64>().boxed())
+}
+
+/// Around the length at which an id is a digest, and a name that looks like a digest itself.
+fn name() -> BoxedStrategy<String> {
+    prop_oneof![
+        4 => "[a-z:/é]{1,20}",
+        4 => (100..140_usize, "[a-zé]").prop_map(|(length, letter)| letter.repeat(length)),
+        1 => Just("x".repeat(4096)),
+        1 => "b3-[0-9a-f]{64}",
+    ]
+    .boxed()
+}
+
+type Of<T> = BoxedStrategy<T>;
+
+fn event(
+    resource: Of<Resource>,
+    holder: Of<Holder>,
+    principal: Of<Principal>,
+    number: Of<u64>,
+    tick: Of<u64>,
+) -> Of<Event> {
+    let fence = number.clone().prop_map(Fence);
+    let tick = tick.prop_map(Tick);
+    let ticket = number.prop_map(Ticket);
+    let reason = prop::sample::select(vec![
+        ReleaseReason::Completed,
+        ReleaseReason::Aborted,
+        ReleaseReason::Voluntary,
+    ]);
+    // Records name a holder by its id.
+    let by = holder.clone().prop_filter("an id", |by| is_its_own_id(by.as_str()));
+    let renewed = (fence.clone(), tick.clone(), tick.clone(), span())
+        .prop_map(|(lease, at, expires_at, ttl)| Event::Renewed { lease, at, expires_at, ttl });
+    let released = (fence.clone(), tick.clone(), by, reason)
+        .prop_map(|(lease, at, by, reason)| Event::Released { lease, at, by, reason });
+    let expired = (fence.clone(), tick.clone()).prop_map(|(lease, at)| Event::Expired { lease, at });
+    let revoked = (fence.clone(), tick.clone(), cause(), principal.clone(), any::<String>()).prop_map(
+        |(lease, at, cause, by, detail)| Event::Revoked { lease, at, cause, by, detail: detail.into() },
+    );
+    let left = (ticket.clone(), tick.clone(), wait_end()).prop_map(|(ticket, at, end)| Event::Left {
+        ticket,
+        at,
+        end,
+    });
+    let marked = (tick.clone(), reading()).prop_map(|(at, reading)| Event::Marked { at, reading });
+    let resumed = (tick.clone(), reading(), any::<u64>(), any::<u64>()).prop_map(
+        |(at, reading, wall_anchor, wall_clock)| Event::Resumed { at, reading, wall_anchor, wall_clock },
+    );
+    prop_oneof![
+        8 => issued(&resource, &holder, &principal, &fence, &tick, &ticket),
+        3 => renewed,
+        2 => released,
+        3 => expired,
+        2 => revoked,
+        6 => queued(&resource, &holder, &principal, &tick, &ticket),
+        2 => left,
+        1 => marked,
+        1 => resumed,
+    ]
+    .boxed()
+}
+
+fn issued(
+    resource: &Of<Resource>,
+    holder: &Of<Holder>,
+    principal: &Of<Principal>,
+    fence: &(impl Strategy<Value = Fence> + Clone + 'static),
+    tick: &(impl Strategy<Value = Tick> + Clone + 'static),
+    ticket: &(impl Strategy<Value = Ticket> + Clone + 'static),
+) -> Of<Event> {
+    let who = (resource.clone(), holder.clone(), principal.clone(), mode());
+    let when = (tick.clone(), tick.clone(), span());
+    let of = (prop::option::weighted(0.3, ticket.clone()), prop::option::weighted(0.1, fence.clone()));
+    let build =
+        |(fence, (resource, holder, principal, mode), (at, expires_at, ttl), (labels, nonce), key, of)| {
+            let (ticket, continues): (Option<Ticket>, Option<Fence>) = of;
+            Event::Issued(Issued {
+                fence,
+                resource,
+                holder,
+                principal,
+                mode,
+                at,
+                expires_at,
+                ttl,
+                nonce,
+                labels,
+                key,
+                // 0 stands for none in what is stored, and is never given out.
+                ticket: ticket.filter(|ticket| *ticket != Ticket(0)),
+                continues: continues.filter(|fence| *fence != Fence(0)),
+            })
+        };
+    (fence.clone(), who, when, (labels(), nonce()), key(), of).prop_map(build).boxed()
+}
+
+fn queued(
+    resource: &Of<Resource>,
+    holder: &Of<Holder>,
+    principal: &Of<Principal>,
+    tick: &(impl Strategy<Value = Tick> + Clone + 'static),
+    ticket: &(impl Strategy<Value = Ticket> + Clone + 'static),
+) -> Of<Event> {
+    let want = (resource.clone(), mode(), span(), nonce(), labels())
+        .prop_map(|(resource, mode, ttl, nonce, labels)| Want { resource, mode, ttl, nonce, labels });
+    let wants = prop::collection::vec(want, 0..4);
+    (ticket.clone(), holder.clone(), principal.clone(), wants, tick.clone(), tick.clone(), key())
+        .prop_map(|(ticket, holder, principal, wants, at, until, key)| {
+            Event::Queued(Queued { ticket, holder, principal, wants, at, until, key })
+        })
+        .boxed()
+}
+
+fn span() -> Of<Span> {
+    prop_oneof![20 => 1..20_u64, 1 => Just(0), 1 => any::<u64>()].prop_map(Span).boxed()
+}
+
+fn key() -> Of<Option<RequestKey>> {
+    let digest = || (0..2_u8).prop_map(|byte| Digest([byte; 16]));
+    prop::option::weighted(0.3, (digest(), digest()).prop_map(|(key, body)| RequestKey { key, body })).boxed()
+}
+
+fn nonce() -> Of<Nonce> {
+    any::<[u8; 16]>().prop_map(Nonce).boxed()
+}
+
+fn labels() -> Of<Labels> {
+    let pairs = prop::collection::btree_map("[a-zé]{1,8}", "[a-z é]{0,8}", 0..3);
+    let parse = |pairs: std::collections::BTreeMap<String, String>| {
+        Labels::parse(pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()))).expect("labels")
+    };
+    prop_oneof![3 => Just(Labels::default()), 1 => pairs.prop_map(parse)].boxed()
+}
+
+fn reading() -> impl Strategy<Value = ClockReading> {
+    (any::<String>(), any::<u64>())
+        .prop_map(|(clock, microseconds)| ClockReading { clock: clock.into(), microseconds })
+}

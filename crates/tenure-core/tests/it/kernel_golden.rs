@@ -1,0 +1,109 @@
+//! What stands in ledgers already: these bytes are a promise. A change here is a new stored version.
+
+use tenure_core::kernel::{
+    Cause, ClockReading, Digest, Event, Fence, Holder, Issued, Labels, Mode, Nonce, Principal, Queued,
+    RequestKey, Resource, Span, Tick, Ticket, WaitEnd, Want,
+};
+use tenure_core::lease::ReleaseReason;
+
+use crate::kernel_codec::{TYPES, store};
+
+/// One event of each kind, in the order of [`TYPES`], with every field set.
+pub fn one_of_each() -> Vec<Event> {
+    let (lease, at) = (Fence(17), Tick(5_000_000));
+    let key = Some(RequestKey { key: Digest([0x11; 16]), body: Digest([0x22; 16]) });
+    let labels = Labels::parse([("why", "release 4")]).expect("labels");
+    let resource = Resource::parse("deploy:prod").expect("a resource");
+    let holder = Holder::parse("ci-42").expect("a holder");
+    let principal = Principal::parse("token:7").expect("a principal");
+    let (ttl, nonce) = (Span(30_000_000), Nonce([0x33; 16]));
+    let reading = ClockReading { clock: "boot-1/ns-2".into(), microseconds: 99 };
+    let want = Want { resource: resource.clone(), mode: Mode::Exclusive, ttl, nonce, labels: labels.clone() };
+    vec![
+        Event::Issued(Issued {
+            fence: lease,
+            resource,
+            holder: holder.clone(),
+            principal: principal.clone(),
+            mode: Mode::Shared,
+            at,
+            expires_at: Tick(35_000_000),
+            ttl,
+            nonce,
+            labels,
+            key,
+            ticket: Some(Ticket(3)),
+            continues: Some(Fence(16)),
+        }),
+        Event::Renewed { lease, at, expires_at: Tick(40_000_000), ttl },
+        Event::Released { lease, at, by: holder.clone(), reason: ReleaseReason::Voluntary },
+        Event::Expired { lease, at },
+        Event::Revoked {
+            lease,
+            at,
+            cause: Cause::Reclaimed,
+            by: principal.clone(),
+            detail: "pid 9 is gone".into(),
+        },
+        Event::Queued(Queued {
+            ticket: Ticket(4),
+            holder,
+            principal,
+            wants: vec![want],
+            at,
+            until: Tick(9_000_000),
+            key,
+        }),
+        Event::Left { ticket: Ticket(4), at, end: WaitEnd::Withdrawn },
+        Event::Marked { at, reading: reading.clone() },
+        Event::Resumed {
+            at,
+            reading,
+            wall_anchor: 1_700_000_005_000_000_000,
+            wall_clock: 1_700_000_005_000_000_007,
+        },
+    ]
+}
+
+const GOLDEN: [&str; 9] = [
+    concat!(
+        "0ace010a0b30303030616263642d313712176465706c6f793a70726f641f30303030616263642d31371a0563692d3432",
+        "2080e4bf81f69fe7cb172880bccee2e5a0e7cb1732067369676e656440c096b10248c09dd81050c0843da00611a80602",
+        "b2060b6465706c6f793a70726f64c20607746f6b656e3a37c8068087a70ed20610333333333333333333333333333333",
+        "33da06100a03776879120972656c656173652034e206240a101111111111111111111111111111111112102222222222",
+        "2222222222222222222222e80603f00610",
+    ),
+    concat!(
+        "12340a0b30303030616263642d31371080a0e6b2f8a0e7cb171a067369676e65642880b4891330c0843da006c096b102",
+        "a8068087a70e",
+    ),
+    "1a1e0a0b30303030616263642d31371209564f4c554e54415259a006c096b102",
+    "22220a0b30303030616263642d31371080e4bf81f69fe7cb17a006c096b102a806c0843d",
+    "a2062c0a0b30303030616263642d3137100218c096b1022207746f6b656e3a372a0d706964203920697320676f6e65",
+    concat!(
+        "0a7c0804120563692d34321a07746f6b656e3a3722380a0b6465706c6f793a70726f641001188087a70e221033333333",
+        "3333333333333333333333332a100a03776879120972656c65617365203428c096b10230c0a8a5043a240a1011111111",
+        "111111111111111111111111121022222222222222222222222222222222",
+    ),
+    "12090804100218c096b102",
+    "0a1608c096b102120f0a0b626f6f742d312f6e732d321063",
+    "122a08c096b102120f0a0b626f6f742d312f6e732d3210631880e4bf81f69fe7cb172087e4bf81f69fe7cb17",
+];
+
+#[test]
+fn ledgers_that_were_written_before_still_mean_the_same() {
+    for ((event, golden), event_type) in one_of_each().iter().zip(GOLDEN).zip(TYPES) {
+        let record = store(event);
+        assert_eq!(record.event_type, event_type);
+        let hex: String = record.payload.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, golden, "{event_type} is stored otherwise than before");
+    }
+}
+
+#[test]
+fn a_record_says_who_caused_it() {
+    for event in one_of_each() {
+        let by = if matches!(event, Event::Released { .. }) { "ci-42" } else { "registrar" };
+        assert_eq!(store(&event).actor_id, by);
+    }
+}

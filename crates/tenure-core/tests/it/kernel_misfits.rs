@@ -1,0 +1,234 @@
+//! One test for each reason for which an event is refused as not following from those before it.
+
+use tenure_core::kernel::{
+    Cause, ClockReading, Digest, Event, Fence, Issued, Labels, Misfit, Mode, Nonce, Queued, RequestKey, Span,
+    State, Tick, Ticket, WaitEnd, Want,
+};
+use tenure_core::lease::ReleaseReason;
+
+use crate::kernel_strategies::{holder, principal, resource};
+
+/// `db` held by holder 0 from tick 10 to 20, and holder 1 in the queue for it until 18, with a key.
+fn ledger() -> State {
+    let mut state = State::default();
+    state.apply(&Event::Issued(issued())).expect("the first follows");
+    state.apply(&Event::Queued(queued())).expect("the second follows");
+    state
+}
+
+fn issued() -> Issued {
+    Issued {
+        fence: Fence(5),
+        resource: resource(0),
+        holder: holder(0),
+        principal: principal(0),
+        mode: Mode::Exclusive,
+        at: Tick(10),
+        expires_at: Tick(20),
+        ttl: Span(10),
+        nonce: Nonce::default(),
+        labels: Labels::default(),
+        key: None,
+        ticket: None,
+        continues: None,
+    }
+}
+
+/// Another lease, which follows: on another resource, later.
+fn next_issued() -> Issued {
+    Issued { fence: Fence(6), resource: resource(1), at: Tick(11), expires_at: Tick(21), ..issued() }
+}
+
+fn queued() -> Queued {
+    let (nonce, labels) = (Nonce::default(), Labels::default());
+    let want = Want { resource: resource(0), mode: Mode::Exclusive, ttl: Span(5), nonce, labels };
+    let (ticket, at, until) = (Ticket(3), Tick(10), Tick(18));
+    let key = Some(RequestKey { key: Digest([1; 16]), body: Digest([2; 16]) });
+    Queued { ticket, holder: holder(1), principal: principal(1), wants: vec![want], at, until, key }
+}
+
+fn next_queued() -> Queued {
+    Queued { ticket: Ticket(4), key: None, ..queued() }
+}
+
+/// The event is refused for this reason, and changes nothing.
+#[track_caller]
+fn misfit(event: Event, reason: &'static str) {
+    let mut state = ledger();
+    assert_eq!(state.apply(&event), Err(Misfit(reason)));
+    assert_eq!(state.snapshot(), ledger().snapshot(), "refused, and yet changed");
+}
+
+#[track_caller]
+fn fits(event: Event) {
+    let mut state = ledger();
+    assert_eq!(state.apply(&event), Ok(()));
+    assert_eq!(state.check_invariants(), Ok(()));
+}
+
+fn renewed(lease: u64, at: u64, expires_at: u64, ttl: u64) -> Event {
+    Event::Renewed { lease: Fence(lease), at: Tick(at), expires_at: Tick(expires_at), ttl: Span(ttl) }
+}
+
+fn released(lease: u64, at: u64, by: u8) -> Event {
+    let (lease, at, by) = (Fence(lease), Tick(at), holder(by));
+    Event::Released { lease, at, by, reason: ReleaseReason::Completed }
+}
+
+fn revoked(lease: u64, at: u64) -> Event {
+    let (lease, at, by, detail) = (Fence(lease), Tick(at), principal(9), "".into());
+    Event::Revoked { lease, at, cause: Cause::Revoked, by, detail }
+}
+
+#[test]
+fn time_does_not_go_back() {
+    let reason = "its tick is before the last one";
+    misfit(renewed(5, 9, 30, 10), reason);
+    misfit(Event::Expired { lease: Fence(5), at: Tick(9) }, reason);
+    misfit(Event::Left { ticket: Ticket(3), at: Tick(9), end: WaitEnd::Gone }, reason);
+}
+
+#[test]
+fn a_fence_is_used_once_and_stays_below_its_bound() {
+    let reason = "its fence was used before";
+    fits(Event::Issued(next_issued()));
+    fits(Event::Issued(Issued { fence: Fence::MAX, ..next_issued() }));
+    for fence in [Fence(0), Fence(4), Fence(5), Fence(Fence::MAX.0 + 1), Fence(u64::MAX)] {
+        misfit(Event::Issued(Issued { fence, ..next_issued() }), reason);
+    }
+}
+
+#[test]
+fn a_lease_has_time() {
+    misfit(Event::Issued(Issued { expires_at: Tick(11), ..next_issued() }), "it grants no time");
+    misfit(Event::Issued(Issued { ttl: Span(0), ..next_issued() }), "it grants no time");
+}
+
+#[test]
+fn two_that_do_not_go_together_are_never_both_there() {
+    let reason = "its resource is held";
+    misfit(Event::Issued(Issued { resource: resource(0), ..next_issued() }), reason);
+    // Not even when the first is over: its end is announced first.
+    let (at, expires_at) = (Tick(20), Tick(30));
+    misfit(Event::Issued(Issued { resource: resource(0), at, expires_at, ..next_issued() }), reason);
+}
+
+#[test]
+fn a_name_has_one_principal() {
+    let reason = "its holder is somebody else's";
+    misfit(Event::Issued(Issued { principal: principal(2), ..next_issued() }), reason);
+    misfit(Event::Queued(Queued { principal: principal(2), ..next_queued() }), reason);
+}
+
+#[test]
+fn a_ticket_is_answered_to_whom_it_belongs_and_in_its_time() {
+    let freed = |at: u64| {
+        let mut state = ledger();
+        let end = if at < 20 { revoked(5, at) } else { Event::Expired { lease: Fence(5), at: Tick(at) } };
+        state.apply(&end).expect("the lease ends");
+        let (holder, principal, key) = (holder(1), principal(1), queued().key);
+        let (ticket, resource, at) = (Some(Ticket(3)), resource(0), Tick(at));
+        (
+            state,
+            Issued { ticket, resource, at, expires_at: Tick(50), holder, principal, key, ..next_issued() },
+        )
+    };
+    let (mut state, served) = freed(17);
+    assert_eq!(state.apply(&Event::Issued(served.clone())), Ok(()));
+    assert_eq!(state.check_invariants(), Ok(()));
+
+    let wrong = [
+        (freed(18).0, Issued { at: Tick(18), ..served.clone() }, "its ticket was over"),
+        (freed(17).0, Issued { key: None, ..served.clone() }, "its ticket is somebody else's"),
+        (freed(17).0, Issued { holder: holder(2), ..served.clone() }, "its ticket is somebody else's"),
+        (freed(17).0, Issued { ticket: Some(Ticket(4)), ..served }, "its ticket was never drawn"),
+    ];
+    for (mut state, issued, reason) in wrong {
+        let before = state.snapshot();
+        assert_eq!(state.apply(&Event::Issued(issued)), Err(Misfit(reason)));
+        assert_eq!(state.snapshot(), before);
+    }
+}
+
+#[test]
+fn a_key_leads_to_one_request() {
+    let reason = "its key was used for something else";
+    let (holder, principal, key) = (holder(1), principal(1), queued().key);
+    let issued = Issued { holder, principal, key, ..next_issued() };
+    misfit(Event::Issued(issued), reason);
+    misfit(Event::Queued(Queued { key: queued().key, ..next_queued() }), reason);
+}
+
+#[test]
+fn what_is_not_there_is_not_changed() {
+    let reason = "there is no such lease";
+    for lease in [0, 4, 6, u64::MAX] {
+        misfit(renewed(lease, 12, 30, 10), reason);
+        misfit(released(lease, 12, 0), reason);
+        misfit(revoked(lease, 12), reason);
+        misfit(Event::Expired { lease: Fence(lease), at: Tick(40) }, reason);
+    }
+    let end = WaitEnd::Gone;
+    misfit(Event::Left { ticket: Ticket(4), at: Tick(12), end }, "it ends a wait that is not there");
+}
+
+#[test]
+fn what_is_over_is_only_announced() {
+    let reason = "the lease was over";
+    fits(released(5, 19, 0));
+    misfit(renewed(5, 20, 30, 10), reason);
+    misfit(released(5, 20, 0), reason);
+    misfit(revoked(5, 20), reason);
+}
+
+#[test]
+fn no_lease_ends_too_early() {
+    misfit(Event::Expired { lease: Fence(5), at: Tick(19) }, "it ends a lease too early");
+    fits(Event::Expired { lease: Fence(5), at: Tick(20) });
+}
+
+#[test]
+fn only_its_holder_gives_a_lease_back() {
+    misfit(released(5, 12, 1), "it releases somebody else's lease");
+}
+
+#[test]
+fn a_renewal_gives_time() {
+    let reason = "it renews without giving time";
+    fits(renewed(5, 12, 21, 10));
+    misfit(renewed(5, 12, 20, 10), reason);
+    misfit(renewed(5, 12, 19, 10), reason);
+    misfit(renewed(5, 12, 30, 0), reason);
+}
+
+#[test]
+fn a_wait_is_for_something_and_lasts() {
+    fits(Event::Queued(next_queued()));
+    let queued = |change: fn(&mut Queued)| {
+        let mut queued = next_queued();
+        change(&mut queued);
+        Event::Queued(queued)
+    };
+    misfit(queued(|queued| queued.ticket = Ticket(3)), "its ticket was drawn before");
+    misfit(queued(|queued| queued.until = queued.at), "it waits no time");
+    misfit(queued(|queued| queued.wants.clear()), "it waits for nothing");
+    misfit(queued(|queued| queued.wants.push(queued.wants[0].clone())), "it waits for one resource twice");
+    misfit(queued(|queued| queued.wants[0].ttl = Span(0)), "it waits for a lease of no time");
+}
+
+#[test]
+fn wall_time_begins_with_a_writer_and_never_goes_back() {
+    let reading = || ClockReading { clock: "boot".into(), microseconds: 7 };
+    let resumed =
+        |at, wall_anchor| Event::Resumed { at: Tick(at), reading: reading(), wall_anchor, wall_clock: 0 };
+    let marked = Event::Marked { at: Tick(12), reading: reading() };
+    misfit(marked.clone(), "it marks the time before any writer started");
+    let mut state = ledger();
+    state.apply(&resumed(12, 1_000_000)).expect("a writer starts");
+    state.apply(&marked).expect("time goes on");
+    // Ten ticks later it is 10,000 nanoseconds later.
+    let before = state.snapshot();
+    assert_eq!(state.apply(&resumed(22, 1_009_999)), Err(Misfit("it sets wall time back")));
+    assert_eq!(state.snapshot(), before);
+    assert_eq!(state.apply(&resumed(22, 1_010_000)), Ok(()));
+}
