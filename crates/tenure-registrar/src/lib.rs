@@ -15,6 +15,7 @@ mod batch;
 mod registrar;
 mod seal;
 mod settings;
+pub mod shell;
 mod stamper;
 
 pub use registrar::{AppendFailure, Caller, Effect, Input, Registrar, Reply, StartFailure};
