@@ -114,10 +114,15 @@ fn a_restart_on_another_clock_adds_nothing_because_late_is_safe() {
         51   wrote                      -> publish issued 1 until 11; ann: granted 1
         53   woken                      -> append marked 3
         53   wrote                      -> publish marked 3
-        9    start on boot-b            -> append resumed at 3
-        9    wrote                      -> publish resumed at 3
+        # whatever another clock says, it says nothing about the time in between
+        90   start on boot-b            -> append resumed at 3
+        90   wrote                      -> publish resumed at 3
+        90   wake                       -> at 91
+        97   ann: renew 1               -> append renewed 1 until 20
+        97   wrote                      -> publish renewed 1 until 20; ann: renewed 1 until 20
+        9    start on boot-c            -> append resumed at 10
+        9    wrote                      -> publish resumed at 10
         9    wake                       -> at 10
-        16   ann: renew 1               -> append renewed 1 until 20
         ",
     );
 }
