@@ -205,7 +205,8 @@ impl Registrar {
     fn gather(&mut self, now: Tick, microseconds: u64) -> Batch {
         let mut batch = Batch::default();
         // At least one of each, whatever the settings say: none would be a writer that stands still or spins.
-        for _ in 0..self.settings.batch.max(1) {
+        let most = self.settings.batch.max(1);
+        while batch.answers.len() < most && batch.events.len() < most {
             let Some((caller, command, stamp)) = self.inbox.pop_front() else { break };
             batch.take(&mut self.state, caller, &command, stamp);
         }

@@ -39,6 +39,21 @@ fn no_more_than_a_batch_goes_into_one_write_and_the_rest_follows() {
 }
 
 #[test]
+fn a_request_for_many_leases_takes_the_place_of_many_requests() {
+    let mut desk = Desk::new(Settings { inbox: 10, batch: 2, sweep: 10 });
+    desk.play(
+        "
+        0    start                      -> append resumed at 0
+        0    ann: acquire a+b+c ann 10  -> nothing
+        0    bob: acquire d bob 10      -> nothing
+        0    wrote                      -> publish resumed at 0; append issued 1 until 10, issued 2 until 10, issued 3 until 10
+        0    wrote                      -> publish issued 1 until 10, issued 2 until 10, issued 3 until 10; ann: granted 1 2 3; append issued 4 until 10
+        0    wrote                      -> publish issued 4 until 10; bob: granted 4
+        ",
+    );
+}
+
+#[test]
 fn nobody_is_forgotten_behind_a_batch_that_wrote_nothing() {
     // The first batch holds nothing but refusals, so that no write comes back to go on with the rest.
     let mut desk = Desk::new(Settings { inbox: 10, batch: 2, sweep: 10 });
