@@ -87,6 +87,8 @@ pub struct Keeper {
     failures: u32,
     /// When to send the next message.
     next_send: Option<u64>,
+    /// The lease that a release was sent for: once is enough.
+    given_back: Option<Fence>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +108,9 @@ enum Phase {
 /// A reply to a message older than this many is not worth waiting for.
 const REMEMBERED: usize = 16;
 
+/// However long the lease is, a server that is back should not have to wait longer for its clients.
+const LONGEST_PAUSE: Span = Span::from_secs(10);
+
 impl Keeper {
     /// A keeper for a lease of this length.
     pub fn new(ttl: Span) -> Self {
@@ -116,6 +121,7 @@ impl Keeper {
             last_attempt: Attempt(0),
             failures: 0,
             next_send: None,
+            given_back: None,
         }
     }
 
@@ -164,7 +170,9 @@ impl Keeper {
             Phase::Held { fence, until } if now >= until => {
                 self.end();
                 // Perhaps it lives on without us, and somebody waits for it.
-                vec![Effect::Lost, self.message(Call::Release(fence), now)]
+                let mut effects = vec![Effect::Lost];
+                effects.extend(self.give_back(fence, now));
+                effects
             }
             _ => Vec::new(),
         }
@@ -175,23 +183,31 @@ impl Keeper {
             return Vec::new();
         };
         match (outcome, self.phase) {
-            (Outcome::Valid { fence, .. }, Phase::Over) => {
-                // We gave up before the answer came; nobody should have to wait for its end.
-                self.sent.clear();
-                vec![self.message(Call::Release(fence), now)]
+            // We gave up before the answer came; nobody should have to wait for its end.
+            (Outcome::Valid { fence, .. }, Phase::Over) => self.give_back(fence, now),
+            (Outcome::Valid { fence, .. }, Phase::Held { fence: held, .. }) if fence != held => {
+                // There can be another lease under our key only once ours is over.
+                self.end();
+                let mut effects = vec![Effect::Lost];
+                effects.extend(self.give_back(fence, now));
+                effects
             }
             (Outcome::Valid { fence, valid_for }, _) => self.valid(fence, sent, valid_for, now, random),
             (_, Phase::Over) => Vec::new(),
-            (Outcome::Queued, _) => {
-                // The answer comes by itself; asking again only guards against a lost connection.
+            (Outcome::Queued, Phase::Wanted) => {
+                // The answer comes by itself; asking again only guards against a lost connection, but soon
+                // enough to find a lease that was granted unheard.
                 self.failures = 0;
-                self.next_send = Some(now.saturating_add(Span::from_secs(10).0));
+                self.next_send = Some(now.saturating_add(LONGEST_PAUSE.0.min(self.ttl.0 / 3)));
                 Vec::new()
             }
+            // An older word: meanwhile our turn has come.
+            (Outcome::Queued, Phase::Stale { .. } | Phase::Held { .. }) => Vec::new(),
             (Outcome::Failed, _) => {
                 self.failures = self.failures.saturating_add(1);
-                let pause = random % (self.pause() + 1);
-                self.next_send = Some(now.saturating_add(pause));
+                let again = now.saturating_add(random % (self.pause() + 1));
+                // Never later than planned: many failures of long ago must not put off the next try.
+                self.next_send = Some(self.next_send.map_or(again, |planned| planned.min(again)));
                 Vec::new()
             }
             (Outcome::Refused | Outcome::Over, Phase::Held { .. }) => {
@@ -213,12 +229,12 @@ impl Keeper {
         match self.phase {
             Phase::Held { until: before, .. } => {
                 self.phase = Phase::Held { fence, until: before.max(until) };
-                self.renew_later(sent, random);
+                self.renew_later(sent, valid_for, random);
                 Vec::new()
             }
             _ if now < until => {
                 self.phase = Phase::Held { fence, until };
-                self.renew_later(sent, random);
+                self.renew_later(sent, valid_for, random);
                 vec![Effect::Held(fence)]
             }
             _ => {
@@ -246,12 +262,17 @@ impl Keeper {
         self.next_send = None;
         self.phase = Phase::Over;
         match phase {
-            Phase::Stale { fence } | Phase::Held { fence, .. } => {
-                vec![self.message(Call::Release(fence), now)]
-            }
+            Phase::Stale { fence } | Phase::Held { fence, .. } => self.give_back(fence, now),
             // A grant may be on its way; the reply finds the keeper over, and gives it back.
             Phase::Wanted | Phase::Over => Vec::new(),
         }
+    }
+
+    fn give_back(&mut self, fence: Fence, now: u64) -> Vec<Effect> {
+        if self.given_back.replace(fence) == Some(fence) {
+            return Vec::new();
+        }
+        vec![self.message(Call::Release(fence), now)]
     }
 
     /// Sends, and sends again if no answer comes.
@@ -273,9 +294,9 @@ impl Keeper {
         Effect::Send { attempt: self.last_attempt, call }
     }
 
-    /// A third of the lease after the last message that was answered, spread by a tenth of that.
-    fn renew_later(&mut self, sent: u64, random: u64) {
-        let third = self.ttl.0 / 3;
+    /// A third of what the lease has, after the last message that was answered, spread by a tenth of that.
+    fn renew_later(&mut self, sent: u64, valid_for: Span, random: u64) {
+        let third = self.ttl.min(valid_for).0 / 3;
         let early = random % (third / 10 + 1);
         self.next_send = Some(sent.saturating_add(third - early));
     }
@@ -284,7 +305,7 @@ impl Keeper {
     /// lease would be lost for want of a try.
     fn pause(&self) -> u64 {
         let first = Span::from_millis(100).0;
-        let longest = (self.ttl.0 / 6).max(first);
+        let longest = (self.ttl.0 / 6).clamp(first, LONGEST_PAUSE.0);
         first.saturating_mul(1 << self.failures.min(16)).min(longest)
     }
 

@@ -66,9 +66,14 @@ impl Batch {
     }
 }
 
+/// Whether a lease that was granted is over at `now`, announced or not.
+pub(crate) fn is_past(state: &State, lease: Fence, now: Tick) -> bool {
+    state.lease(lease).is_none_or(|view| is_over(now.0, view.expires_at.0))
+}
+
 /// Whether what was granted is over before anybody could hear of it.
 pub(crate) fn is_too_late(state: &State, answer: &Answer, now: Tick) -> bool {
-    let over = |lease: &Fence| state.lease(*lease).is_none_or(|view| is_over(now.0, view.expires_at.0));
+    let over = |lease: &Fence| is_past(state, *lease, now);
     match answer {
         Answer::Granted { leases } => leases.iter().any(over),
         Answer::Renewed { lease, .. } | Answer::Continued { lease, .. } => over(lease),

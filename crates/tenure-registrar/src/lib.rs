@@ -8,7 +8,7 @@
 //! request ──> inbox (bounded, stamped on entering)
 //!             decide and apply each in order · announce what is over · mark the time
 //!             append, one durable write for all
-//!             publish, then answer                     <- only after the write
+//!             publish, answer, tell who waited         <- only after the write
 //! ```
 
 mod batch;

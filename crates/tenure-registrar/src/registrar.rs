@@ -6,7 +6,7 @@ use tenure_core::kernel::{Answer, ClockReading, Command, Event, Fence, State, Ti
 use tenure_core::ledger::EventRecord;
 use thiserror::Error;
 
-use crate::batch::{Batch, is_too_late};
+use crate::batch::{Batch, is_past, is_too_late};
 use crate::settings::Settings;
 use crate::stamper::Stamper;
 
@@ -51,14 +51,14 @@ pub enum Effect {
     Append(Vec<EventRecord>),
     /// These events are durable: update views, tell watchers.
     Publish(Vec<Event>),
-    /// A waiter's turn has come.
+    /// A waiter's turn has come. Whoever drew this ticket was answered with it before.
     Served {
         /// Which waiter.
         ticket: Ticket,
         /// What it holds now, in the order asked for.
         leases: Vec<Fence>,
     },
-    /// A waiter's time is over, or it left.
+    /// A waiter's time is over, or it left, or what it was granted is over before it could hear of it.
     Unserved {
         /// Which waiter.
         ticket: Ticket,
@@ -186,26 +186,38 @@ impl Registrar {
 
     /// Whether everything in [`Self::state`] is durable.
     pub fn is_settled(&self) -> bool {
-        self.in_flight.is_none()
+        self.in_flight.is_none() && !self.ended
     }
 
     fn work(&mut self, now: Tick, microseconds: u64) -> Vec<Effect> {
-        if self.in_flight.is_some() || self.ended {
-            return Vec::new();
+        let mut effects = Vec::new();
+        // A batch that wrote nothing is answered at once, and no write comes back to go on with the rest.
+        while self.in_flight.is_none() && !self.ended {
+            let batch = self.gather(now, microseconds);
+            effects.extend(self.send(batch, now));
+            if self.inbox.is_empty() {
+                break;
+            }
         }
+        effects
+    }
+
+    fn gather(&mut self, now: Tick, microseconds: u64) -> Batch {
         let mut batch = Batch::default();
-        for _ in 0..self.settings.batch {
+        // At least one of each, whatever the settings say: none would be a writer that stands still or spins.
+        let most = self.settings.batch.max(1);
+        while batch.answers.len() < most && batch.events.len() < most {
             let Some((caller, command, stamp)) = self.inbox.pop_front() else { break };
             batch.take(&mut self.state, caller, &command, stamp);
         }
         // A heartbeat that arrived in time counts, so the sweep must not pass what still waits in the inbox.
         let swept_at = self.inbox.front().map_or(now, |(_, _, stamp)| *stamp);
-        batch.sweep(&mut self.state, swept_at, self.settings.sweep);
+        batch.sweep(&mut self.state, swept_at, self.settings.sweep.max(1));
         let reading = ClockReading { clock: self.clock.clone(), microseconds };
         if self.inbox.is_empty() {
             batch.mark(&mut self.state, now, reading);
         }
-        self.send(batch, now)
+        batch
     }
 
     /// Appends the batch, or answers at once where there is nothing to append: then what the answers rest
@@ -222,10 +234,25 @@ impl Registrar {
     fn durable(&mut self, now: Tick) -> Vec<Effect> {
         let Some(mut batch) = self.in_flight.take() else { return Vec::new() };
         let events = std::mem::take(&mut batch.events);
-        let mut effects = waiters_told(&events);
-        effects.insert(0, Effect::Publish(events));
+        let told = self.waiters_told(&events, now);
+        let mut effects = vec![Effect::Publish(events)];
         effects.extend(self.answers(batch, now));
+        // After the answers: one of them may be where a waiter learns of its ticket.
+        effects.extend(told);
         effects
+    }
+
+    /// What the events mean for those who wait, in their order.
+    fn waiters_told(&self, events: &[Event], now: Tick) -> Vec<Effect> {
+        let in_time = |effect| match effect {
+            Effect::Served { ticket, leases }
+                if leases.iter().any(|lease| is_past(&self.state, *lease, now)) =>
+            {
+                Effect::Unserved { ticket, end: WaitEnd::TimedOut }
+            }
+            other => other,
+        };
+        ends_of_waits(events).into_iter().map(in_time).collect()
     }
 
     fn answers(&self, batch: Batch, now: Tick) -> Vec<Effect> {
@@ -251,8 +278,7 @@ impl Registrar {
     }
 }
 
-/// What the events mean for those who wait, in their order.
-fn waiters_told(events: &[Event]) -> Vec<Effect> {
+fn ends_of_waits(events: &[Event]) -> Vec<Effect> {
     let mut effects: Vec<Effect> = Vec::new();
     for event in events {
         match event {

@@ -5,7 +5,8 @@
 pub struct Settings {
     /// The most requests that wait to be decided. One more is told at once that the registrar is busy.
     pub inbox: usize,
-    /// The most requests in one durable write.
+    /// The most requests in one durable write. With this many events, no further request is taken in either:
+    /// one that asks for many leases must not make a write that nobody can sign or send.
     pub batch: usize,
     /// The most ends that are announced in one durable write, so that a million of them delay nobody for long.
     pub sweep: usize,

@@ -1,0 +1,148 @@
+//! Answers in any order, twice, to anything that was ever sent, and a clock that jumps forward.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+use tenure_client::{Attempt, Effect, Input, Keeper, Outcome};
+use tenure_core::kernel::{Fence, Span};
+
+#[derive(Debug, Clone)]
+enum Act {
+    Woken,
+    /// At the very instant that the keeper asked for.
+    WokenWhenAsked,
+    /// To one of the newest messages, counted back.
+    Replied {
+        back: u64,
+        outcome: Outcome,
+    },
+    Stop,
+}
+
+/// What was found is tried again on the next run; the file is not part of the repository.
+pub fn config() -> ProptestConfig {
+    let file = FileFailurePersistence::Direct("proptest-regressions/keeper.txt");
+    ProptestConfig { failure_persistence: Some(Box::new(file)), ..ProptestConfig::default() }
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    let fence = prop_oneof![9 => Just(Fence(7)), 1 => Just(Fence(8))];
+    let valid = (fence, 0..12_000_u64).prop_map(|(fence, milliseconds)| Outcome::Valid {
+        fence,
+        valid_for: Span::from_millis(milliseconds),
+    });
+    prop_oneof![
+        12 => valid,
+        2 => Just(Outcome::Queued),
+        3 => Just(Outcome::Failed),
+        1 => prop_oneof![Just(Outcome::Refused), Just(Outcome::Over)],
+    ]
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        3 => Just(Act::Woken),
+        10 => Just(Act::WokenWhenAsked),
+        12 => (0..4_u64, outcome()).prop_map(|(back, outcome)| Act::Replied { back, outcome }),
+        1 => Just(Act::Stop),
+    ]
+}
+
+/// Mostly moments; sometimes the machine slept.
+fn delay() -> impl Strategy<Value = u64> {
+    prop_oneof![5 => 0..50_000_u64, 3 => 50_000..2_000_000_u64, 1 => 2_000_000..20_000_000_u64]
+}
+
+/// A keeper, and what it was ever promised.
+struct Watched {
+    keeper: Keeper,
+    now: u64,
+    sent: BTreeMap<Attempt, u64>,
+    /// For each lease, the latest end that any answer so far allows.
+    promised: BTreeMap<Fence, u64>,
+    held: usize,
+    ended: usize,
+}
+
+impl Watched {
+    fn step(&mut self, input: Input, random: u64) {
+        if let Input::Replied { attempt, outcome: Outcome::Valid { fence, valid_for } } = &input
+            && let Some(sent) = self.sent.get(attempt)
+        {
+            // 99.5 % of it, rounded down, less 50 ms, from when the message left.
+            let until = sent + (valid_for.0 * 199 / 200).saturating_sub(50_000);
+            let promised = self.promised.entry(*fence).or_default();
+            *promised = until.max(*promised);
+        }
+        let was_over = self.keeper.is_over();
+        let woken = input == Input::Woken;
+        for effect in self.keeper.step(input, self.now, random) {
+            match effect {
+                Effect::Send { attempt, .. } => {
+                    assert!(
+                        self.sent.insert(attempt, self.now).is_none(),
+                        "{attempt:?} stands for two messages"
+                    );
+                }
+                Effect::Held(_) => self.held += 1,
+                Effect::Lost | Effect::Refused => self.ended += 1,
+            }
+        }
+        if woken {
+            let wake = self.keeper.wake_at();
+            assert!(wake.is_none_or(|at| at > self.now), "woken at {}, wants {wake:?}", self.now);
+        }
+        self.check(was_over);
+    }
+
+    fn check(&self, was_over: bool) {
+        for fence in [Fence(7), Fence(8)] {
+            let until = self.promised.get(&fence).copied().unwrap_or(0).max(self.now);
+            for at in [until, until + 1, until + 10_000_000] {
+                let believed = self.keeper.believes(at);
+                assert_ne!(believed, Some(fence), "believed at {at}, promised until {until}");
+            }
+        }
+        assert!(self.held <= 1 && self.ended <= 1, "held {} times, ended {} times", self.held, self.ended);
+        assert!(!was_over || self.keeper.is_over(), "what is over came back");
+        if self.keeper.is_over() {
+            assert_eq!(self.keeper.believes(self.now), None);
+            assert_eq!(self.keeper.wake_at(), None, "what is over needs no timer");
+        } else {
+            assert!(self.keeper.wake_at().is_some(), "it sleeps for ever");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn belief_never_outlasts_the_best_promise_that_was_heard_and_no_timer_spins(
+        ttl in 1_000..10_000_u64,
+        acts in proptest::collection::vec((delay(), any::<u64>(), act()), 1..200),
+    ) {
+        let keeper = Keeper::new(Span::from_millis(ttl));
+        let (sent, promised) = (BTreeMap::new(), BTreeMap::new());
+        let mut watched = Watched { keeper, now: 1_000_000, sent, promised, held: 0, ended: 0 };
+        watched.step(Input::Start, 0);
+        for (delay, random, act) in acts {
+            let input = match act {
+                Act::WokenWhenAsked => {
+                    watched.now = watched.keeper.wake_at().unwrap_or(0).max(watched.now);
+                    watched.step(Input::Woken, random);
+                    continue;
+                }
+                Act::Woken => Input::Woken,
+                Act::Replied { back, outcome } => {
+                    let newest = watched.sent.keys().next_back().map_or(0, |attempt| attempt.0);
+                    Input::Replied { attempt: Attempt(newest.saturating_sub(back)), outcome }
+                }
+                Act::Stop => Input::Stop,
+            };
+            watched.now += delay;
+            watched.step(input, random);
+        }
+    }
+}

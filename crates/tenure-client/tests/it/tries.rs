@@ -1,0 +1,100 @@
+//! A keeper asks in good time, again and again, but not all the time.
+
+use tenure_client::{Attempt, Call, Effect, Input, Outcome};
+use tenure_core::kernel::Span;
+
+use crate::story::{FENCE, Story, replied, send, valid};
+
+const TTL: Span = Span::from_secs(30);
+
+#[test]
+fn a_late_word_that_one_waits_does_not_put_off_the_renewal_of_what_one_holds() {
+    // Asked twice; the first message was served, and then the answer to the second one is heard.
+    let mut story = Story::new(Span::from_secs(3));
+    story.at(0, Input::Start);
+    assert_eq!(story.at(200, Input::Woken), [send(2, Call::Acquire)]);
+    assert_eq!(story.at(250, valid(1, 3_000)), [Effect::Held(FENCE)]);
+    assert_eq!(story.at(300, replied(2, Outcome::Queued)), []);
+    let tries = story.unanswered_until(1_500);
+    assert!(tries.first().is_some_and(|(at, call)| *at <= 1_000 && *call == Call::Renew(FENCE)), "{tries:?}");
+}
+
+#[test]
+fn a_lease_of_which_little_is_left_is_renewed_before_that_is_over() {
+    // The first answers were lost; the one that came says that 3 of 30 seconds are left.
+    let mut story = Story::new(TTL);
+    story.at(0, Input::Start);
+    story.unanswered_until(27_000);
+    let last = story.keeper.wake_at().expect("another try") / 1_000;
+    let sent = story.at(last, Input::Woken);
+    let [Effect::Send { attempt: Attempt(attempt), call: Call::Acquire }] = sent[..] else {
+        panic!("{sent:?}")
+    };
+    assert_eq!(story.at(last + 10, valid(attempt, 3_000)), [Effect::Held(FENCE)]);
+    let tries = story.unanswered_until(last + 2_000);
+    assert!(tries.len() >= 2, "it would be lost for want of a try: {tries:?}");
+}
+
+#[test]
+fn failures_that_trickle_in_do_not_put_off_the_next_try() {
+    let mut story = Story::held(TTL);
+    story.unanswered_until(20_000);
+    let next = story.keeper.wake_at().expect("another try");
+    story.random = 5_000_000;
+    for attempt in 2..5 {
+        story.at(next / 1_000 - 10, replied(attempt, Outcome::Failed));
+        assert!(story.keeper.wake_at().is_some_and(|at| at <= next), "put off by attempt {attempt}");
+    }
+}
+
+#[test]
+fn a_long_lease_does_not_make_its_keeper_wait_for_hours_between_two_tries() {
+    let mut story = Story::new(Span::from_secs(24 * 60 * 60));
+    story.at(0, Input::Start);
+    let tries = story.unanswered_until(600_000);
+    let longest = tries.windows(2).map(|pair| pair[1].0 - pair[0].0).max();
+    assert!(longest.is_some_and(|pause| pause <= 15_000), "{longest:?} ms");
+}
+
+#[test]
+fn a_server_that_is_away_is_not_asked_all_the_time() {
+    let mut story = Story::new(TTL);
+    story.at(0, Input::Start);
+    let tries = story.unanswered_until(60_000);
+    let early = tries.iter().filter(|(at, _)| *at <= 1_000).count();
+    assert!(early <= 5 && tries.len() <= 30, "{tries:?}");
+    let pauses: Vec<u64> = tries.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    assert!(pauses.is_sorted(), "each pause is at least as long as the one before: {pauses:?}");
+}
+
+#[test]
+fn a_short_lease_whose_turn_came_unheard_is_asked_for_before_it_is_over() {
+    // It waited, it was served, and that word was lost: asking again finds it while it lives.
+    let mut story = Story::new(Span::from_secs(3));
+    story.at(0, Input::Start);
+    story.at(10, replied(1, Outcome::Queued));
+    let tries = story.unanswered_until(3_000);
+    assert!(tries.len() >= 2, "{tries:?}");
+}
+
+#[test]
+fn a_keeper_that_nobody_answers_does_not_grow() {
+    let mut story = Story::new(TTL);
+    story.at(0, Input::Start);
+    story.at(10, replied(1, Outcome::Queued));
+    let tries = story.unanswered_until(100_000_000);
+    assert!(tries.len() > 1_000);
+    let remembered = format!("{:?}", story.keeper).matches("Attempt(").count();
+    assert!(remembered <= 20, "{remembered}");
+}
+
+#[test]
+fn a_grant_heard_too_late_to_be_believed_is_renewed_with_pauses_in_between() {
+    let mut story = Story::new(TTL);
+    story.at(0, Input::Start);
+    assert_eq!(story.at(40_000, valid(1, 30_000)), [send(2, Call::Renew(FENCE))]);
+    let tries = story.unanswered_until(41_000);
+    assert!(!tries.is_empty() && tries.len() <= 4, "{tries:?}");
+    assert!(tries.iter().all(|(_, call)| *call == Call::Renew(FENCE)));
+    assert!(!story.believes_at(41_000));
+}

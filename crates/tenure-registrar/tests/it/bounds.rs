@@ -1,0 +1,87 @@
+//! What gathers is bounded, and whatever the bounds are, everybody is answered.
+
+use tenure_registrar::Settings;
+
+use crate::story::Desk;
+
+#[test]
+fn one_more_than_the_inbox_holds_is_told_at_once_and_nothing_happens() {
+    let mut desk = Desk::new(Settings { inbox: 2, batch: 10, sweep: 10 });
+    desk.play(
+        "
+        0    start                      -> append resumed at 0
+        0    ann: acquire db ann 10     -> nothing
+        0    bob: acquire ci bob 10     -> nothing
+        0    eve: acquire os eve 10     -> eve: busy
+        0    wrote                      -> publish resumed at 0; append issued 1 until 10, issued 2 until 10
+        # what is being written no longer takes up room
+        1    eve: acquire os eve 10     -> nothing
+        1    wrote                      -> publish issued 1 until 10, issued 2 until 10; ann: granted 1; bob: granted 2; append issued 3 until 11
+        1    wrote                      -> publish issued 3 until 11; eve: granted 3
+        ",
+    );
+}
+
+#[test]
+fn no_more_than_a_batch_goes_into_one_write_and_the_rest_follows() {
+    let mut desk = Desk::new(Settings { inbox: 10, batch: 2, sweep: 10 });
+    desk.play(
+        "
+        0    start                      -> append resumed at 0
+        0    ann: acquire a ann 10      -> nothing
+        0    ann: acquire b ann 10      -> nothing
+        0    ann: acquire c ann 10      -> nothing
+        0    wrote                      -> publish resumed at 0; append issued 1 until 10, issued 2 until 10
+        0    wrote                      -> publish issued 1 until 10, issued 2 until 10; ann: granted 1; ann: granted 2; append issued 3 until 10
+        0    wrote                      -> publish issued 3 until 10; ann: granted 3
+        ",
+    );
+}
+
+#[test]
+fn a_request_for_many_leases_takes_the_place_of_many_requests() {
+    let mut desk = Desk::new(Settings { inbox: 10, batch: 2, sweep: 10 });
+    desk.play(
+        "
+        0    start                      -> append resumed at 0
+        0    ann: acquire a+b+c ann 10  -> nothing
+        0    bob: acquire d bob 10      -> nothing
+        0    wrote                      -> publish resumed at 0; append issued 1 until 10, issued 2 until 10, issued 3 until 10
+        0    wrote                      -> publish issued 1 until 10, issued 2 until 10, issued 3 until 10; ann: granted 1 2 3; append issued 4 until 10
+        0    wrote                      -> publish issued 4 until 10; bob: granted 4
+        ",
+    );
+}
+
+#[test]
+fn nobody_is_forgotten_behind_a_batch_that_wrote_nothing() {
+    // The first batch holds nothing but refusals, so that no write comes back to go on with the rest.
+    let mut desk = Desk::new(Settings { inbox: 10, batch: 2, sweep: 10 });
+    desk.play(
+        "
+        0    start                      -> append resumed at 0
+        0    ann: release 7             -> nothing
+        0    bob: release 7             -> nothing
+        0    eve: release 7             -> nothing
+        0    dan: acquire db dan 10     -> nothing
+        0    fay: acquire db fay 10     -> nothing
+        0    wrote                      -> publish resumed at 0; ann: no such lease; bob: no such lease; append issued 1 until 10
+        0    wrote                      -> publish issued 1 until 10; eve: no such lease; dan: granted 1; fay: held by dan
+        ",
+    );
+}
+
+#[test]
+fn a_bound_of_nothing_neither_stops_the_writer_nor_keeps_it_spinning() {
+    let mut desk = Desk::new(Settings { inbox: 10, batch: 0, sweep: 0 });
+    desk.play(
+        "
+        0    start                      -> append resumed at 0
+        0    wrote                      -> publish resumed at 0
+        0    ann: acquire db ann 1      -> append issued 1 until 1
+        0    wrote                      -> publish issued 1 until 1; ann: granted 1
+        1    woken                      -> append expired 1 at 1
+        1    wrote                      -> publish expired 1 at 1
+        ",
+    );
+}

@@ -1,0 +1,118 @@
+//! A heartbeat that arrived in time counts, whatever the disk does meanwhile.
+
+use tenure_registrar::Settings;
+
+use crate::story::{Desk, check};
+
+#[test]
+fn a_heartbeat_that_arrived_in_time_counts_although_the_disk_stalls() {
+    check(
+        "
+        0    start                      -> append resumed at 0
+        0    wrote                      -> publish resumed at 0
+        0    ann: acquire db ann 5      -> append issued 1 until 5
+        0    wrote                      -> publish issued 1 until 5; ann: granted 1
+        4    bob: acquire ci bob 60     -> append issued 2 until 64
+        4.9  ann: renew 1               -> nothing
+        # six seconds of stall, and the lease was over a long time ago if nobody had asked
+        9.8  wrote                      -> publish issued 2 until 64; bob: granted 2; append renewed 1 until 9.9, marked 9.8
+        9.8  wrote                      -> publish renewed 1 until 9.9, marked 9.8; ann: renewed 1 until 9.9
+        ",
+    );
+}
+
+#[test]
+fn a_heartbeat_at_the_very_end_comes_too_late_and_the_end_is_announced_first() {
+    check(
+        "
+        0         start                 -> append resumed at 0
+        0         wrote                 -> publish resumed at 0
+        0         ann: acquire db ann 5 -> append issued 1 until 5
+        0         wrote                 -> publish issued 1 until 5; ann: granted 1
+        4.999999  bob: acquire ci bob 5 -> append issued 2 until 9.999999
+        5         ann: renew 1          -> nothing
+        6         wrote                 -> publish issued 2 until 9.999999; bob: granted 2; append expired 1 at 5, marked 6
+        6         wrote                 -> publish expired 1 at 5, marked 6; ann: 1 is over
+        ",
+    );
+}
+
+#[test]
+fn the_sweep_never_passes_what_waits_in_the_inbox() {
+    // One request to a write: the second heartbeat is still in the inbox when the first batch is swept.
+    let mut desk = Desk::new(Settings { inbox: 10, batch: 1, sweep: 10 });
+    desk.play(
+        "
+        0    start                      -> append resumed at 0
+        0    ann: acquire db ann 5      -> nothing
+        0    bob: acquire ci bob 5      -> nothing
+        0    wrote                      -> publish resumed at 0; append issued 1 until 5
+        0    wrote                      -> publish issued 1 until 5; ann: granted 1; append issued 2 until 5
+        0    wrote                      -> publish issued 2 until 5; bob: granted 2
+        3.9  eve: acquire os eve 60     -> append issued 3 until 63.9
+        4    ann: renew 1               -> nothing
+        4.1  bob: renew 2               -> nothing
+        8    wrote                      -> publish issued 3 until 63.9; eve: granted 3; append renewed 1 until 9
+        8    wrote                      -> publish renewed 1 until 9; ann: renewed 1 until 9; append renewed 2 until 9.1, marked 8
+        8    wrote                      -> publish renewed 2 until 9.1, marked 8; bob: renewed 2 until 9.1
+        ",
+    );
+}
+
+#[test]
+fn a_sweep_of_few_and_a_batch_of_one_still_end_no_lease_whose_heartbeat_waits() {
+    let mut desk = Desk::new(Settings { inbox: 10, batch: 1, sweep: 1 });
+    desk.play(
+        "
+        0    start                      -> append resumed at 0
+        0    ann: acquire db ann 5      -> nothing
+        0    bob: acquire ci bob 5      -> nothing
+        0    eve: acquire os eve 3      -> nothing
+        0    wrote                      -> publish resumed at 0; append issued 1 until 5
+        0    wrote                      -> publish issued 1 until 5; ann: granted 1; append issued 2 until 5
+        0    wrote                      -> publish issued 2 until 5; bob: granted 2; append issued 3 until 3
+        2    dan: release 9             -> nothing
+        2.1  dan: release 9             -> nothing
+        4.9  bob: renew 2               -> nothing
+        # what eve had is over at 3, before bob's heartbeat; what ann had is over at 5, after it
+        7    wrote                      -> publish issued 3 until 3; eve: too late; dan: no such lease; append expired 3 at 4.9
+        7    wrote                      -> publish expired 3 at 4.9; dan: no such lease; append renewed 2 until 9.9, expired 1 at 7
+        7    wrote                      -> publish renewed 2 until 9.9, expired 1 at 7; bob: renewed 2 until 9.9
+        7    wake                       -> at 8
+        ",
+    );
+}
+
+#[test]
+fn what_is_over_is_announced_after_everything_that_arrived_before() {
+    check(
+        "
+        0    start                      -> append resumed at 0
+        0    wrote                      -> publish resumed at 0
+        0    ann: acquire db ann 5      -> append issued 1 until 5
+        0    wrote                      -> publish issued 1 until 5; ann: granted 1
+        4.5  bob: acquire ci bob 5      -> append issued 2 until 9.5
+        4.6  bob: acquire os bob 5      -> nothing
+        5    wrote                      -> publish issued 2 until 9.5; bob: granted 2; append issued 3 until 9.6, expired 1 at 5
+        ",
+    );
+}
+
+#[test]
+fn more_ends_than_one_write_announces_are_announced_in_the_next_ones() {
+    let mut desk = Desk::new(Settings { inbox: 10, batch: 10, sweep: 2 });
+    desk.play(
+        "
+        0    start                              -> append resumed at 0
+        0    wrote                              -> publish resumed at 0
+        0    ann: acquire a+b+c+d+e ann 1       -> append issued 1 until 1, issued 2 until 1, issued 3 until 1, issued 4 until 1, issued 5 until 1
+        0    wrote                              -> publish issued 1 until 1, issued 2 until 1, issued 3 until 1, issued 4 until 1, issued 5 until 1; ann: granted 1 2 3 4 5
+        0    wake                               -> at 1
+        1    woken                              -> append expired 1 at 1, expired 2 at 1
+        1.2  wrote                              -> publish expired 1 at 1, expired 2 at 1; append expired 3 at 1.2, expired 4 at 1.2
+        1.3  wrote                              -> publish expired 3 at 1.2, expired 4 at 1.2; append expired 5 at 1.3
+        1.4  wrote                              -> publish expired 5 at 1.3
+        1.4  wake                               -> never
+        ",
+    );
+}

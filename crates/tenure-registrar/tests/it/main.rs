@@ -1,0 +1,12 @@
+//! One integration binary: what the single writer promises, from outside.
+
+mod answers;
+mod bounds;
+mod heartbeats;
+mod marks;
+mod model;
+mod random;
+mod story;
+mod waiters;
+mod words;
+mod writer;

@@ -1,0 +1,270 @@
+//! A registrar under random inputs, and what must hold whatever they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tenure_core::kernel::{
+    Answer, ClockReading, Command, Event, Fence, Holder, Refusal, State, Tick, Ticket,
+};
+use tenure_core::ledger::EventRecord;
+use tenure_registrar::{AppendFailure, Caller, Effect, Input, Registrar, Reply, Settings};
+
+use crate::story::{WALL, read, replay};
+
+/// A registrar, its ledger, and what the ledger's readers know.
+pub struct World {
+    registrar: Registrar,
+    settings: Settings,
+    clock: u32,
+    reading: u64,
+    /// The reading at which this registrar started, and the tick that it stands for.
+    origin: (u64, Tick),
+    ledger: Vec<EventRecord>,
+    writing: Option<Vec<EventRecord>>,
+    ended: bool,
+    callers: u64,
+    open: BTreeMap<Caller, (Command, Tick)>,
+    /// Those who were told that they wait, and not yet how it ended.
+    tickets: BTreeSet<Ticket>,
+    /// Up to this ticket, whoever waited was asking a process that is gone.
+    gone: Ticket,
+    known: Known,
+}
+
+/// What the acknowledged records say.
+#[derive(Default)]
+struct Known {
+    /// Every lease, with its last promised end.
+    promised: BTreeMap<Fence, Tick>,
+    /// Those that ran out.
+    expired: BTreeSet<Fence>,
+    /// Who ever held or waited.
+    holders: BTreeSet<Holder>,
+    last_ticket: Ticket,
+}
+
+impl World {
+    pub fn new(settings: Settings) -> Self {
+        let (registrar, effects) = start(&[], 0, 0, settings);
+        let mut world = Self {
+            registrar,
+            settings,
+            clock: 0,
+            reading: 0,
+            origin: (0, Tick(0)),
+            ledger: Vec::new(),
+            writing: None,
+            ended: false,
+            callers: 0,
+            open: BTreeMap::new(),
+            tickets: BTreeSet::new(),
+            gone: Ticket(0),
+            known: Known::default(),
+        };
+        world.note(effects, false);
+        world
+    }
+
+    pub fn pass(&mut self, microseconds: u64) {
+        self.reading += microseconds;
+    }
+
+    pub fn last_fence(&self) -> u64 {
+        self.registrar.state().last_fence().0
+    }
+
+    pub fn ask(&mut self, command: Command) {
+        self.callers += 1;
+        let caller = Caller(self.callers);
+        self.open.insert(caller, (command.clone(), self.now()));
+        self.step(Input::Asked { caller, command });
+    }
+
+    pub fn wake(&mut self) {
+        self.step(Input::Woken);
+    }
+
+    /// To the very instant that the registrar asked for.
+    pub fn wake_when_asked(&mut self) {
+        if let Some(at) = self.registrar.wake_at() {
+            self.reading = self.reading.max(at);
+        }
+        self.wake();
+    }
+
+    pub fn write_returns(&mut self) {
+        if let Some(records) = self.writing.take() {
+            self.known.learn(&records);
+            self.ledger.extend(records);
+            self.step(Input::Appended(Ok(())));
+        }
+    }
+
+    pub fn write_fails(&mut self, failure: AppendFailure) {
+        if self.writing.take().is_some() {
+            self.step(Input::Appended(Err(failure)));
+            assert!(self.open.is_empty(), "the writer ended, and {:?} were not told", self.open.keys());
+        }
+    }
+
+    /// The process is gone, and another one starts, perhaps on another machine.
+    pub fn crash(&mut self, write_kept: bool, reboot: bool) {
+        if let Some(records) = self.writing.take().filter(|_| write_kept) {
+            self.known.learn(&records);
+            self.ledger.extend(records);
+        }
+        if reboot {
+            self.clock += 1;
+            self.reading /= 2;
+        }
+        self.open.clear();
+        self.tickets.clear();
+        self.gone = self.known.last_ticket;
+        self.ended = false;
+        let (registrar, effects) = start(&self.ledger, self.clock, self.reading, self.settings);
+        self.origin = (self.reading, registrar.state().now());
+        self.registrar = registrar;
+        self.note(effects, false);
+    }
+
+    /// All writes come back: then everybody has been answered, and the ledger says what the state says.
+    pub fn settle(&mut self) {
+        for _ in 0..1_000 {
+            if self.writing.is_none() {
+                break;
+            }
+            self.write_returns();
+        }
+        assert!(self.writing.is_none(), "it writes for ever");
+        assert!(self.open.is_empty(), "never answered: {:?}", self.open);
+        if self.ended {
+            return;
+        }
+        let replayed = self.replayed();
+        assert_eq!(replayed.snapshot(), self.registrar.state().snapshot(), "a replay differs");
+        for ticket in &self.tickets {
+            assert!(replayed.ticket(*ticket).is_some(), "{ticket:?} waits no longer and was not told");
+        }
+    }
+
+    fn replayed(&self) -> State {
+        replay(&self.ledger)
+    }
+
+    fn now(&self) -> Tick {
+        Tick(self.origin.1.0 + (self.reading - self.origin.0))
+    }
+
+    fn step(&mut self, input: Input) {
+        // Only a write that came back, or none that was under way, lets anybody be told of a decision.
+        let may_tell = matches!(input, Input::Appended(Ok(()))) || self.registrar.is_settled();
+        let effects = self.registrar.step(input, self.reading);
+        self.note(effects, may_tell);
+    }
+
+    fn note(&mut self, effects: Vec<Effect>, may_tell: bool) {
+        for effect in effects {
+            match effect {
+                Effect::Append(records) => {
+                    assert!(self.writing.is_none(), "two writes at once");
+                    self.writing = Some(records);
+                }
+                Effect::Publish(events) => {
+                    assert!(may_tell && self.writing.is_none(), "{events:?} is not durable");
+                    let newest = &self.ledger[self.ledger.len() - events.len()..];
+                    assert_eq!(newest.iter().map(read).collect::<Vec<_>>(), events);
+                }
+                Effect::Served { ticket, leases } => {
+                    assert!(may_tell && self.writing.is_none(), "{ticket:?} is served too early");
+                    self.wait_ends(ticket);
+                    self.lives(&leases);
+                }
+                Effect::Unserved { ticket, .. } => {
+                    self.wait_ends(ticket);
+                }
+                Effect::Answer { caller, reply } => self.told(caller, &reply, may_tell),
+                Effect::StepDown(_) => self.ended = true,
+            }
+        }
+        if let Some(at) = self.registrar.wake_at() {
+            assert!(at > self.reading, "it asks to be woken at {at} again, at {}", self.reading);
+        }
+    }
+
+    fn wait_ends(&mut self, ticket: Ticket) {
+        assert!(
+            self.tickets.remove(&ticket) || ticket <= self.gone,
+            "nobody knows {ticket:?} yet, or any more"
+        );
+    }
+
+    fn told(&mut self, caller: Caller, reply: &Reply, may_tell: bool) {
+        let asked = self.open.remove(&caller);
+        let (command, came_in) = asked.unwrap_or_else(|| panic!("{caller:?} is answered twice"));
+        let Reply::Answered { answer, stamp } = reply else { return };
+        assert!(may_tell && self.writing.is_none(), "{caller:?} hears {answer:?} before it is durable");
+        assert_eq!(*stamp, came_in, "stamped on entering");
+        match answer {
+            Answer::Granted { leases } => self.lives(leases),
+            Answer::Renewed { lease, expires_at } => {
+                self.lives(&[*lease]);
+                assert!(
+                    self.known.promised[lease] >= *expires_at,
+                    "{lease:?} is promised more than is durable"
+                );
+            }
+            Answer::Queued { ticket, .. } => {
+                self.tickets.insert(*ticket);
+            }
+            Answer::Refused(Refusal::Held { holder, .. }) => {
+                assert!(self.known.holders.contains(holder), "refused because of what is not durable");
+            }
+            Answer::Refused(Refusal::Over { lease, .. }) => {
+                let in_time = came_in < self.known.promised[lease];
+                let is_renewal = matches!(command, Command::Renew { .. });
+                let ran_out = self.known.expired.contains(lease);
+                assert!(
+                    !(is_renewal && in_time && ran_out),
+                    "{lease:?} ran out though its heartbeat was there"
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// Whoever is told that it holds something must hold it at that moment, by what is durable.
+    fn lives(&self, leases: &[Fence]) {
+        for lease in leases {
+            let until = self.known.promised.get(lease);
+            assert!(until.is_some_and(|until| *until > self.now()), "{lease:?} is over, or not durable");
+        }
+    }
+}
+
+impl Known {
+    fn learn(&mut self, records: &[EventRecord]) {
+        for event in records.iter().map(read) {
+            match event {
+                Event::Issued(issued) => {
+                    self.holders.insert(issued.holder);
+                    self.promised.insert(issued.fence, issued.expires_at);
+                }
+                Event::Renewed { lease, expires_at, .. } => {
+                    self.promised.insert(lease, expires_at);
+                }
+                Event::Expired { lease, .. } => {
+                    self.expired.insert(lease);
+                }
+                Event::Queued(queued) => {
+                    self.holders.insert(queued.holder);
+                    self.last_ticket = queued.ticket;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn start(ledger: &[EventRecord], clock: u32, reading: u64, settings: Settings) -> (Registrar, Vec<Effect>) {
+    let reading = ClockReading { clock: format!("boot-{clock}").into(), microseconds: reading };
+    Registrar::start(replay(ledger), reading, WALL, settings).expect("a start")
+}

@@ -1,0 +1,176 @@
+//! How a writer starts and how it ends.
+
+use tenure_core::kernel::{ClockReading, Event, State, Tick};
+use tenure_registrar::{Registrar, Settings, StartFailure};
+
+use crate::story::{Desk, TAG, WALL, check};
+
+#[test]
+fn a_write_that_did_not_happen_ends_the_writer_and_asking_again_is_safe() {
+    check(
+        "
+        0    start                      -> append resumed at 0
+        0    wrote                      -> publish resumed at 0
+        1    ann: acquire db ann 10     -> append issued 1 until 11
+        1    bob: acquire ci bob 10     -> nothing
+        2    failed not-written         -> ann: unavailable; bob: unavailable; step down NotWritten
+        2    wake                       -> never
+        3    ann: acquire db ann 10     -> ann: unavailable
+        4    woken                      -> nothing
+        ",
+    );
+}
+
+#[test]
+fn an_overtaken_writer_tells_everybody_that_nothing_happened() {
+    check(
+        "
+        0    start                      -> append resumed at 0
+        0    wrote                      -> publish resumed at 0
+        1    ann: acquire db ann 10     -> append issued 1 until 11
+        2    failed overtaken           -> ann: unavailable; step down Overtaken
+        3    ann: release 1             -> ann: unavailable
+        ",
+    );
+}
+
+#[test]
+fn nobody_is_told_that_nothing_happened_when_nobody_knows() {
+    check(
+        "
+        0    start                      -> append resumed at 0
+        0    wrote                      -> publish resumed at 0
+        1    ann: acquire db ann 10     -> append issued 1 until 11
+        1    bob: acquire db bob 10     -> nothing
+        2    failed unknown             -> ann: outcome unknown; bob: unavailable; step down Unknown
+        ",
+    );
+}
+
+#[test]
+fn a_start_that_cannot_be_written_answers_nobody_with_a_decision() {
+    check(
+        "
+        0    start                      -> append resumed at 0
+        1    ann: acquire db ann 10     -> nothing
+        2    failed unknown             -> ann: unavailable; step down Unknown
+        ",
+    );
+}
+
+#[test]
+fn what_a_failed_writer_had_decided_is_not_called_durable() {
+    let mut desk = Desk::new(Settings::default());
+    desk.play(
+        "
+        0    start                      -> append resumed at 0
+        0    wrote                      -> publish resumed at 0
+        1    ann: acquire db ann 10     -> append issued 1 until 11
+        2    failed not-written         -> ann: unavailable; step down NotWritten
+        ",
+    );
+    assert_eq!(desk.registrar().state().live_leases(), 1);
+    assert!(!desk.registrar().is_settled(), "its state has a lease that no ledger has");
+}
+
+#[test]
+fn a_restart_on_the_same_clock_goes_on_as_if_nothing_had_been() {
+    check(
+        "
+        50   start                      -> append resumed at 0
+        50   wrote                      -> publish resumed at 0
+        51   ann: acquire db ann 10     -> append issued 1 until 11
+        51   wrote                      -> publish issued 1 until 11; ann: granted 1
+        # the process was gone for six seconds; ann's time went on
+        57   start                      -> append resumed at 7
+        57   wrote                      -> publish resumed at 7
+        58   ann: renew 1               -> append renewed 1 until 18
+        58   wrote                      -> publish renewed 1 until 18; ann: renewed 1 until 18
+        ",
+    );
+}
+
+#[test]
+fn a_lease_that_ran_out_while_nobody_looked_is_announced_after_the_start() {
+    check(
+        "
+        50   start                      -> append resumed at 0
+        50   wrote                      -> publish resumed at 0
+        51   ann: acquire db ann 10     -> append issued 1 until 11
+        51   wrote                      -> publish issued 1 until 11; ann: granted 1
+        90   start                      -> append resumed at 40
+        90   wrote                      -> publish resumed at 40; append expired 1 at 40
+        ",
+    );
+}
+
+#[test]
+fn a_restart_on_another_clock_adds_nothing_because_late_is_safe() {
+    check(
+        "
+        50   start                      -> append resumed at 0
+        50   wrote                      -> publish resumed at 0
+        51   ann: acquire db ann 10     -> append issued 1 until 11
+        51   wrote                      -> publish issued 1 until 11; ann: granted 1
+        53   woken                      -> append marked 3
+        53   wrote                      -> publish marked 3
+        # whatever another clock says, it says nothing about the time in between
+        90   start on boot-b            -> append resumed at 3
+        90   wrote                      -> publish resumed at 3
+        90   wake                       -> at 91
+        97   ann: renew 1               -> append renewed 1 until 20
+        97   wrote                      -> publish renewed 1 until 20; ann: renewed 1 until 20
+        9    start on boot-c            -> append resumed at 10
+        9    wrote                      -> publish resumed at 10
+        9    wake                       -> at 10
+        ",
+    );
+}
+
+#[test]
+fn what_was_never_acknowledged_is_gone_after_a_crash() {
+    check(
+        "
+        0    start                      -> append resumed at 0
+        0    wrote                      -> publish resumed at 0
+        1    ann: acquire db ann 10     -> append issued 1 until 11
+        2    start                      -> append resumed at 2
+        2    wrote                      -> publish resumed at 2
+        3    bob: acquire db bob 10     -> append issued 1 until 13
+        3    wrote                      -> publish issued 1 until 13; bob: granted 1
+        ",
+    );
+}
+
+#[test]
+fn a_wall_clock_that_was_set_back_by_years_goes_on_from_where_it_was() {
+    let mut desk = Desk::new(Settings::default());
+    let wall_now = |desk: &Desk| {
+        let state = desk.replayed();
+        state.clock().expect("a writer has started").anchor.wall_of(state.now())
+    };
+    desk.play("0 start -> append resumed at 0");
+    desk.play("0 wrote -> publish resumed at 0");
+    desk.play("1 ann: acquire db ann 86400 -> append issued 1 until 86401");
+    desk.play("1 wrote -> publish issued 1 until 86401; ann: granted 1");
+    desk.play("2 start at wall -99999999 -> append resumed at 2");
+    desk.play("2 wrote -> publish resumed at 2");
+    assert_eq!(wall_now(&desk), WALL + 2_000_000_000, "never back");
+    desk.play("3 start at wall 99999999 -> append resumed at 3");
+    desk.play("3 wrote -> publish resumed at 3");
+    assert_eq!(wall_now(&desk), WALL + 99_999_999_000_000_000, "forwards, to what the clock says");
+    // Through all of this the lease ends when it was going to.
+    desk.play("4 ann: renew 1 for 1 -> ann: renewed 1 until 86401");
+}
+
+#[test]
+fn a_ledger_at_the_end_of_time_refuses_to_start_instead_of_wrapping() {
+    let mut state = State::new(TAG, Default::default(), Default::default());
+    let reading = ClockReading { clock: "boot-a".into(), microseconds: 5 };
+    let at = Tick(u64::MAX - 1_000);
+    state
+        .apply(&Event::Resumed { at, reading: reading.clone(), wall_anchor: WALL, wall_clock: WALL })
+        .expect("a first start");
+    let started = Registrar::start(state, reading, WALL, Settings::default());
+    assert_eq!(started.err(), Some(StartFailure::NoTimeLeft));
+}
