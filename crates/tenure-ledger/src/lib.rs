@@ -1,1 +1,3 @@
 //! The ledger.
+
+pub mod signing;
