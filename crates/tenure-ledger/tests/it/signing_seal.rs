@@ -88,6 +88,18 @@ fn each_lease_has_its_own_signature() {
     assert_eq!(sealed.signature_of(3), Err(TreeError::NoSuchLeaf { index: 3, count: 3 }));
 }
 
+// Leaf 4 of 5 moves up twice without a sibling, so its way to the root is also that of leaf 1 of 2.
+#[test]
+fn a_lease_cannot_be_said_to_stand_in_a_smaller_batch() {
+    let all = leaves(5);
+    let sealed = seal_batch(&key(), LEDGER, 2, &all).unwrap();
+    let mut bytes = sealed.signature_of(4).unwrap().to_bytes();
+    assert_eq!(LeaseSignature::from_bytes(&bytes).unwrap().verify(&keyring(), LEDGER, all[4]), Ok(()));
+    bytes[17..21].copy_from_slice(&[0, 2, 0, 1]);
+    let found = LeaseSignature::from_bytes(&bytes).unwrap().verify(&keyring(), LEDGER, all[4]);
+    assert_eq!(found, Err(SignatureError::NotGenuine { key_id: key().id() }));
+}
+
 #[test]
 fn the_longest_signature_fits_into_an_event() {
     let all = leaves(4096);
@@ -154,6 +166,19 @@ fn a_signature_in_its_second_form_is_refused() {
         (*byte, carry) = (sum.to_le_bytes()[0], sum >> 8);
     }
     let found = Seal::from_bytes(&bytes).unwrap().verify(&keyring(), LEDGER, &leaves);
+    assert_eq!(found, Err(SignatureError::NotGenuine { key_id: key().id() }));
+}
+
+// Only who has the key can make such a signature; a careless verifier accepts it, and others may not.
+#[test]
+fn a_signature_with_a_point_of_small_order_is_refused() {
+    let mut bytes = sealed().seal().to_bytes();
+    let made = "0100000000000000000000000000000000000000000000000000000000000000\
+                0a1cdb65b2ba29b7c3627f9014dded3dab8c09d9357a13c2e9df7c3a0f2f1805";
+    for (byte, digits) in bytes[Seal::BYTES - 64..].iter_mut().zip(made.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(str::from_utf8(digits).unwrap(), 16).unwrap();
+    }
+    let found = Seal::from_bytes(&bytes).unwrap().verify(&keyring(), LEDGER, &three_leaves());
     assert_eq!(found, Err(SignatureError::NotGenuine { key_id: key().id() }));
 }
 
