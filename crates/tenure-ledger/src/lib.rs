@@ -2,13 +2,17 @@
 //!
 //! [`Ledger`] is the seam: compare-and-append, and read. [`MemoryLedger`] keeps it for tests and
 //! simulations, [`EmbeddedLedger`] in one directory of segment files, with nothing to install.
+//! [`signing`] is what a batch is sealed with, and what a lease's passport proves.
 
 mod batch;
 pub mod embedded;
 mod ledger;
+mod ledger_id;
 mod memory;
+pub mod signing;
 
 pub use batch::{Batch, Hash, chain};
 pub use embedded::EmbeddedLedger;
 pub use ledger::{AppendError, Head, Ledger, ReadError, Seq};
+pub use ledger_id::LedgerId;
 pub use memory::MemoryLedger;

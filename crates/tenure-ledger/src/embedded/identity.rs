@@ -1,10 +1,10 @@
 //! Which ledger this is, and where it belongs: a copy must never be taken for the original.
 
 use std::path::Path;
-use std::{fmt, fs, io};
+use std::{fs, io};
 
 use super::directory;
-use super::segment::LedgerId;
+use crate::ledger_id::LedgerId;
 
 const FILE: &str = "identity";
 
@@ -76,18 +76,4 @@ pub(crate) fn this_machine() -> [u8; 16] {
     let mut digest = [0; 16];
     digest.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
     digest
-}
-
-impl LedgerId {
-    fn parse(text: &str) -> Option<LedgerId> {
-        let number = u128::from_str_radix(text, 16).ok()?;
-        let id = LedgerId(number.to_be_bytes());
-        (id.to_string() == text).then_some(id)
-    }
-}
-
-impl fmt::Display for LedgerId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:032x}", u128::from_be_bytes(self.0))
-    }
 }

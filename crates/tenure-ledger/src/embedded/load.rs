@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::Path;
 
+use super::Damage;
 use super::directory;
 use super::identity::Identity;
 use super::log::OpenError;
 use super::segment::{Segment, SegmentHead};
-use super::{Damage, segment::LedgerId};
 use crate::ledger::{Head, Seq};
+use crate::ledger_id::LedgerId;
 
 /// What a directory holds.
 #[derive(Debug, Default)]

@@ -30,7 +30,6 @@ use std::path::PathBuf;
 
 pub use identity::Identity;
 pub use log::{EmbeddedLedger, OpenError, Options};
-pub use segment::LedgerId;
 use thiserror::Error;
 pub use verify::{Report, verify};
 pub use witness::Witness;

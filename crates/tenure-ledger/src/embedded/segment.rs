@@ -7,10 +7,7 @@ use super::record::{self, Found};
 use super::sector::{Marker, SECTOR, Sector, gather, look_at, spread};
 use crate::batch::{Batch, Hash};
 use crate::ledger::{Head, Seq};
-
-/// Which ledger a file belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LedgerId(pub [u8; 16]);
+use crate::ledger_id::LedgerId;
 
 /// What the first sector of a segment says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use super::directory;
-use super::segment::LedgerId;
 use crate::batch::Hash;
 use crate::ledger::{Head, Seq};
+use crate::ledger_id::LedgerId;
 
 /// How far a ledger had come when it was last written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

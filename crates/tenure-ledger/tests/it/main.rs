@@ -1,7 +1,15 @@
-//! What every ledger promises, and what the embedded one does when its files are not what it wrote.
+//! One integration binary: what every ledger promises, what the embedded one does when its files are not what it
+//! wrote, and what a signature proves.
 
 mod copies;
 mod damage;
 mod reopening;
+mod signing_key_file;
+mod signing_keyring;
+mod signing_leaf;
+mod signing_merkle;
+mod signing_passport;
+mod signing_samples;
+mod signing_seal;
 mod suite;
 mod torn;

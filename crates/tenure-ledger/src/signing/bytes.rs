@@ -1,0 +1,114 @@
+//! Reading and writing byte forms, of which each value has exactly one.
+
+use thiserror::Error;
+
+/// Bytes that are not the form they should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FormError {
+    /// Another program wrote this, or a newer version of this one.
+    #[error("form {found} is unknown; this version reads form {known}")]
+    UnknownVersion {
+        /// What it says.
+        found: u8,
+        /// What can be read.
+        known: u8,
+    },
+    /// It ends too early.
+    #[error("it is cut off")]
+    CutOff,
+    /// Something follows where nothing may.
+    #[error("something follows its end")]
+    Overlong,
+    /// A part has a value that it cannot have.
+    #[error("its {part} {problem}")]
+    Invalid {
+        /// Which part.
+        part: &'static str,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+}
+
+/// Takes a byte form apart from its beginning. Every method fails where it ends too early.
+pub(super) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `bytes`, which must begin with the version byte `known`.
+    pub(super) fn of_version(known: u8, bytes: &'a [u8]) -> Result<Self, FormError> {
+        let mut reader = Self { rest: bytes };
+        match reader.array()? {
+            [found] if found == known => Ok(reader),
+            [found] => Err(FormError::UnknownVersion { found, known }),
+        }
+    }
+
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], FormError> {
+        let (taken, rest) = self.rest.split_first_chunk().ok_or(FormError::CutOff)?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    pub(super) fn u16(&mut self) -> Result<u16, FormError> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64, FormError> {
+        self.array().map(u64::from_be_bytes)
+    }
+
+    /// A text with its length before it.
+    pub(super) fn text(&mut self, part: &'static str) -> Result<&'a str, FormError> {
+        let length = u32::from_be_bytes(self.array()?);
+        let length = usize::try_from(length).map_err(|_| FormError::CutOff)?;
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(FormError::CutOff)?;
+        self.rest = rest;
+        std::str::from_utf8(taken).map_err(|_| FormError::Invalid { part, problem: "is not UTF-8" })
+    }
+
+    /// All that is left.
+    pub(super) fn rest(self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Sees that nothing is left.
+    pub(super) fn end(self) -> Result<(), FormError> {
+        if self.rest.is_empty() { Ok(()) } else { Err(FormError::Overlong) }
+    }
+}
+
+/// Writes a text with its length before it, so that no two lists of texts give the same bytes.
+pub(super) fn put_text(bytes: &mut Vec<u8>, text: &str) {
+    // A name has at most 4 KiB. Were one ever longer than 4 GiB, its length would be wrong and nothing verify.
+    let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    bytes.extend_from_slice(&length.to_be_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+/// Bytes for people to read.
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
+    // Room for all of it from the start: a text that grew would leave copies of a secret behind.
+    let mut hex = String::with_capacity(bytes.len() * 2);
+    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or_default();
+    for byte in bytes {
+        hex.push(digit(byte >> 4));
+        hex.push(digit(byte & 15));
+    }
+    hex
+}
+
+/// Fills `bytes` from hex digits of either case. Says whether there were exactly as many as needed.
+pub(crate) fn fill_from_hex(bytes: &mut [u8], hex: &[u8]) -> bool {
+    let digit = |character: u8| char::from(character).to_digit(16).and_then(|value| u8::try_from(value).ok());
+    let (pairs, odd) = hex.as_chunks::<2>();
+    let mut all_digits = odd.is_empty() && pairs.len() == bytes.len();
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        match (digit(*high), digit(*low)) {
+            (Some(high), Some(low)) => *byte = high << 4 | low,
+            _ => all_digits = false,
+        }
+    }
+    all_digits
+}

@@ -1,0 +1,149 @@
+//! The key of a node: its secret half signs, its public half is known by a short id.
+
+use std::fmt;
+
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+use super::bytes::{fill_from_hex, to_hex};
+
+/// An Ed25519 signature.
+pub type SignatureBytes = [u8; 64];
+
+const ID_PREFIX: &[u8; 13] = b"tenure.key.v1";
+
+/// Which key: the first 8 bytes of `BLAKE3("tenure.key.v1" | public key)`, shown in hex.
+///
+/// It finds a key among those that are trusted already; it is too short to be trust itself.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId(pub [u8; 8]);
+
+/// The half of a key that everyone may know: it tells what the other half signed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PublicKey(VerifyingKey);
+
+/// Bytes or text that are no public key, or a system without randomness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// It was copied wrongly, or is something else.
+    #[error("a public key is 64 hexadecimal digits")]
+    NotHex,
+    /// No key pair has such a public key, or one under which anything would seem signed.
+    #[error("these bytes are no Ed25519 public key that can be trusted")]
+    NotAKey,
+    /// The operating system gave no randomness to make a key from.
+    #[error("the operating system gives no randomness")]
+    NoRandomness(#[source] getrandom::Error),
+}
+
+impl PublicKey {
+    /// Checks bytes as they came in: one form for each key, and none of the few weak keys.
+    pub fn from_bytes(bytes: &[u8; 32]) -> Result<PublicKey, KeyError> {
+        let key = VerifyingKey::from_bytes(bytes).map_err(|_| KeyError::NotAKey)?;
+        let is_canonical = key.to_edwards().compress().as_bytes() == bytes;
+        if is_canonical && !key.is_weak() { Ok(PublicKey(key)) } else { Err(KeyError::NotAKey) }
+    }
+
+    /// Reads what [`fmt::Display`] writes, in either case.
+    pub fn parse(text: &str) -> Result<PublicKey, KeyError> {
+        let mut bytes = [0; 32];
+        if !fill_from_hex(&mut bytes, text.as_bytes()) {
+            return Err(KeyError::NotHex);
+        }
+        PublicKey::from_bytes(&bytes)
+    }
+
+    /// The key as 32 bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        self.0.as_bytes()
+    }
+
+    /// Its id.
+    pub fn id(&self) -> KeyId {
+        let mut bytes = [0; ID_PREFIX.len() + 32];
+        bytes[..ID_PREFIX.len()].copy_from_slice(ID_PREFIX);
+        bytes[ID_PREFIX.len()..].copy_from_slice(self.as_bytes());
+        let [a, b, c, d, e, f, g, h, ..] = *blake3::hash(&bytes).as_bytes();
+        KeyId([a, b, c, d, e, f, g, h])
+    }
+
+    /// Whether the other half of this key signed `message`. A signature has one form only: see `verify_strict`.
+    pub(super) fn has_signed(&self, message: &[u8], signature: &SignatureBytes) -> bool {
+        self.0.verify_strict(message, &Signature::from_bytes(signature)).is_ok()
+    }
+}
+
+/// A node's key pair. The secret half never leaves it but into its file, and is wiped when it is dropped.
+pub struct NodeKey {
+    // In one place on the heap: a key that is moved about would leave copies behind that nobody wipes.
+    secret: Box<SigningKey>,
+    public: PublicKey,
+}
+
+impl NodeKey {
+    /// A new key from the operating system's randomness.
+    pub fn generate() -> Result<NodeKey, KeyError> {
+        let mut secret = Zeroizing::new([0; 32]);
+        getrandom::fill(secret.as_mut()).map_err(KeyError::NoRandomness)?;
+        Ok(NodeKey::from_secret(&secret))
+    }
+
+    /// The key with this secret half. For simulations and tests, which must be repeatable; nobody else
+    /// should know 32 such bytes.
+    pub fn from_secret(secret: &[u8; 32]) -> NodeKey {
+        let secret = Box::new(SigningKey::from_bytes(secret));
+        let public = PublicKey(secret.verifying_key());
+        NodeKey { secret, public }
+    }
+
+    /// The half that others verify with.
+    pub fn public_key(&self) -> PublicKey {
+        self.public
+    }
+
+    /// Its id.
+    pub fn id(&self) -> KeyId {
+        self.public.id()
+    }
+
+    pub(super) fn sign(&self, message: &[u8]) -> SignatureBytes {
+        self.secret.sign(message).to_bytes()
+    }
+
+    pub(super) fn secret(&self) -> &[u8; 32] {
+        self.secret.as_bytes()
+    }
+}
+
+// By hand: the secret half must not be among what a log or a panic shows.
+impl fmt::Debug for NodeKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "NodeKey({})", self.id())
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&to_hex(self.as_bytes()))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "PublicKey({self})")
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&to_hex(&self.0))
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "KeyId({self})")
+    }
+}

@@ -1,0 +1,117 @@
+//! What is signed of one lease: its terms, as bytes that nothing else has.
+//!
+//! ```text
+//! leaf = BLAKE3("tenure.lease.v1" | ledger id, 16 | lease id, text | resource, text | holder, text
+//!               | mode, 1 | fence, 8 | at, 8 | expires at, 8)
+//! ```
+//!
+//! Numbers are big-endian; a text has its length before it, in 4 bytes. Each part ends where it must, so two
+//! different leases never have the same bytes.
+
+use std::fmt;
+
+use tenure_core::kernel::{Fence, Holder, Issued, LeaseView, Mode, Resource, Tick};
+
+use super::bytes::{put_text, to_hex};
+use crate::ledger_id::LedgerId;
+
+const PREFIX: &[u8; 15] = b"tenure.lease.v1";
+
+/// What a lease says of itself, as it was issued or renewed: only values that never change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms<'a> {
+    /// On what, by its full name.
+    pub resource: &'a Resource,
+    /// Who holds it, by the full name.
+    pub holder: &'a Holder,
+    /// How it is held.
+    pub mode: Mode,
+    /// Its number.
+    pub fence: Fence,
+    /// When it was issued, or renewed to these terms.
+    pub at: Tick,
+    /// When it is over, unless it is renewed again.
+    pub expires_at: Tick,
+}
+
+impl<'a> Terms<'a> {
+    /// The terms of a renewal at `at`, of a lease that stays what it is in all but its end.
+    pub fn of_renewed(lease: LeaseView<'a>, at: Tick, expires_at: Tick) -> Self {
+        let LeaseView { resource, holder, mode, fence, .. } = lease;
+        Self { resource, holder, mode, fence, at, expires_at }
+    }
+
+    /// The bytes that the leaf is the hash of.
+    pub fn to_bytes(&self, ledger: LedgerId) -> Vec<u8> {
+        let names = self.resource.as_str().len() + self.holder.as_str().len();
+        let mut bytes = Vec::with_capacity(96 + names);
+        bytes.extend_from_slice(PREFIX);
+        bytes.extend_from_slice(&ledger.0);
+        put_text(&mut bytes, &ledger.lease_id(self.fence));
+        put_text(&mut bytes, self.resource.as_str());
+        put_text(&mut bytes, self.holder.as_str());
+        bytes.push(mode_code(self.mode));
+        bytes.extend_from_slice(&self.fence.0.to_be_bytes());
+        bytes.extend_from_slice(&self.at.0.to_be_bytes());
+        bytes.extend_from_slice(&self.expires_at.0.to_be_bytes());
+        bytes
+    }
+}
+
+impl<'a> From<&'a Issued> for Terms<'a> {
+    fn from(issued: &'a Issued) -> Self {
+        let Issued { resource, holder, mode, fence, at, expires_at, .. } = issued;
+        Self { resource, holder, mode: *mode, fence: *fence, at: *at, expires_at: *expires_at }
+    }
+}
+
+/// The hash of one lease's terms: a leaf of the tree that a batch signs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Leaf(pub(super) [u8; 32]);
+
+impl Leaf {
+    /// The leaf of a lease with these terms.
+    pub fn of(ledger: LedgerId, terms: &Terms<'_>) -> Leaf {
+        Leaf(*blake3::hash(&terms.to_bytes(ledger)).as_bytes())
+    }
+
+    /// The leaf of a lease that begins.
+    pub fn of_issued(ledger: LedgerId, issued: &Issued) -> Leaf {
+        Leaf::of(ledger, &Terms::from(issued))
+    }
+
+    /// The leaf of a lease that is renewed at `at`.
+    pub fn of_renewed(ledger: LedgerId, lease: LeaseView<'_>, at: Tick, expires_at: Tick) -> Leaf {
+        Leaf::of(ledger, &Terms::of_renewed(lease, at, expires_at))
+    }
+
+    /// The hash itself.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Leaf {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Leaf({})", to_hex(&self.0[..4]))
+    }
+}
+
+/// The number that stands for a mode in stored events. It is signed, so it must never change.
+pub(super) fn mode_code(mode: Mode) -> u8 {
+    match mode {
+        Mode::Exclusive => 1,
+        Mode::Shared => 2,
+        Mode::Provides => 3,
+        Mode::Consumes => 4,
+        Mode::DependsOn => 5,
+        Mode::Mutates => 6,
+        Mode::Deletes => 7,
+        Mode::Renames => 8,
+    }
+}
+
+/// The mode that `code` stands for.
+pub(super) fn mode_of(code: u8) -> Option<Mode> {
+    Mode::ALL.into_iter().find(|mode| mode_code(*mode) == code)
+}

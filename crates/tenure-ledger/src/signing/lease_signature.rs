@@ -1,0 +1,104 @@
+//! The signature of one lease, whole: what a `registrar_signature` is outside.
+//!
+//! ```text
+//! 1 | key id, 8 | first seq, 8 | count, 2 | index, 2 | signature, 64 | path, 0 to 12 times 32
+//! ```
+//!
+//! How long the path is follows from count and index, so a signature has one form only.
+
+use super::bytes::{FormError, Reader};
+use super::key::{KeyId, PublicKey, SignatureBytes};
+use super::keyring::Keyring;
+use super::leaf::Leaf;
+use super::merkle::{LONGEST_PATH, Node, Place, TreeError, climb};
+use super::seal::{self, SignatureError};
+use crate::ledger_id::LedgerId;
+
+const VERSION: u8 = 1;
+
+/// The signature of a batch, and the way from one of its leases to what was signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseSignature {
+    key_id: KeyId,
+    first_seq: u64,
+    place: Place,
+    signature: SignatureBytes,
+    path: Vec<Node>,
+}
+
+impl LeaseSignature {
+    /// How long the longest is.
+    pub const MOST_BYTES: usize = Self::BYTES_WITHOUT_PATH + LONGEST_PATH * 32;
+
+    const BYTES_WITHOUT_PATH: usize = 1 + 8 + 8 + 2 + 2 + 64;
+
+    pub(super) fn new(
+        key_id: KeyId,
+        first_seq: u64,
+        place: Place,
+        signature: SignatureBytes,
+        path: Vec<Node>,
+    ) -> Result<Self, TreeError> {
+        let (found, needed) = (path.len(), place.path_length());
+        if found != needed {
+            return Err(TreeError::PathLength { found, needed });
+        }
+        Ok(Self { key_id, first_seq, place, signature, path })
+    }
+
+    /// Who signed.
+    pub fn key_id(&self) -> KeyId {
+        self.key_id
+    }
+
+    /// The first event of the batch that holds the lease.
+    pub fn first_seq(&self) -> u64 {
+        self.first_seq
+    }
+
+    /// Which of the batch's leases this is.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// The form that is given out.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(Self::BYTES_WITHOUT_PATH + self.path.len() * 32);
+        bytes.push(VERSION);
+        bytes.extend_from_slice(&self.key_id.0);
+        bytes.extend_from_slice(&self.first_seq.to_be_bytes());
+        bytes.extend_from_slice(&self.place.count().to_be_bytes());
+        bytes.extend_from_slice(&self.place.index().to_be_bytes());
+        bytes.extend_from_slice(&self.signature);
+        bytes.extend(self.path.iter().flatten());
+        bytes
+    }
+
+    /// Reads what [`Self::to_bytes`] writes, and nothing else.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormError> {
+        let mut reader = Reader::of_version(VERSION, bytes)?;
+        let (key_id, first_seq) = (KeyId(reader.array()?), reader.u64()?);
+        let (count, index) = (reader.u16()?, reader.u16()?);
+        let place = Place::new(index, count)
+            .map_err(|_| FormError::Invalid { part: "place", problem: "is not in a tree of 1 to 4096" })?;
+        let signature = reader.array()?;
+        let path = (0..place.path_length()).map(|_| reader.array()).collect::<Result<_, _>>()?;
+        reader.end()?;
+        Ok(Self { key_id, first_seq, place, signature, path })
+    }
+
+    /// Sees that the lease with this leaf was signed for `ledger`, by a key of `keyring` that might.
+    pub fn verify(&self, keyring: &Keyring, ledger: LedgerId, leaf: Leaf) -> Result<(), SignatureError> {
+        let root = climb(leaf, self.place, &self.path)?;
+        let tree = (self.place.count(), &root);
+        seal::check(keyring, ledger, self.key_id, self.first_seq, tree, &self.signature)
+    }
+
+    /// Whether `key` signed the lease with this leaf, where nobody knows the ledger.
+    pub(super) fn is_by(&self, key: PublicKey, ledger: LedgerId, leaf: Leaf) -> bool {
+        climb(leaf, self.place, &self.path).is_ok_and(|root| {
+            let message = seal::message(ledger, self.key_id, self.first_seq, self.place.count(), &root);
+            key.id() == self.key_id && key.has_signed(&message, &self.signature)
+        })
+    }
+}

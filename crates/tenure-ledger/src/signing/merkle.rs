@@ -1,0 +1,247 @@
+//! One signature for many leases: a tree of hashes whose root is signed.
+//!
+//! An inner node is `BLAKE3("tenure.node.v1" | left | right)`, and a leaf's own prefix is another, so no inner
+//! node passes for a leaf. A node without a sibling moves up as it is, and nothing is ever doubled. The shape
+//! follows from the number of leaves alone; whoever signs a root signs that number with it.
+
+use std::iter;
+
+use thiserror::Error;
+
+use super::leaf::Leaf;
+
+/// The most leaves of one tree. With more, a path and its signature would not fit into an event.
+pub const MOST_LEAVES: u16 = 4096;
+
+/// The most steps from a leaf to the root.
+pub const LONGEST_PATH: usize = 12;
+
+const PREFIX: &[u8; 14] = b"tenure.node.v1";
+
+/// A hash in the tree.
+pub type Node = [u8; 32];
+
+/// Why there is no tree, or no way through it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TreeError {
+    /// A batch without leases is not signed.
+    #[error("there is nothing to sign: no lease is issued or renewed")]
+    Empty,
+    /// The caller puts fewer leases into a batch.
+    #[error("{leaves} leases are too many for one signature; at most {MOST_LEAVES} are allowed")]
+    TooMany {
+        /// How many there are.
+        leaves: usize,
+    },
+    /// Two leases have the same terms, which no two leases of one ledger have.
+    #[error("the same lease stands twice in one batch")]
+    Twice,
+    /// There are not so many leaves.
+    #[error("there is no leaf {index} among {count}")]
+    NoSuchLeaf {
+        /// Which was asked for, counted from 0.
+        index: u16,
+        /// How many there are.
+        count: u16,
+    },
+    /// The path does not fit the leaf's place.
+    #[error("a path of {found} steps was given where {needed} are needed")]
+    PathLength {
+        /// How many steps were given.
+        found: usize,
+        /// How many there are from this place.
+        needed: usize,
+    },
+    /// The way up ends somewhere else.
+    #[error("the leaf is not in the tree")]
+    NotInTree,
+}
+
+/// Which leaf of how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    index: u16,
+    count: u16,
+}
+
+/// On which side a sibling stands.
+#[derive(Clone, Copy)]
+enum Side {
+    Left,
+    Right,
+}
+
+impl Place {
+    /// Leaf `index`, counted from 0, of `count`.
+    pub fn new(index: u16, count: u16) -> Result<Place, TreeError> {
+        match count {
+            0 => Err(TreeError::Empty),
+            _ if count > MOST_LEAVES => Err(TreeError::TooMany { leaves: count.into() }),
+            _ if index >= count => Err(TreeError::NoSuchLeaf { index, count }),
+            _ => Ok(Place { index, count }),
+        }
+    }
+
+    /// Which leaf, counted from 0.
+    pub fn index(self) -> u16 {
+        self.index
+    }
+
+    /// How many leaves there are.
+    pub fn count(self) -> u16 {
+        self.count
+    }
+
+    /// How many steps lead from here to the root.
+    pub fn path_length(self) -> usize {
+        self.steps().count()
+    }
+
+    /// Where the siblings stand, from the leaf upwards.
+    fn steps(self) -> impl Iterator<Item = Side> {
+        let (mut index, mut width) = (self.index, self.count);
+        let levels = iter::from_fn(move || {
+            let side = if index % 2 == 1 { Side::Left } else { Side::Right };
+            let is_alone = index % 2 == 0 && index + 1 == width;
+            let is_root = width == 1;
+            (index, width) = (index / 2, width.div_ceil(2));
+            (!is_root).then_some((!is_alone).then_some(side))
+        });
+        levels.flatten()
+    }
+}
+
+/// A tree with all its levels, from which a path is read off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tree {
+    /// From the leaves to the root.
+    levels: Vec<Vec<Node>>,
+    root: Node,
+    count: u16,
+}
+
+impl Tree {
+    /// The tree over `leaves`, in this order.
+    pub fn new(leaves: &[Leaf]) -> Result<Tree, TreeError> {
+        let too_many = TreeError::TooMany { leaves: leaves.len() };
+        let count = u16::try_from(leaves.len()).map_err(|_| too_many)?;
+        if count > MOST_LEAVES {
+            return Err(too_many);
+        }
+        let mut levels = Vec::with_capacity(LONGEST_PATH);
+        let mut level: Vec<Node> = leaves.iter().map(|leaf| leaf.0).collect();
+        loop {
+            match level.as_slice() {
+                [] => return Err(TreeError::Empty),
+                [root] => return Ok(Tree { root: *root, levels, count }),
+                nodes => {
+                    let above = nodes.chunks(2).map(parent).collect::<Result<_, _>>()?;
+                    levels.push(std::mem::replace(&mut level, above));
+                }
+            }
+        }
+    }
+
+    /// How many leaves it has.
+    pub fn count(&self) -> u16 {
+        self.count
+    }
+
+    /// Its root.
+    pub fn root(&self) -> Node {
+        self.root
+    }
+
+    /// The siblings on the way from leaf `index`, counted from 0, to the root.
+    pub fn path(&self, index: u16) -> Result<Vec<Node>, TreeError> {
+        let mut index = usize::from(Place::new(index, self.count)?.index);
+        let mut path = Vec::with_capacity(self.levels.len());
+        for level in &self.levels {
+            path.extend(level.get(index ^ 1));
+            index /= 2;
+        }
+        Ok(path)
+    }
+}
+
+/// The root of the tree over `leaves`.
+pub fn root(leaves: &[Leaf]) -> Result<Node, TreeError> {
+    Tree::new(leaves).map(|tree| tree.root)
+}
+
+/// The siblings on the way from leaf `index` to the root. Who needs several keeps the [`Tree`].
+pub fn path(leaves: &[Leaf], index: u16) -> Result<Vec<Node>, TreeError> {
+    Tree::new(leaves)?.path(index)
+}
+
+/// Where `path` leads from `leaf` at `place`.
+pub fn climb(leaf: Leaf, place: Place, path: &[Node]) -> Result<Node, TreeError> {
+    let needed = place.path_length();
+    if path.len() != needed {
+        return Err(TreeError::PathLength { found: path.len(), needed });
+    }
+    place.steps().zip(path).try_fold(leaf.0, |node, (side, sibling)| match side {
+        Side::Left => parent(&[*sibling, node]),
+        Side::Right => parent(&[node, *sibling]),
+    })
+}
+
+/// Whether `leaf` stands at `place` in the tree with this root.
+pub fn verify(leaf: Leaf, place: Place, path: &[Node], root: &Node) -> Result<(), TreeError> {
+    if climb(leaf, place, path)? == *root { Ok(()) } else { Err(TreeError::NotInTree) }
+}
+
+/// What stands above one or two neighbours.
+fn parent(children: &[Node]) -> Result<Node, TreeError> {
+    match children {
+        // Equal neighbours could change places, and one proof would have two forms.
+        [left, right] if left == right => Err(TreeError::Twice),
+        [left, right] => {
+            let mut bytes = [0; PREFIX.len() + 64];
+            bytes[..PREFIX.len()].copy_from_slice(PREFIX);
+            bytes[PREFIX.len()..PREFIX.len() + 32].copy_from_slice(left);
+            bytes[PREFIX.len() + 32..].copy_from_slice(right);
+            Ok(*blake3::hash(&bytes).as_bytes())
+        }
+        [alone] => Ok(*alone),
+        _ => Err(TreeError::Empty),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaves(count: u8) -> Vec<Leaf> {
+        (0..count).map(|number| Leaf([number; 32])).collect()
+    }
+
+    // The attack on trees without prefixes: a tree of the inner nodes has the same root as the tree itself.
+    #[test]
+    fn an_inner_node_does_not_pass_for_a_leaf() {
+        let four = Tree::new(&leaves(4)).unwrap();
+        let inner: Vec<_> = four.levels[1].iter().map(|node| Leaf(*node)).collect();
+        let place = Place::new(0, 2).unwrap();
+        assert_eq!(verify(inner[0], place, &[inner[1].0], &four.root), Ok(()), "only as leaf 0 of 2");
+        let place = Place::new(0, 4).unwrap();
+        let found = verify(inner[0], place, &[inner[1].0], &four.root);
+        assert_eq!(found, Err(TreeError::PathLength { found: 1, needed: 2 }), "and 4 is what was signed");
+    }
+
+    // CVE-2012-2459: where the last node is doubled, the lists a b c and a b c c have one root.
+    #[test]
+    fn a_list_with_its_last_leaf_doubled_has_no_root() {
+        for count in [1, 3, 5, 6, 7] {
+            let mut doubled = leaves(count);
+            let tail = if count == 6 { 2 } else { 1 };
+            doubled.extend_from_within(doubled.len() - tail..);
+            assert_eq!(root(&doubled), Err(TreeError::Twice), "{count} leaves");
+        }
+    }
+
+    #[test]
+    fn prefixes_of_leaf_and_node_differ_within_the_shorter_one() {
+        assert_ne!(&PREFIX[..], &b"tenure.lease.v1"[..PREFIX.len()]);
+    }
+}

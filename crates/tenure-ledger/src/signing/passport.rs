@@ -1,0 +1,169 @@
+//! A lease's terms and their signature as one text that can be checked anywhere.
+//!
+//! ```text
+//! base64url( 1 | ledger id, 16 | fence, 8 | mode, 1 | at, 8 | expires at, 8 | resource, text | holder, text
+//!            | signature of the lease )
+//! ```
+//!
+//! The lease id is not in it: it follows from ledger id and fence. Nor is a public key: whoever checks a
+//! passport with the key that it brings along has checked nothing.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use tenure_core::kernel::{Fence, Holder, Mode, Resource, Tick};
+use tenure_core::rules::names::{InvalidInput, MAX_NAME_BYTES};
+use thiserror::Error;
+
+use super::bytes::{FormError, Reader, put_text};
+use super::key::{KeyId, PublicKey};
+use super::leaf::{Leaf, Terms, mode_code, mode_of};
+use super::lease_signature::LeaseSignature;
+use crate::ledger_id::LedgerId;
+
+const VERSION: u8 = 1;
+
+/// No passport is longer, in bytes.
+const MOST_BYTES: usize = 1 + 16 + 8 + 1 + 8 + 8 + 2 * (4 + MAX_NAME_BYTES) + LeaseSignature::MOST_BYTES;
+
+/// A passport as it came in. It claims something only after [`Passport::verify`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passport {
+    claims: Claims,
+    signature: LeaseSignature,
+}
+
+/// What a passport proves: that this fence was granted for this resource until a time on the registrar's
+/// clock. Not that the lease still lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Claims {
+    /// In which ledger.
+    pub ledger: LedgerId,
+    /// Which lease.
+    pub lease_id: String,
+    /// On what.
+    pub resource: Resource,
+    /// Who holds it.
+    pub holder: Holder,
+    /// How it is held.
+    pub mode: Mode,
+    /// Its number: a resource refuses any that is lower than the highest it has seen.
+    pub fence: Fence,
+    /// When it was issued, or last renewed, on the registrar's clock.
+    pub at: Tick,
+    /// When it is over on that clock, unless it is renewed: at this tick it is dead.
+    pub expires_at: Tick,
+    /// Who signed.
+    pub key_id: KeyId,
+}
+
+/// The public keys that whoever checks a passport trusts, and got another way than with the passport.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TrustedKeys(BTreeMap<KeyId, PublicKey>);
+
+/// Why a passport proves nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PassportError {
+    /// Longer than any passport.
+    #[error("the passport has {characters} characters, more than any passport")]
+    TooLong {
+        /// How many there are.
+        characters: usize,
+    },
+    /// Not what a passport is written in, or not the one way to write it.
+    #[error("the passport is not base64url without padding")]
+    NotBase64,
+    /// The bytes are not in the right form.
+    #[error("the passport cannot be read: {0}")]
+    Form(#[from] FormError),
+    /// A name in it cannot be one.
+    #[error("the passport cannot be read: {0}")]
+    Name(#[from] InvalidInput),
+    /// Signed with a key that is not trusted here. Get it from the registrar's owner, not from who shows the
+    /// passport.
+    #[error("the passport is signed with key {key_id}, which is not among those that are trusted")]
+    UntrustedKey {
+        /// Which key.
+        key_id: KeyId,
+    },
+    /// The key did not sign this: it was altered, or made up.
+    #[error("the passport is not genuine: key {key_id} did not sign it")]
+    NotGenuine {
+        /// Which key.
+        key_id: KeyId,
+    },
+}
+
+impl Passport {
+    /// The passport of a lease with these terms and this signature.
+    pub fn issue(ledger: LedgerId, terms: &Terms<'_>, signature: LeaseSignature) -> Passport {
+        let Terms { resource, holder, mode, fence, at, expires_at } = *terms;
+        let (resource, holder) = (resource.clone(), holder.clone());
+        let (lease_id, key_id) = (ledger.lease_id(fence), signature.key_id());
+        let claims = Claims { ledger, lease_id, resource, holder, mode, fence, at, expires_at, key_id };
+        Passport { claims, signature }
+    }
+
+    /// The passport as text.
+    pub fn to_text(&self) -> String {
+        let Claims { ledger, resource, holder, mode, fence, at, expires_at, .. } = &self.claims;
+        let mut bytes = vec![VERSION];
+        bytes.extend_from_slice(&ledger.0);
+        bytes.extend_from_slice(&fence.0.to_be_bytes());
+        bytes.push(mode_code(*mode));
+        bytes.extend_from_slice(&at.0.to_be_bytes());
+        bytes.extend_from_slice(&expires_at.0.to_be_bytes());
+        put_text(&mut bytes, resource.as_str());
+        put_text(&mut bytes, holder.as_str());
+        bytes.extend_from_slice(&self.signature.to_bytes());
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// Reads what [`Self::to_text`] writes, and nothing else. What it says is worth nothing yet.
+    pub fn parse(text: &str) -> Result<Passport, PassportError> {
+        if text.len() > MOST_BYTES.div_ceil(3) * 4 {
+            return Err(PassportError::TooLong { characters: text.len() });
+        }
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| PassportError::NotBase64)?;
+        let mut reader = Reader::of_version(VERSION, &bytes)?;
+        let (ledger, fence) = (LedgerId(reader.array()?), Fence(reader.u64()?));
+        if fence > Fence::MAX {
+            return Err(FormError::Invalid { part: "fence", problem: "is larger than any" }.into());
+        }
+        let [mode] = reader.array()?;
+        let mode = mode_of(mode).ok_or(FormError::Invalid { part: "mode", problem: "is unknown" })?;
+        let (at, expires_at) = (Tick(reader.u64()?), Tick(reader.u64()?));
+        let resource = Resource::parse(reader.text("resource")?)?;
+        let holder = Holder::parse(reader.text("holder")?)?;
+        let signature = LeaseSignature::from_bytes(reader.rest())?;
+        let terms = Terms { resource: &resource, holder: &holder, mode, fence, at, expires_at };
+        Ok(Passport::issue(ledger, &terms, signature))
+    }
+
+    /// Sees that a trusted key signed this, and says what it signed. Needs neither ledger nor server.
+    pub fn verify(&self, trusted: &TrustedKeys) -> Result<Claims, PassportError> {
+        let key_id = self.signature.key_id();
+        let key = trusted.0.get(&key_id).ok_or(PassportError::UntrustedKey { key_id })?;
+        let Claims { ledger, .. } = self.claims;
+        let leaf = Leaf::of(ledger, &self.terms());
+        if self.signature.is_by(*key, ledger, leaf) {
+            Ok(self.claims.clone())
+        } else {
+            Err(PassportError::NotGenuine { key_id })
+        }
+    }
+
+    fn terms(&self) -> Terms<'_> {
+        let Claims { resource, holder, mode, fence, at, expires_at, .. } = &self.claims;
+        Terms { resource, holder, mode: *mode, fence: *fence, at: *at, expires_at: *expires_at }
+    }
+}
+
+impl FromIterator<PublicKey> for TrustedKeys {
+    fn from_iter<I: IntoIterator<Item = PublicKey>>(keys: I) -> Self {
+        Self(keys.into_iter().map(|key| (key.id(), key)).collect())
+    }
+}

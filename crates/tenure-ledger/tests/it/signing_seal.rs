@@ -1,0 +1,221 @@
+//! Batches and the leases in them: what was signed verifies, and nothing else does.
+
+use proptest::prelude::*;
+use tenure_core::rules::names::MAX_SIGNATURE_BYTES;
+use tenure_ledger::signing::merkle::TreeError;
+use tenure_ledger::signing::{
+    FormError, KeyringError, Leaf, LeaseSignature, Seal, SignatureError, seal_batch,
+};
+
+use crate::signing_samples::{
+    FIRST_SEQ, LEDGER, OTHER_LEDGER, hex, key, keyring, leaves, other_key, sealed, three,
+};
+
+fn three_leaves() -> [Leaf; 3] {
+    three().map(|lease| Leaf::of_issued(LEDGER, &lease))
+}
+
+// Computed by another program, from the description alone.
+#[test]
+fn golden_seal_and_signature() {
+    let signature = "7b1c53a26bac2c47fd85478118fb4545143be8a1cfcdb3eb0c230d201e5df695\
+                     20ef8e40ea07e66fe618d814fcc3e715b7d49315c4aeeed986a9552428a0ec06";
+    let root = "6c019faf024d4bf4136bd0496cd4026c29fed36c3394a2fab4fe8f32b04bf366";
+    let head = "01548f8c1645ce55b4000000000000002a0003";
+    assert_eq!(hex(&sealed().seal().to_bytes()), format!("{head}{root}{signature}"));
+    let sibling = "1db6afc939e900882e80ff5bed506afec86db5e203071b3d65ba66b9f346d620";
+    let last = sealed().signature_of(2).unwrap();
+    assert_eq!(hex(&last.to_bytes()), format!("{head}0002{signature}{sibling}"));
+}
+
+#[test]
+fn a_seal_verifies_with_the_leases_that_it_signs_and_with_no_others() {
+    let leaves = three_leaves();
+    let seal = *sealed().seal();
+    assert_eq!(Seal::from_bytes(&seal.to_bytes()), Ok(seal));
+    assert_eq!(seal.verify(&keyring(), LEDGER, &leaves), Ok(sealed()));
+    let [a, b, c] = leaves;
+    let not_these = Err(SignatureError::Tree(TreeError::NotInTree));
+    for others in [vec![a, b], vec![a, c, b], vec![a, b, c, b], vec![a]] {
+        assert_eq!(seal.verify(&keyring(), LEDGER, &others), not_these);
+    }
+    assert_eq!(seal.verify(&keyring(), LEDGER, &[a, b, c, c]), Err(TreeError::Twice.into()));
+    assert_eq!(seal.verify(&keyring(), LEDGER, &[]), Err(TreeError::Empty.into()));
+    assert_eq!(seal.verify(&keyring(), OTHER_LEDGER, &leaves), Err(SignatureError::OtherLedger));
+}
+
+#[test]
+fn a_seal_counts_only_with_a_key_of_the_ledger_that_was_there_at_the_time() {
+    let leaves = three_leaves();
+    let by = |key, first_seq| *seal_batch(&key, LEDGER, first_seq, &leaves).unwrap().seal();
+    let verify = |seal: Seal| seal.verify(&keyring(), LEDGER, &leaves).map(|_| ());
+    assert_eq!(verify(by(key(), 2)), Ok(()));
+    let key_id = key().id();
+    assert_eq!(verify(by(key(), 1)), Err(KeyringError::NotYet { key_id, added_at: 1, seq: 1 }.into()));
+    let key_id = other_key(2).id();
+    assert_eq!(verify(by(other_key(2), 2)), Err(KeyringError::Unknown { key_id }.into()));
+}
+
+#[test]
+fn what_was_signed_for_one_ledger_counts_in_no_other() {
+    let leaves = three_leaves();
+    let elsewhere = seal_batch(&key(), OTHER_LEDGER, FIRST_SEQ, &leaves).unwrap();
+    let not_genuine = SignatureError::NotGenuine { key_id: key().id() };
+    assert_eq!(elsewhere.seal().verify(&keyring(), LEDGER, &leaves), Err(not_genuine));
+    let signature = elsewhere.signature_of(0).unwrap();
+    assert_eq!(signature.verify(&keyring(), LEDGER, leaves[0]), Err(not_genuine));
+}
+
+#[test]
+fn a_batch_with_nothing_or_too_much_to_sign_is_refused() {
+    let sign = |leaves: &[Leaf]| seal_batch(&key(), LEDGER, 2, leaves).map(|_| ());
+    assert_eq!(sign(&[]), Err(TreeError::Empty));
+    assert_eq!(sign(&leaves(4096)), Ok(()));
+    assert_eq!(sign(&leaves(4097)), Err(TreeError::TooMany { leaves: 4097 }));
+}
+
+#[test]
+fn each_lease_has_its_own_signature() {
+    let (sealed, leaves) = (sealed(), three_leaves());
+    for (index, leaf) in (0..).zip(leaves) {
+        let signature = sealed.signature_of(index).unwrap();
+        assert_eq!(LeaseSignature::from_bytes(&signature.to_bytes()), Ok(signature.clone()));
+        for other in leaves {
+            assert_eq!(signature.verify(&keyring(), LEDGER, other).is_ok(), other == leaf);
+        }
+        assert_eq!(signature.verify(&keyring(), OTHER_LEDGER, leaf), Err(SignatureError::OtherLedger));
+    }
+    assert_eq!(sealed.signature_of(3), Err(TreeError::NoSuchLeaf { index: 3, count: 3 }));
+}
+
+// Leaf 4 of 5 moves up twice without a sibling, so its way to the root is also that of leaf 1 of 2.
+#[test]
+fn a_lease_cannot_be_said_to_stand_in_a_smaller_batch() {
+    let all = leaves(5);
+    let sealed = seal_batch(&key(), LEDGER, 2, &all).unwrap();
+    let mut bytes = sealed.signature_of(4).unwrap().to_bytes();
+    assert_eq!(LeaseSignature::from_bytes(&bytes).unwrap().verify(&keyring(), LEDGER, all[4]), Ok(()));
+    bytes[17..21].copy_from_slice(&[0, 2, 0, 1]);
+    let found = LeaseSignature::from_bytes(&bytes).unwrap().verify(&keyring(), LEDGER, all[4]);
+    assert_eq!(found, Err(SignatureError::NotGenuine { key_id: key().id() }));
+}
+
+#[test]
+fn the_longest_signature_fits_into_an_event() {
+    let all = leaves(4096);
+    let sealed = seal_batch(&key(), LEDGER, u64::MAX, &all).unwrap();
+    let signature = sealed.signature_of(4095).unwrap();
+    assert_eq!(signature.verify(&keyring(), LEDGER, all[4095]), Ok(()));
+    let bytes = signature.to_bytes();
+    assert_eq!((bytes.len(), LeaseSignature::MOST_BYTES), (469, 469));
+    assert!(bytes.len() <= MAX_SIGNATURE_BYTES);
+    assert_eq!(LeaseSignature::from_bytes(&bytes), Ok(signature));
+}
+
+#[test]
+fn any_flipped_bit_of_a_seal_or_of_a_signature_is_found() {
+    let leaves = three_leaves();
+    let good = sealed().seal().to_bytes();
+    assert_eq!(good.len(), Seal::BYTES);
+    for bytes in flipped(&good) {
+        let found = Seal::from_bytes(&bytes).map(|seal| seal.verify(&keyring(), LEDGER, &leaves));
+        assert!(!matches!(found, Ok(Ok(_))), "{}", hex(&bytes));
+    }
+    for (index, leaf) in (0..).zip(leaves) {
+        for bytes in flipped(&sealed().signature_of(index).unwrap().to_bytes()) {
+            let found = LeaseSignature::from_bytes(&bytes).map(|it| it.verify(&keyring(), LEDGER, leaf));
+            assert!(!matches!(found, Ok(Ok(()))), "{}", hex(&bytes));
+        }
+    }
+}
+
+#[test]
+fn nothing_may_be_missing_and_nothing_may_follow() {
+    let seal = sealed().seal().to_bytes();
+    let signature = sealed().signature_of(1).unwrap().to_bytes();
+    for length in 0..seal.len() {
+        assert_eq!(Seal::from_bytes(&seal[..length]), Err(FormError::CutOff));
+    }
+    for length in 0..signature.len() {
+        assert_eq!(LeaseSignature::from_bytes(&signature[..length]), Err(FormError::CutOff));
+    }
+    for more in [1, 31, 32, 64] {
+        let longer = |bytes: &[u8]| [bytes, &vec![0; more]].concat();
+        assert_eq!(Seal::from_bytes(&longer(&seal)), Err(FormError::Overlong));
+        assert_eq!(LeaseSignature::from_bytes(&longer(&signature)), Err(FormError::Overlong));
+    }
+    let newer = |bytes: &[u8]| [&[2], &bytes[1..]].concat();
+    let unknown = FormError::UnknownVersion { found: 2, known: 1 };
+    assert_eq!(Seal::from_bytes(&newer(&seal)), Err(unknown));
+    assert_eq!(LeaseSignature::from_bytes(&newer(&signature)), Err(unknown));
+}
+
+/// The order of the curve's base point, least byte first: S and S + L are the same to a careless verifier.
+const ORDER: [u8; 32] = [
+    0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
+];
+
+#[test]
+fn a_signature_in_its_second_form_is_refused() {
+    let leaves = three_leaves();
+    let mut bytes = sealed().seal().to_bytes();
+    let mut carry = 0;
+    for (byte, more) in bytes[Seal::BYTES - 32..].iter_mut().zip(ORDER) {
+        let sum = u16::from(*byte) + u16::from(more) + carry;
+        (*byte, carry) = (sum.to_le_bytes()[0], sum >> 8);
+    }
+    let found = Seal::from_bytes(&bytes).unwrap().verify(&keyring(), LEDGER, &leaves);
+    assert_eq!(found, Err(SignatureError::NotGenuine { key_id: key().id() }));
+}
+
+// Only who has the key can make such a signature; a careless verifier accepts it, and others may not.
+#[test]
+fn a_signature_with_a_point_of_small_order_is_refused() {
+    let mut bytes = sealed().seal().to_bytes();
+    let made = "0100000000000000000000000000000000000000000000000000000000000000\
+                0a1cdb65b2ba29b7c3627f9014dded3dab8c09d9357a13c2e9df7c3a0f2f1805";
+    for (byte, digits) in bytes[Seal::BYTES - 64..].iter_mut().zip(made.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(str::from_utf8(digits).unwrap(), 16).unwrap();
+    }
+    let found = Seal::from_bytes(&bytes).unwrap().verify(&keyring(), LEDGER, &three_leaves());
+    assert_eq!(found, Err(SignatureError::NotGenuine { key_id: key().id() }));
+}
+
+fn flipped(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    (0..bytes.len() * 8).map(|bit| {
+        let mut flipped = bytes.to_vec();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        flipped
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_have_an_answer_and_whatever_is_read_has_one_form(bytes in readable()) {
+        if let Ok(seal) = Seal::from_bytes(&bytes) {
+            prop_assert_eq!(seal.to_bytes(), bytes.clone());
+            prop_assert!(seal.verify(&keyring(), LEDGER, &three_leaves()).is_err());
+        }
+        if let Ok(signature) = LeaseSignature::from_bytes(&bytes) {
+            prop_assert_eq!(signature.to_bytes(), bytes);
+            prop_assert!(signature.verify(&keyring(), LEDGER, three_leaves()[0]).is_err());
+        }
+    }
+}
+
+/// Bytes of all kinds, among them some that are almost right.
+fn readable() -> impl Strategy<Value = Vec<u8>> {
+    let like = |length: usize| {
+        (proptest::collection::vec(any::<u8>(), length - 1), 0_u8..8, 0_u8..8).prop_map(
+            |(mut bytes, count, index)| {
+                bytes.insert(0, 1);
+                bytes[1..9].copy_from_slice(&key().id().0);
+                bytes[17..21].copy_from_slice(&[0, count, 0, index]);
+                bytes
+            },
+        )
+    };
+    let random = proptest::collection::vec(any::<u8>(), 0..600);
+    prop_oneof![random, like(Seal::BYTES), (0_usize..5).prop_flat_map(move |steps| like(85 + 32 * steps))]
+}
