@@ -1,6 +1,7 @@
 //! What waits for the writer: bounded, and stamped in the very moment in which it is put in.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -25,6 +26,9 @@ pub(crate) struct Waiting {
 pub(crate) struct Inbox {
     content: Mutex<Content>,
     arrived: Condvar,
+    /// How many wait, for those who would be refused anyway: a crowd that asks again and again must not keep the
+    /// writer from the lock.
+    length: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -43,6 +47,9 @@ pub(crate) struct Found {
 impl Inbox {
     /// Puts a request in, or answers at once that there is no room, or that nobody will take it out.
     pub(crate) fn put(&self, clock: &dyn Clock, command: Command, most: usize, respond: Responder) {
+        if self.length.load(Ordering::Relaxed) >= most {
+            return respond(Reply::Busy);
+        }
         let mut content = self.lock();
         let refusal = if content.is_closed {
             Some(Reply::Unavailable)
@@ -57,6 +64,7 @@ impl Inbox {
         }
         let microseconds = clock.microseconds();
         content.waiting.push_back(Waiting { command, microseconds, respond });
+        self.length.store(content.waiting.len(), Ordering::Relaxed);
         drop(content);
         self.arrived.notify_one();
     }
@@ -77,6 +85,7 @@ impl Inbox {
             }
         }
         let waiting = std::mem::take(&mut content.waiting);
+        self.length.store(0, Ordering::Relaxed);
         Found { waiting, microseconds: clock.microseconds(), is_closed: content.is_closed }
     }
 

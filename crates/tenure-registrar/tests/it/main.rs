@@ -3,9 +3,11 @@
 mod answers;
 mod bounds;
 mod heartbeats;
+mod kill;
 mod marks;
 mod model;
 mod random;
+mod shell;
 mod story;
 mod waiters;
 mod words;
