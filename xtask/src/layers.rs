@@ -39,8 +39,14 @@ const LAYERS: &[Layer] = &[
         reason: "pure: no clock, disk, network, randomness or async, so everything can be replayed",
     },
     Layer {
-        name: "tenure-registrar",
+        name: "tenure-ledger",
         uses: &["tenure-core"],
+        external: None,
+        reason: "what is durable: files, the hash chain, signatures; decides nothing",
+    },
+    Layer {
+        name: "tenure-registrar",
+        uses: &["tenure-core", "tenure-ledger"],
         external: None,
         reason: "the single writer; knows no client",
     },
@@ -58,7 +64,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "tenure",
-        uses: &["tenure-client", "tenure-core", "tenure-registrar"],
+        uses: &["tenure-client", "tenure-core", "tenure-ledger", "tenure-registrar"],
         external: None,
         reason: "the program: the only crate that ships",
     },

@@ -27,9 +27,9 @@ impl Serve {
             self.data.map_or_else(String::new, |data| format!(" with the ledger in {}", data.display()));
         let _ = writeln!(
             std::io::stderr(),
-            "tenure {version} cannot serve yet: this version has the core, but neither the ledger nor the API.\n\
+            "tenure {version} cannot serve yet: this version has the core and the ledger as libraries, but no API.\n\
              Nothing was started on {}{kept}, and nothing was written.\n\
-             What works today: the library `tenure-core`, and its proof: cargo xtask sim --seeds 20",
+             What works today: the libraries, and the proof of the core: cargo xtask sim --seeds 20",
             self.listen,
         );
         exit::UNAVAILABLE.into()
