@@ -88,7 +88,7 @@ impl State {
         }
         let holder = self.busy_holder(&issued.holder, &issued.principal);
         let resource = self.intern_resource(&issued.resource);
-        let older = self.holders.get(holder).newest_lease;
+        let place = self.holders.get(holder).leases.as_slice().len();
         let slot = self.leases.insert(LeaseEntry {
             fence: issued.fence,
             issued_at: issued.at,
@@ -99,16 +99,12 @@ impl State {
             key: issued.key.map(Box::new),
             resource,
             holder,
-            newer: None,
-            older,
+            place: u32::try_from(place).expect("fewer than 2^32 leases fit into memory"),
             renewals: 0,
             mode: issued.mode,
         });
-        if let Some(older) = older {
-            self.leases.get_mut(older).newer = Some(slot);
-        }
         let holder = self.holders.get_mut(holder);
-        holder.newest_lease = Some(slot);
+        holder.leases.push(slot);
         let principal = holder.principal;
         self.principals.get_mut(principal).leases += 1;
         self.resources.get_mut(resource).leases.push(slot);
@@ -188,15 +184,9 @@ impl State {
         self.lengths.remove(lease.ttl);
         self.by_fence.remove(&lease.fence);
         self.expiries.remove(&(lease.expires_at, lease.fence));
-        if let Some(newer) = lease.newer {
-            self.leases.get_mut(newer).older = lease.older;
-        }
-        if let Some(older) = lease.older {
-            self.leases.get_mut(older).newer = lease.newer;
-        }
         let holder = self.holders.get_mut(lease.holder);
-        if holder.newest_lease == Some(slot) {
-            holder.newest_lease = lease.older;
+        if let Some(moved) = holder.leases.swap_remove(lease.place as usize) {
+            self.leases.get_mut(moved).place = lease.place;
         }
         let principal = self.principals.get_mut(holder.principal);
         principal.leases -= 1;
@@ -261,7 +251,7 @@ impl State {
         let slot = self.holders.find_or_insert(name.as_str(), || HolderEntry {
             name: name.clone(),
             principal,
-            newest_lease: None,
+            leases: Few::None,
             tickets: Default::default(),
             rest: None,
         });
@@ -273,7 +263,7 @@ impl State {
 
     fn rest_holder_if_idle(&mut self, slot: Slot, at: Tick) {
         let entry = self.holders.get_mut(slot);
-        if entry.newest_lease.is_none() && entry.tickets.is_empty() {
+        if entry.leases.as_slice().is_empty() && entry.tickets.is_empty() {
             self.rests += 1;
             let rest = Rest { since: at, number: self.rests };
             entry.rest = Some(rest);

@@ -22,9 +22,8 @@ pub(crate) struct LeaseEntry {
     pub(crate) key: Option<Box<RequestKey>>,
     pub(crate) resource: Slot,
     pub(crate) holder: Slot,
-    /// The leases of one holder are a chain, newest first.
-    pub(crate) newer: Option<Slot>,
-    pub(crate) older: Option<Slot>,
+    /// Where it stands among its holder's leases.
+    pub(crate) place: u32,
     pub(crate) renewals: u32,
     pub(crate) mode: Mode,
 }
@@ -42,7 +41,9 @@ pub(crate) struct ResourceEntry {
 pub(crate) struct HolderEntry {
     pub(crate) name: Holder,
     pub(crate) principal: Slot,
-    pub(crate) newest_lease: Option<Slot>,
+    /// In no order that means anything. Not a chain through the leases: to grant would be to visit the
+    /// holder's lease before, somewhere in memory.
+    pub(crate) leases: Few,
     pub(crate) tickets: BTreeSet<Ticket>,
     /// There while it holds and waits for nothing.
     pub(crate) rest: Option<Rest>,
@@ -76,7 +77,7 @@ pub(crate) struct Waiting {
     pub(crate) resources: Vec<Slot>,
 }
 
-/// The leases on one resource: nearly always one.
+/// The leases on one resource, or of one holder: often one.
 #[derive(Debug)]
 pub(crate) enum Few {
     None,
@@ -102,6 +103,20 @@ impl Few {
                 Few::Many(slots)
             }
         };
+    }
+
+    /// Takes out what stands at `place`. The last one takes that place, if there is one behind it.
+    pub(crate) fn swap_remove(&mut self, place: usize) -> Option<Slot> {
+        if let Few::Many(slots) = self {
+            slots.swap_remove(place);
+            let moved = slots.get(place).copied();
+            if let [only] = slots[..] {
+                *self = Few::One(only);
+            }
+            return moved;
+        }
+        *self = Few::None;
+        None
     }
 
     pub(crate) fn remove(&mut self, slot: Slot) {

@@ -2,6 +2,7 @@
 
 mod apply;
 mod entry;
+mod index;
 mod invariants;
 mod lengths;
 mod memory;
@@ -10,6 +11,7 @@ mod snapshot;
 mod table;
 mod view;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use apply::Misfit;
@@ -218,8 +220,10 @@ impl State {
 
     /// The leases of a holder, newest first.
     pub(crate) fn leases_of(&self, holder: Slot) -> impl Iterator<Item = &LeaseEntry> {
-        let newest = self.holders.get(holder).newest_lease;
-        std::iter::successors(newest, |slot| self.leases.get(*slot).older).map(|slot| self.leases.get(slot))
+        let slots = self.holders.get(holder).leases.as_slice();
+        let mut leases: Vec<_> = slots.iter().map(|slot| self.leases.get(*slot)).collect();
+        leases.sort_unstable_by_key(|lease| Reverse(lease.fence));
+        leases.into_iter()
     }
 
     /// What a holder waits for, oldest first.
