@@ -169,7 +169,7 @@ impl State {
     }
 
     fn known(&self, lease: Fence) -> Result<Slot, Misfit> {
-        self.by_fence.get(&lease).copied().ok_or(Misfit("there is no such lease"))
+        self.by_fence.get(lease).ok_or(Misfit("there is no such lease"))
     }
 
     /// A lease that still had time at `at`: only those can be renewed, given back or taken away.
@@ -182,7 +182,7 @@ impl State {
     fn end_lease(&mut self, slot: Slot, at: Tick, end: End) {
         let lease = self.leases.remove(slot);
         self.lengths.remove(lease.ttl);
-        self.by_fence.remove(&lease.fence);
+        self.by_fence.remove(lease.fence);
         self.expiries.remove(&(lease.expires_at, lease.fence));
         let holder = self.holders.get_mut(lease.holder);
         if let Some(moved) = holder.leases.swap_remove(lease.place as usize) {

@@ -43,7 +43,7 @@ impl State {
         for (slot, lease) in self.leases.iter() {
             let fence = lease.fence;
             let on_resource = self.resources.get(lease.resource).leases.as_slice();
-            ensure(self.by_fence.get(&fence) == Some(&slot), || format!("{fence:?} not by number"))?;
+            ensure(self.by_fence.get(fence) == Some(slot), || format!("{fence:?} not by number"))?;
             ensure(self.expiries.contains(&(lease.expires_at, fence)), || format!("{fence:?} not by end"))?;
             ensure(on_resource.contains(&slot), || format!("{fence:?} not on its resource"))?;
             ensure(fence <= self.last_fence, || format!("{fence:?} was never given out"))?;

@@ -6,6 +6,7 @@ mod index;
 mod invariants;
 mod lengths;
 mod memory;
+mod numbers;
 mod slab;
 mod snapshot;
 mod table;
@@ -26,6 +27,7 @@ pub use view::{LeaseView, TicketView};
 use self::entry::{HolderEntry, PrincipalEntry, ResourceEntry, Rest};
 use self::lengths::Lengths;
 use self::memory::{EndedLeases, Keys};
+use self::numbers::Numbers;
 use self::slab::Slab;
 use self::table::Table;
 use super::event::ClockReading;
@@ -45,8 +47,7 @@ pub struct State {
     last_fence: Fence,
     last_ticket: Ticket,
     leases: Slab<LeaseEntry>,
-    /// Fences only grow, so that a new one always goes to the end of this map, which is in the cache.
-    by_fence: BTreeMap<Fence, Slot>,
+    by_fence: Numbers,
     expiries: BTreeSet<(Tick, Fence)>,
     resources: Table<ResourceEntry>,
     holders: Table<HolderEntry>,
@@ -110,7 +111,7 @@ impl State {
             last_fence: Fence::default(),
             last_ticket: Ticket::default(),
             leases: Slab::default(),
-            by_fence: BTreeMap::new(),
+            by_fence: Numbers::default(),
             expiries: BTreeSet::new(),
             resources: Table::new(key),
             holders: Table::new(key),
@@ -176,7 +177,7 @@ impl State {
     }
 
     pub(crate) fn find_lease(&self, fence: Fence) -> Option<&LeaseEntry> {
-        self.by_fence.get(&fence).map(|slot| self.leases.get(*slot))
+        self.by_fence.get(fence).map(|slot| self.leases.get(slot))
     }
 
     pub(crate) fn find_resource(&self, resource: &Resource) -> Option<Slot> {
