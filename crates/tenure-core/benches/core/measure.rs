@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use tenure_core::kernel::{Anchor, Decision, Event, Fence, LedgerTag, Stamp, decide, encode};
 
-use crate::clock::{Series, timed};
+use crate::clock::{Series, Stopwatch};
 use crate::peer::Peer;
 use crate::world::{BATCH, Request, World, apply_all, perform};
 
@@ -16,7 +16,7 @@ pub const SIZES: [usize; 3] = [1_000, 100_000, 1_000_000];
 const ENDED_KEPT: usize = 1 << 16;
 
 /// How many batches one repetition of one measurement has.
-const BATCHES: usize = 32;
+const BATCHES: usize = 128;
 
 /// Nanoseconds of CPU per operation, by what was measured and how many leases lived.
 pub type Figures = BTreeMap<(What, usize), Series>;
@@ -27,6 +27,7 @@ pub enum What {
     Acquire,
     Decide,
     Apply,
+    Hot,
     Refused,
     Renew,
     Release,
@@ -36,10 +37,11 @@ pub enum What {
 }
 
 impl What {
-    pub const ALL: [What; 9] = [
+    pub const ALL: [What; 10] = [
         What::Acquire,
         What::Decide,
         What::Apply,
+        What::Hot,
         What::Refused,
         What::Renew,
         What::Release,
@@ -54,6 +56,7 @@ impl What {
             What::Acquire => "acquire: decide and apply",
             What::Decide => "acquire: decide alone",
             What::Apply => "acquire: apply alone",
+            What::Hot => "acquire: again and again, nothing else between",
             What::Refused => "acquire refused, held",
             What::Renew => "renew",
             What::Release => "release",
@@ -69,6 +72,7 @@ impl What {
             What::Acquire => "acquire",
             What::Decide => "acquire_decide",
             What::Apply => "acquire_apply",
+            What::Hot => "acquire_hot",
             What::Refused => "refused",
             What::Renew => "renew",
             What::Release => "release",
@@ -83,34 +87,38 @@ impl What {
 /// the machine disturbs all alike.
 pub fn measure(repetitions: usize) -> Figures {
     let mut figures = Figures::new();
+    let (mut watch, mut hot) = (Stopwatch::as_in_life(), Stopwatch::hot());
     let mut worlds = SIZES.map(|size| (size, steady(size), Peer::with_leases(size)));
     for _ in 0..repetitions {
         for (size, world, peer) in &mut worlds {
-            let mut note = |what, total: u64, count: usize| {
-                figures.entry((what, *size)).or_default().push(total as f64 / count as f64);
+            let mut note = |what, nanoseconds: u64| {
+                let each = nanoseconds as f64 / (BATCHES * BATCH) as f64;
+                figures.entry((what, *size)).or_default().push(each);
             };
-            let [release, acquire] = sum(|| [release(world), acquire(world)]);
-            note(What::Release, release, BATCHES * BATCH);
-            note(What::Acquire, acquire, BATCHES * BATCH);
-            let [_, decide, apply, encode] = sum(|| {
-                let released = release_batch(world);
-                let [decide, apply, encode] = acquire_in_two_steps(world);
-                [released, decide, apply, encode]
+            let [_, again] = sum(|| [release(world, &mut hot), acquire(world, &mut hot)]);
+            note(What::Hot, again);
+            let [released, acquired] = sum(|| [release(world, &mut watch), acquire(world, &mut watch)]);
+            note(What::Release, released);
+            note(What::Acquire, acquired);
+            let [decided, applied, encoded] = sum(|| {
+                release(world, &mut hot);
+                acquire_in_two_steps(world, &mut watch, &mut hot)
             });
-            note(What::Decide, decide, BATCHES * BATCH);
-            note(What::Apply, apply, BATCHES * BATCH);
-            note(What::Encode, encode, BATCHES * BATCH);
-            let [refused, renewed] = sum(|| [refuse(world), renew(world)]);
-            note(What::Refused, refused, BATCHES * BATCH);
-            note(What::Renew, renewed, BATCHES * BATCH);
-            let [peer] = sum(|| [peer.turn()]);
-            note(What::Peer, peer, BATCHES * BATCH);
+            note(What::Decide, decided);
+            note(What::Apply, applied);
+            note(What::Encode, encoded);
+            let [refused] = sum(|| [all(world, World::refused_acquires, &mut watch)]);
+            note(What::Refused, refused);
+            let [renewed] = sum(|| [all(world, World::renewals, &mut watch)]);
+            note(What::Renew, renewed);
+            let [peer] = sum(|| [peer.turn(&mut watch)]);
+            note(What::Peer, peer);
         }
     }
     for _ in 0..repetitions.min(11) {
         for (size, world, _) in &mut worlds {
-            let (total, count) = sweep(world, *size);
-            figures.entry((What::Sweep, *size)).or_default().push(total as f64 / count as f64);
+            let each = sweep(world, *size, &mut watch);
+            figures.entry((What::Sweep, *size)).or_default().push(each);
         }
     }
     figures
@@ -118,11 +126,11 @@ pub fn measure(repetitions: usize) -> Figures {
 
 /// A world with `size` leases in which as many leases ended as are ever remembered.
 fn steady(size: usize) -> World {
-    let mut world = World::empty(size);
+    let (mut world, mut hot) = (World::empty(size), Stopwatch::hot());
     world.fill(size);
     for _ in 0..ENDED_KEPT / BATCH + 1 {
-        release(&mut world);
-        acquire(&mut world);
+        release(&mut world, &mut hot);
+        acquire(&mut world, &mut hot);
     }
     world
 }
@@ -135,43 +143,28 @@ fn sum<const N: usize>(mut batch: impl FnMut() -> [u64; N]) -> [u64; N] {
     total
 }
 
-fn release(world: &mut World) -> u64 {
-    release_batch(world)
+/// The time that `requests` take. Each decision is dropped within it: somebody has to.
+fn all(world: &mut World, requests: impl FnOnce(&mut World) -> Vec<Request>, watch: &mut Stopwatch) -> u64 {
+    let requests = requests(world);
+    watch.time(|| requests.iter().for_each(|request| drop(black_box(perform(&mut world.state, request)))))
 }
 
-fn release_batch(world: &mut World) -> u64 {
-    let requests = world.releases();
-    perform_all(world, &requests)
+fn release(world: &mut World, watch: &mut Stopwatch) -> u64 {
+    all(world, World::releases, watch)
 }
 
-fn acquire(world: &mut World) -> u64 {
-    let requests = world.acquires(BATCH);
-    let time = perform_all(world, &requests);
+fn acquire(world: &mut World, watch: &mut Stopwatch) -> u64 {
+    let taken = all(world, |world| world.acquires(BATCH), watch);
     world.note_granted(BATCH);
-    time
-}
-
-fn refuse(world: &mut World) -> u64 {
-    let requests = world.refused_acquires();
-    perform_all(world, &requests)
-}
-
-fn renew(world: &mut World) -> u64 {
-    let requests = world.renewals();
-    perform_all(world, &requests)
-}
-
-/// Each decision is dropped within the measured time: somebody has to.
-fn perform_all(world: &mut World, requests: &[Request]) -> u64 {
-    timed(|| requests.iter().for_each(|request| drop(black_box(perform(&mut world.state, request)))))
+    taken
 }
 
 /// Decides a whole batch on one state, then applies it. The fences are corrected in between, because each
 /// of the decisions took itself for the next.
-fn acquire_in_two_steps(world: &mut World) -> [u64; 3] {
+fn acquire_in_two_steps(world: &mut World, watch: &mut Stopwatch, hot: &mut Stopwatch) -> [u64; 3] {
     let requests = world.acquires(BATCH);
     let mut decisions: Vec<Decision> = Vec::with_capacity(BATCH);
-    let deciding = timed(|| {
+    let deciding = watch.time(|| {
         let decided = requests.iter().map(|request| decide(&world.state, &request.command, request.at));
         decisions.extend(decided);
     });
@@ -179,33 +172,30 @@ fn acquire_in_two_steps(world: &mut World) -> [u64; 3] {
         let [Event::Issued(issued)] = &mut decision.events[..] else { unreachable!("nobody is in the way") };
         issued.fence = Fence(issued.fence.0 + behind as u64);
     }
-    let applying = timed(|| decisions.iter().for_each(|one| apply_all(&mut world.state, &one.events)));
+    let applying = hot.time(|| decisions.iter().for_each(|one| apply_all(&mut world.state, &one.events)));
     world.note_granted(BATCH);
     let stamp = Stamp { tag: LedgerTag(0xbe9c), anchor: Anchor::default(), signature: &[7; 64] };
-    let encoding = timed(|| decisions.iter().for_each(|one| drop(black_box(encode(&one.events[0], stamp)))));
+    let encoding =
+        hot.time(|| decisions.iter().for_each(|one| drop(black_box(encode(&one.events[0], stamp)))));
     [deciding, applying, encoding]
 }
 
-/// Lets leases run out, and measures how long it takes to announce some thousands of them.
-fn sweep(world: &mut World, size: usize) -> (u64, usize) {
+/// Lets leases run out, and says what announcing one of some thousands costs.
+fn sweep(world: &mut World, size: usize, watch: &mut Stopwatch) -> f64 {
     let (mut total, mut swept) = (0, 0);
     while swept < BATCHES * BATCH {
         world.let_some_run_out();
-        let request = world.sweep();
-        loop {
-            let before = world.state.live_leases();
-            let time = perform_all(world, std::slice::from_ref(&request));
-            let ended = before - world.state.live_leases();
-            if ended < BATCH {
-                break;
-            }
+        let mut before = usize::MAX;
+        while world.state.live_leases() < before {
+            before = world.state.live_leases();
+            let taken = all(world, |world| vec![world.sweep()], watch);
             if swept < BATCHES * BATCH {
-                total += time;
-                swept += ended;
+                total += taken;
+                swept += before - world.state.live_leases();
             }
         }
         world.note_swept();
         world.fill(size);
     }
-    (total, swept)
+    total as f64 / swept as f64
 }

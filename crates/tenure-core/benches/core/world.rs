@@ -6,9 +6,8 @@ use tenure_core::kernel::{
 };
 use tenure_core::lease::ReleaseReason;
 
-/// How many operations are timed at once: the clock costs far less than they do, and whatever one turn
-/// frees or fills is a small part of the table.
-pub const BATCH: usize = 64;
+/// How many operations are timed at once, as a busy server takes them at once.
+pub const BATCH: usize = 16;
 
 const HOLDERS: u64 = 1_000;
 const PRINCIPALS: u64 = 20;
@@ -112,9 +111,9 @@ impl World {
         self.lengths = &SECONDS[..1];
     }
 
-    /// The sweep of at most [`BATCH`] leases.
+    /// The sweep of as many leases as a server announces at once.
     pub fn sweep(&self) -> Request {
-        Request { command: Command::Expire { most: BATCH }, at: self.now }
+        Request { command: Command::Expire { most: 1_024 }, at: self.now }
     }
 
     /// Drops from the list what has been swept.
