@@ -1,41 +1,13 @@
 //! CPU time of this thread, and what many measurements come to.
 
-use std::hint::black_box;
-
 use rustix::time::{ClockId, clock_gettime};
 
-/// Measures CPU time of this thread.
-pub struct Stopwatch {
-    other_memory: Vec<u64>,
-}
-
-impl Stopwatch {
-    /// Twice the second-level cache of common processors. The third level keeps what it has.
-    const OTHER_BYTES: usize = 2 << 20;
-
-    /// Measures as in life: before each measurement it goes through other memory. Between two batches a
-    /// server encodes, hashes, signs, writes and answers, and then the fast caches hold other things,
-    /// whether there are a thousand leases or a million.
-    pub fn as_in_life() -> Self {
-        Self { other_memory: vec![1; Self::OTHER_BYTES / size_of::<u64>()] }
-    }
-
-    /// Measures with everything in the caches as the last measurement left it. A thousand leases have the
-    /// fast caches to themselves then.
-    pub fn hot() -> Self {
-        Self { other_memory: Vec::new() }
-    }
-
-    /// Nanoseconds of CPU that `work` takes. Whoever else uses the machine is not counted, but for the caches
-    /// that they empty. Reading the clock is: it adds some 15 ns to each operation of a batch.
-    pub fn time(&mut self, work: impl FnOnce()) -> u64 {
-        let one_in_each_line = self.other_memory.iter_mut().step_by(8);
-        one_in_each_line.for_each(|number| *number = number.wrapping_mul(3));
-        black_box(&mut self.other_memory);
-        let before = now();
-        work();
-        now() - before
-    }
+/// Nanoseconds of CPU that `work` takes on this thread. Whoever else uses the machine is not counted, but
+/// for the caches that they empty. Reading the clock is: it adds some 15 ns to each operation of a batch.
+pub fn timed(work: impl FnOnce()) -> u64 {
+    let before = now();
+    work();
+    now() - before
 }
 
 fn now() -> u64 {

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use tenure_core::kernel::{Anchor, Decision, Event, Fence, LedgerTag, Stamp, decide, encode};
 
-use crate::clock::{Series, Stopwatch};
+use crate::clock::{Series, timed};
 use crate::peer::Peer;
 use crate::world::{BATCH, Request, World, apply_all, perform};
 
@@ -27,7 +27,6 @@ pub enum What {
     Acquire,
     Decide,
     Apply,
-    Hot,
     Refused,
     Renew,
     Release,
@@ -37,11 +36,10 @@ pub enum What {
 }
 
 impl What {
-    pub const ALL: [What; 10] = [
+    pub const ALL: [What; 9] = [
         What::Acquire,
         What::Decide,
         What::Apply,
-        What::Hot,
         What::Refused,
         What::Renew,
         What::Release,
@@ -56,7 +54,6 @@ impl What {
             What::Acquire => "acquire: decide and apply",
             What::Decide => "acquire: decide alone",
             What::Apply => "acquire: apply alone",
-            What::Hot => "acquire: again and again, nothing else between",
             What::Refused => "acquire refused, held",
             What::Renew => "renew",
             What::Release => "release",
@@ -72,7 +69,6 @@ impl What {
             What::Acquire => "acquire",
             What::Decide => "acquire_decide",
             What::Apply => "acquire_apply",
-            What::Hot => "acquire_hot",
             What::Refused => "refused",
             What::Renew => "renew",
             What::Release => "release",
@@ -87,7 +83,6 @@ impl What {
 /// the machine disturbs all alike.
 pub fn measure(repetitions: usize) -> Figures {
     let mut figures = Figures::new();
-    let (mut watch, mut hot) = (Stopwatch::as_in_life(), Stopwatch::hot());
     let mut worlds = SIZES.map(|size| (size, steady(size), Peer::with_leases(size)));
     for _ in 0..repetitions {
         for (size, world, peer) in &mut worlds {
@@ -95,29 +90,27 @@ pub fn measure(repetitions: usize) -> Figures {
                 let each = nanoseconds as f64 / (BATCHES * BATCH) as f64;
                 figures.entry((what, *size)).or_default().push(each);
             };
-            let [_, again] = sum(|| [release(world, &mut hot), acquire(world, &mut hot)]);
-            note(What::Hot, again);
-            let [released, acquired] = sum(|| [release(world, &mut watch), acquire(world, &mut watch)]);
+            let [released, acquired] = sum(|| [release(world), acquire(world)]);
             note(What::Release, released);
             note(What::Acquire, acquired);
             let [decided, applied, encoded] = sum(|| {
-                release(world, &mut hot);
-                acquire_in_two_steps(world, &mut watch, &mut hot)
+                release(world);
+                acquire_in_two_steps(world)
             });
             note(What::Decide, decided);
             note(What::Apply, applied);
             note(What::Encode, encoded);
-            let [refused] = sum(|| [all(world, World::refused_acquires, &mut watch)]);
+            let [refused] = sum(|| [all(world, World::refused_acquires)]);
             note(What::Refused, refused);
-            let [renewed] = sum(|| [all(world, World::renewals, &mut watch)]);
+            let [renewed] = sum(|| [all(world, World::renewals)]);
             note(What::Renew, renewed);
-            let [peer] = sum(|| [peer.turn(&mut watch)]);
+            let [peer] = sum(|| [peer.turn()]);
             note(What::Peer, peer);
         }
     }
     for _ in 0..repetitions.min(11) {
         for (size, world, _) in &mut worlds {
-            let each = sweep(world, *size, &mut watch);
+            let each = sweep(world, *size);
             figures.entry((What::Sweep, *size)).or_default().push(each);
         }
     }
@@ -126,11 +119,11 @@ pub fn measure(repetitions: usize) -> Figures {
 
 /// A world with `size` leases in which as many leases ended as are ever remembered.
 fn steady(size: usize) -> World {
-    let (mut world, mut hot) = (World::empty(size), Stopwatch::hot());
+    let mut world = World::empty(size);
     world.fill(size);
     for _ in 0..ENDED_KEPT / BATCH + 1 {
-        release(&mut world, &mut hot);
-        acquire(&mut world, &mut hot);
+        release(&mut world);
+        acquire(&mut world);
     }
     world
 }
@@ -144,27 +137,27 @@ fn sum<const N: usize>(mut batch: impl FnMut() -> [u64; N]) -> [u64; N] {
 }
 
 /// The time that `requests` take. Each decision is dropped within it: somebody has to.
-fn all(world: &mut World, requests: impl FnOnce(&mut World) -> Vec<Request>, watch: &mut Stopwatch) -> u64 {
+fn all(world: &mut World, requests: impl FnOnce(&mut World) -> Vec<Request>) -> u64 {
     let requests = requests(world);
-    watch.time(|| requests.iter().for_each(|request| drop(black_box(perform(&mut world.state, request)))))
+    timed(|| requests.iter().for_each(|request| drop(black_box(perform(&mut world.state, request)))))
 }
 
-fn release(world: &mut World, watch: &mut Stopwatch) -> u64 {
-    all(world, World::releases, watch)
+fn release(world: &mut World) -> u64 {
+    all(world, World::releases)
 }
 
-fn acquire(world: &mut World, watch: &mut Stopwatch) -> u64 {
-    let taken = all(world, |world| world.acquires(BATCH), watch);
+fn acquire(world: &mut World) -> u64 {
+    let taken = all(world, |world| world.acquires(BATCH));
     world.note_granted(BATCH);
     taken
 }
 
 /// Decides a whole batch on one state, then applies it. The fences are corrected in between, because each
 /// of the decisions took itself for the next.
-fn acquire_in_two_steps(world: &mut World, watch: &mut Stopwatch, hot: &mut Stopwatch) -> [u64; 3] {
+fn acquire_in_two_steps(world: &mut World) -> [u64; 3] {
     let requests = world.acquires(BATCH);
     let mut decisions: Vec<Decision> = Vec::with_capacity(BATCH);
-    let deciding = watch.time(|| {
+    let deciding = timed(|| {
         let decided = requests.iter().map(|request| decide(&world.state, &request.command, request.at));
         decisions.extend(decided);
     });
@@ -172,23 +165,22 @@ fn acquire_in_two_steps(world: &mut World, watch: &mut Stopwatch, hot: &mut Stop
         let [Event::Issued(issued)] = &mut decision.events[..] else { unreachable!("nobody is in the way") };
         issued.fence = Fence(issued.fence.0 + behind as u64);
     }
-    let applying = hot.time(|| decisions.iter().for_each(|one| apply_all(&mut world.state, &one.events)));
+    let applying = timed(|| decisions.iter().for_each(|one| apply_all(&mut world.state, &one.events)));
     world.note_granted(BATCH);
     let stamp = Stamp { tag: LedgerTag(0xbe9c), anchor: Anchor::default(), signature: &[7; 64] };
-    let encoding =
-        hot.time(|| decisions.iter().for_each(|one| drop(black_box(encode(&one.events[0], stamp)))));
+    let encoding = timed(|| decisions.iter().for_each(|one| drop(black_box(encode(&one.events[0], stamp)))));
     [deciding, applying, encoding]
 }
 
 /// Lets leases run out, and says what announcing one of some thousands costs.
-fn sweep(world: &mut World, size: usize, watch: &mut Stopwatch) -> f64 {
+fn sweep(world: &mut World, size: usize) -> f64 {
     let (mut total, mut swept) = (0, 0);
     while swept < BATCHES * BATCH {
         world.let_some_run_out();
         let mut before = usize::MAX;
         while world.state.live_leases() < before {
             before = world.state.live_leases();
-            let taken = all(world, |world| vec![world.sweep()], watch);
+            let taken = all(world, |world| vec![world.sweep()]);
             if swept < BATCHES * BATCH {
                 total += taken;
                 swept += before - world.state.live_leases();

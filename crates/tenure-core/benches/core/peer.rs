@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::hint::black_box;
 
-use crate::clock::Stopwatch;
+use crate::clock::timed;
 use crate::world::{BATCH, Random, resource};
 
 /// Who holds what until when, and what ends next.
@@ -27,23 +27,23 @@ impl Peer {
             random,
         };
         while peer.live.len() + BATCH <= leases {
-            peer.acquire_batch(&mut Stopwatch::hot());
+            peer.acquire_batch();
         }
         peer
     }
 
     /// Nanoseconds of CPU for [`BATCH`] acquires, in place of as many that were released before.
-    pub fn turn(&mut self, watch: &mut Stopwatch) -> u64 {
+    pub fn turn(&mut self) -> u64 {
         for _ in 0..BATCH {
             let index = self.random.below(self.live.len());
             let name = name(self.live.swap_remove(index));
             let (_, until) = self.table.remove(&name).expect("it is live");
             self.expiries.remove(&(until, name));
         }
-        self.acquire_batch(watch)
+        self.acquire_batch()
     }
 
-    fn acquire_batch(&mut self, watch: &mut Stopwatch) -> u64 {
+    fn acquire_batch(&mut self) -> u64 {
         let request = |peer: &mut Self| {
             peer.next_number += 1;
             let seconds = [5, 30, 60, 600, 24 * 3600][peer.random.below(5)];
@@ -53,7 +53,7 @@ impl Peer {
         };
         let requests: Vec<_> = (0..BATCH).map(|_| request(self)).collect();
         self.live.extend(self.next_number - BATCH as u64 + 1..=self.next_number);
-        watch.time(|| {
+        timed(|| {
             for (name, holder, until) in requests {
                 if !self.table.contains_key(&name) {
                     self.expiries.insert((until, name.clone()));

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use super::entry::{Few, HolderEntry, LeaseEntry, PrincipalEntry, ResourceEntry, Rest, Waiting};
 use super::memory::EndedLease;
+use super::own::Own;
 use super::{Anchor, ClockState, Slot, State};
 use crate::kernel::answer::End;
 use crate::kernel::command::each_resource_once;
@@ -88,7 +89,7 @@ impl State {
         }
         let holder = self.busy_holder(&issued.holder, &issued.principal);
         let resource = self.intern_resource(&issued.resource);
-        let place = self.holders.get(holder).leases.as_slice().len();
+        let place = self.holders.get(holder).leases.len();
         let slot = self.leases.insert(LeaseEntry {
             fence: issued.fence,
             issued_at: issued.at,
@@ -251,7 +252,7 @@ impl State {
         let slot = self.holders.find_or_insert(name.as_str(), || HolderEntry {
             name: name.clone(),
             principal,
-            leases: Few::None,
+            leases: Own::default(),
             tickets: Default::default(),
             rest: None,
         });
@@ -263,10 +264,12 @@ impl State {
 
     fn rest_holder_if_idle(&mut self, slot: Slot, at: Tick) {
         let entry = self.holders.get_mut(slot);
-        if entry.leases.as_slice().is_empty() && entry.tickets.is_empty() {
+        if entry.leases.is_empty() && entry.tickets.is_empty() {
             self.rests += 1;
             let rest = Rest { since: at, number: self.rests };
             entry.rest = Some(rest);
+            // It may have held a million.
+            entry.leases = Own::default();
             self.idle_holders.push_back((rest, slot));
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::own::Own;
 use super::slab::Slot;
 use super::table::Named;
 use crate::kernel::command::Want;
@@ -41,9 +42,7 @@ pub(crate) struct ResourceEntry {
 pub(crate) struct HolderEntry {
     pub(crate) name: Holder,
     pub(crate) principal: Slot,
-    /// In no order that means anything. Not a chain through the leases: to grant would be to visit the
-    /// holder's lease before, somewhere in memory.
-    pub(crate) leases: Few,
+    pub(crate) leases: Own,
     pub(crate) tickets: BTreeSet<Ticket>,
     /// There while it holds and waits for nothing.
     pub(crate) rest: Option<Rest>,
@@ -77,7 +76,7 @@ pub(crate) struct Waiting {
     pub(crate) resources: Vec<Slot>,
 }
 
-/// The leases on one resource, or of one holder: often one.
+/// The leases on one resource: nearly always one.
 #[derive(Debug)]
 pub(crate) enum Few {
     None,
@@ -103,20 +102,6 @@ impl Few {
                 Few::Many(slots)
             }
         };
-    }
-
-    /// Takes out what stands at `place`. The last one takes that place, if there is one behind it.
-    pub(crate) fn swap_remove(&mut self, place: usize) -> Option<Slot> {
-        if let Few::Many(slots) = self {
-            slots.swap_remove(place);
-            let moved = slots.get(place).copied();
-            if let [only] = slots[..] {
-                *self = Few::One(only);
-            }
-            return moved;
-        }
-        *self = Few::None;
-        None
     }
 
     pub(crate) fn remove(&mut self, slot: Slot) {

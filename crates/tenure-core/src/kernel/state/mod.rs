@@ -7,6 +7,7 @@ mod invariants;
 mod lengths;
 mod memory;
 mod numbers;
+mod own;
 mod slab;
 mod snapshot;
 mod table;
@@ -221,8 +222,8 @@ impl State {
 
     /// The leases of a holder, newest first.
     pub(crate) fn leases_of(&self, holder: Slot) -> impl Iterator<Item = &LeaseEntry> {
-        let slots = self.holders.get(holder).leases.as_slice();
-        let mut leases: Vec<_> = slots.iter().map(|slot| self.leases.get(*slot)).collect();
+        let slots = self.holders.get(holder).leases.iter();
+        let mut leases: Vec<_> = slots.map(|slot| self.leases.get(slot)).collect();
         leases.sort_unstable_by_key(|lease| Reverse(lease.fence));
         leases.into_iter()
     }

@@ -27,7 +27,11 @@ impl Numbers {
     /// Adds a number that was never there before.
     pub(crate) fn insert(&mut self, fence: Fence, slot: Slot) {
         let (page, place) = place_of(fence);
-        self.pages.entry(page).or_default()[place] = Some(slot);
+        // Nearly always on the last page: the way there needs no comparison.
+        match self.pages.last_entry() {
+            Some(mut last) if *last.key() == page => last.get_mut()[place] = Some(slot),
+            _ => self.pages.entry(page).or_default()[place] = Some(slot),
+        }
         self.len += 1;
     }
 
