@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::process::Command;
 
+use tenure_core::kernel;
+
 use crate::clock::Series;
 use crate::measure::{Figures, SIZES, What};
 use crate::memory::Memory;
@@ -65,8 +67,10 @@ impl Report {
             "\n| memory at 1,000,000 leases | bytes per lease |\n|---|--:|\n\
              | after 1,000,000 grants | {fresh:.0} |\n\
              | after another 1,000,000 releases and grants | {churned:.0} |\n\n\
+             | size of a value | bytes |\n|---|--:|\n{}\n\
              Targets: acquire within {MOST_NANOSECONDS} ns at 1,000,000 leases and at most {MOST_TIMES} times the \
              cost at 1,000; at most {MOST_BYTES} bytes per lease. {}",
+            sizes().map(|(name, bytes)| format!("| {name} | {bytes} |\n")).join(""),
             match self.missed()[..] {
                 [] => "All are met.".to_owned(),
                 ref missed => format!("Missed: {}.", missed.join("; ")),
@@ -122,6 +126,16 @@ impl Report {
     fn growth(&self, what: What) -> f64 {
         self.series(what, LARGE).by(self.series(what, SMALL)).median()
     }
+}
+
+/// What goes from hand to hand. What the table itself holds is checked where it is declared.
+fn sizes() -> [(&'static str, usize); 4] {
+    [
+        ("`Command`", size_of::<kernel::Command>()),
+        ("`Decision`", size_of::<kernel::Decision>()),
+        ("`Event`", size_of::<kernel::Event>()),
+        ("`EndedLease`, of which 65,536 are kept at most", size_of::<kernel::EndedLease>()),
+    ]
 }
 
 fn today() -> Result<String, String> {
