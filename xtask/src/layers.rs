@@ -35,7 +35,7 @@ const LAYERS: &[Layer] = &[
         name: "tenure-core",
         uses: &[],
         // Named one by one: whatever brought a clock, a disk or a random source along would end replay.
-        external: Some(&["blake3", "hashbrown", "prost", "siphasher", "thiserror"]),
+        external: Some(&["blake3", "prost", "siphasher", "thiserror"]),
         reason: "pure: no clock, disk, network, randomness or async, so everything can be replayed",
     },
     Layer {

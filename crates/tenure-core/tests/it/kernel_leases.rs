@@ -236,7 +236,7 @@ fn the_dead_hold_and_wait_for_nothing() {
          0  acquire c bob 100               -> granted 3
          0  acquire c alice 10 wait 60      -> queued t1 place 1 behind bob until 60
          0  acquire a carol 10 wait 60      -> queued t2 place 1 behind alice until 60
-         1  reclaim alice                   -> left t1 Gone, revoked 2 Reclaimed, revoked 1 Reclaimed, served t2 with 4, ended 1 2
+         1  reclaim alice                   -> left t1 Gone, revoked 1 Reclaimed, revoked 2 Reclaimed, served t2 with 4, ended 1 2
          1  reclaim alice                   -> ended
          2  reclaim nobody                  -> ended
     ");

@@ -151,7 +151,10 @@ fn grant(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer, Refusal> {
 /// very decision, because it waited and its turn came.
 fn own_lease(draft: &Draft<'_>, acquire: &Acquire, want: &Want) -> Option<(Fence, Tick)> {
     let state = draft.state;
-    let resource = state.find_resource(&want.resource).filter(|_| refreshes_own(acquire.contention))?;
+    if !refreshes_own(acquire.contention) {
+        return None;
+    }
+    let resource = state.find_resource(&want.resource)?;
     let mut leases = state.leases_on(resource);
     let own = leases.find(|lease| {
         lease.mode == want.mode && draft.lives(lease) && *state.holder_name(lease.holder) == acquire.holder

@@ -65,8 +65,10 @@ fn living<'a>(draft: &mut Draft<'a>, fence: Fence, claim: Option<&Claim>) -> Res
         let known = claim.is_none_or(|claim| speaks_for(claim, &ended.holder, &ended.principal));
         return Err(if known { Refusal::Over { lease: fence, end: ended.end } } else { Refusal::NotHolder });
     };
-    let (holder, principal) = (state.holder_name(lease.holder), state.principal_of(lease.holder).1);
-    if !claim.is_none_or(|claim| speaks_for(claim, holder, principal)) {
+    // A token speaks for itself: only a name is compared with names.
+    let named = claim.filter(|claim| !matches!(claim, Claim::Token));
+    let holder = || (state.holder_name(lease.holder), state.principal_of(lease.holder).1);
+    if !named.is_none_or(|claim| speaks_for(claim, holder().0, holder().1)) {
         return Err(Refusal::NotHolder);
     }
     if !draft.lives(lease) {

@@ -21,13 +21,11 @@ pub(super) fn reclaim(
             draft.leave(waiting, WaitEnd::Gone);
         }
     }
-    let mut leases = Vec::new();
-    for lease in state.leases_of(slot) {
-        if draft.lives(lease) {
-            draft.revoke(lease, Cause::Reclaimed, by, detail);
-            leases.push(lease.fence);
-        }
+    // In the order of their numbers: how they lie in memory must not show in the ledger.
+    let mut leases: Vec<_> = state.leases_of(slot).filter(|lease| draft.lives(lease)).collect();
+    leases.sort_unstable_by_key(|lease| lease.fence);
+    for lease in &leases {
+        draft.revoke(lease, Cause::Reclaimed, by, detail);
     }
-    leases.sort_unstable();
-    Ok(Answer::Ended { leases })
+    Ok(Answer::Ended { leases: leases.into_iter().map(|lease| lease.fence).collect() })
 }

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use super::entry::{Few, HolderEntry, LeaseEntry, PrincipalEntry, ResourceEntry, Rest, Waiting};
 use super::memory::EndedLease;
+use super::own::Own;
 use super::{Anchor, ClockState, Slot, State};
 use crate::kernel::answer::End;
 use crate::kernel::command::{Want, each_resource_once};
@@ -95,7 +96,7 @@ impl State {
         }
         let holder = self.busy_holder(&issued.holder, &issued.principal);
         let resource = self.intern_resource(&issued.resource);
-        let older = self.holders.get(holder).newest_lease;
+        let place = self.holders.get(holder).leases.len();
         let slot = self.leases.insert(LeaseEntry {
             fence: issued.fence,
             issued_at: issued.at,
@@ -106,16 +107,12 @@ impl State {
             key: issued.key.map(Box::new),
             resource,
             holder,
-            newer: None,
-            older,
+            place: u32::try_from(place).expect("fewer than 2^32 leases fit into memory"),
             renewals: 0,
             mode: issued.mode,
         });
-        if let Some(older) = older {
-            self.leases.get_mut(older).newer = Some(slot);
-        }
         let holder = self.holders.get_mut(holder);
-        holder.newest_lease = Some(slot);
+        holder.leases.push(slot);
         let principal = holder.principal;
         self.principals.get_mut(principal).leases += 1;
         self.resources.get_mut(resource).leases.push(slot);
@@ -187,7 +184,7 @@ impl State {
     }
 
     fn known(&self, lease: Fence) -> Result<Slot, Misfit> {
-        self.by_fence.get(&lease).copied().ok_or(Misfit("there is no such lease"))
+        self.by_fence.get(lease).ok_or(Misfit("there is no such lease"))
     }
 
     /// A lease that still had time at `at`: only those can be renewed, given back or taken away.
@@ -200,17 +197,11 @@ impl State {
     fn end_lease(&mut self, slot: Slot, at: Tick, end: End) {
         let lease = self.leases.remove(slot);
         self.lengths.remove(lease.ttl);
-        self.by_fence.remove(&lease.fence);
+        self.by_fence.remove(lease.fence);
         self.expiries.remove(&(lease.expires_at, lease.fence));
-        if let Some(newer) = lease.newer {
-            self.leases.get_mut(newer).older = lease.older;
-        }
-        if let Some(older) = lease.older {
-            self.leases.get_mut(older).newer = lease.newer;
-        }
         let holder = self.holders.get_mut(lease.holder);
-        if holder.newest_lease == Some(slot) {
-            holder.newest_lease = lease.older;
+        if let Some(moved) = holder.leases.swap_remove(lease.place as usize) {
+            self.leases.get_mut(moved).place = lease.place;
         }
         let principal = self.principals.get_mut(holder.principal);
         principal.leases -= 1;
@@ -275,7 +266,7 @@ impl State {
         let slot = self.holders.find_or_insert(name.as_str(), || HolderEntry {
             name: name.clone(),
             principal,
-            newest_lease: None,
+            leases: Own::default(),
             tickets: Default::default(),
             rest: None,
         });
@@ -287,10 +278,12 @@ impl State {
 
     fn rest_holder_if_idle(&mut self, slot: Slot, at: Tick) {
         let entry = self.holders.get_mut(slot);
-        if entry.newest_lease.is_none() && entry.tickets.is_empty() {
+        if entry.leases.is_empty() && entry.tickets.is_empty() {
             self.rests += 1;
             let rest = Rest { since: at, number: self.rests };
             entry.rest = Some(rest);
+            // It may have held a million.
+            entry.leases = Own::default();
             self.idle_holders.push_back((rest, slot));
         }
     }

@@ -38,19 +38,20 @@ impl State {
         ensure(self.by_fence.len() == count, || "leases and their numbers differ in count".into())?;
         ensure(self.lengths.len() == count, || "leases and their lengths differ in count".into())?;
         ensure(self.expiries.len() == count, || "leases and their ends differ in count".into())?;
-        let chained: usize = self.holders.iter().map(|(slot, _)| self.leases_of(slot).count()).sum();
-        ensure(chained == count, || "leases and those of all holders differ in count".into())?;
+        let of_holders: usize = self.holders.iter().map(|(_, holder)| holder.leases.len()).sum();
+        ensure(of_holders == count, || "leases and those of all holders differ in count".into())?;
         for (slot, lease) in self.leases.iter() {
             let fence = lease.fence;
             let on_resource = self.resources.get(lease.resource).leases.as_slice();
-            ensure(self.by_fence.get(&fence) == Some(&slot), || format!("{fence:?} not by number"))?;
+            ensure(self.by_fence.get(fence) == Some(slot), || format!("{fence:?} not by number"))?;
             ensure(self.expiries.contains(&(lease.expires_at, fence)), || format!("{fence:?} not by end"))?;
             ensure(on_resource.contains(&slot), || format!("{fence:?} not on its resource"))?;
             ensure(fence <= self.last_fence, || format!("{fence:?} was never given out"))?;
             ensure(self.ended.get(fence).is_none(), || format!("{fence:?} lives and is over"))?;
             ensure(lasts(lease.issued_at.0, lease.expires_at.0), || format!("{fence:?} has no time"))?;
-            let mut of_holder = self.leases_of(lease.holder).map(|other| other.fence);
-            ensure(of_holder.any(|other| other == fence), || format!("{fence:?} not with its holder"))?;
+            let of_holder = &self.holders.get(lease.holder).leases;
+            let found = of_holder.get(lease.place as usize) == Some(slot);
+            ensure(found, || format!("{fence:?} not with its holder"))?;
         }
         Ok(())
     }
@@ -76,7 +77,7 @@ impl State {
     fn invariant_principals_count_what_their_holders_have(&self) -> Result<(), String> {
         for (slot, principal) in self.principals.iter() {
             let own = || self.holders.iter().filter(|(_, holder)| holder.principal == slot);
-            let leases: usize = own().map(|(holder, _)| self.leases_of(holder).count()).sum();
+            let leases: usize = own().map(|(_, holder)| holder.leases.len()).sum();
             let waits: usize = own().map(|(_, holder)| holder.tickets.len()).sum();
             let wants = own().flat_map(|(holder, _)| self.waits_of(holder));
             let wanted: usize = wants.map(|waiting| waiting.queued.wants.len()).sum();
@@ -89,7 +90,7 @@ impl State {
 
     fn invariant_only_holders_without_leases_and_waits_rest(&self) -> Result<(), String> {
         for (_, holder) in self.holders.iter() {
-            let idle = holder.newest_lease.is_none() && holder.tickets.is_empty();
+            let idle = holder.leases.is_empty() && holder.tickets.is_empty();
             ensure(idle == holder.rest.is_some(), || format!("{} rests: {idle}", holder.name))?;
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::slab::Slot;
+use super::slab::{Slab, Slot};
 use crate::kernel::answer::End;
 use crate::kernel::limits::{ENDED_KEPT, ENDED_LEASES_KEPT, KEY_KEPT};
 use crate::kernel::mode::Mode;
@@ -41,36 +41,41 @@ pub struct EndedLease {
     pub end: End,
 }
 
-/// The leases that ended last.
+/// The leases that ended last. They stand in a table of their own and the tree leads there: whatever is
+/// put into a tree is moved about by its neighbours.
 #[derive(Debug, Default)]
 pub(crate) struct EndedLeases {
-    by_fence: BTreeMap<Fence, EndedLease>,
-    order: VecDeque<(Tick, Fence)>,
+    leases: Slab<EndedLease>,
+    by_fence: BTreeMap<Fence, Slot>,
+    order: VecDeque<(Tick, Slot)>,
 }
 
 impl EndedLeases {
     pub(crate) fn get(&self, fence: Fence) -> Option<&EndedLease> {
-        self.by_fence.get(&fence)
+        self.by_fence.get(&fence).map(|slot| self.leases.get(*slot))
     }
 
     pub(crate) fn add(&mut self, lease: EndedLease) {
-        self.order.push_back((lease.ended_at, lease.fence));
-        self.by_fence.insert(lease.fence, lease);
+        let (fence, ended_at) = (lease.fence, lease.ended_at);
+        let slot = self.leases.insert(lease);
+        self.order.push_back((ended_at, slot));
+        self.by_fence.insert(fence, slot);
     }
 
     pub(crate) fn forget(&mut self, now: Tick) {
-        while let Some((ended_at, fence)) = self.order.front().copied() {
+        while let Some((ended_at, slot)) = self.order.front().copied() {
             let kept = !is_over(now.0, ended_at.saturating_add(ENDED_KEPT).0);
             if kept && self.order.len() <= ENDED_LEASES_KEPT {
                 break;
             }
             self.order.pop_front();
-            self.by_fence.remove(&fence);
+            let lease = self.leases.remove(slot);
+            self.by_fence.remove(&lease.fence);
         }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &EndedLease> {
-        self.by_fence.values()
+        self.by_fence.values().map(|slot| self.leases.get(*slot))
     }
 }
 

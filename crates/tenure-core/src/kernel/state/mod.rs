@@ -2,14 +2,18 @@
 
 mod apply;
 mod entry;
+mod index;
 mod invariants;
 mod lengths;
 mod memory;
+mod numbers;
+mod own;
 mod slab;
 mod snapshot;
 mod table;
 mod view;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use apply::Misfit;
@@ -24,6 +28,7 @@ pub use view::{LeaseView, TicketView};
 use self::entry::{HolderEntry, PrincipalEntry, ResourceEntry, Rest};
 use self::lengths::Lengths;
 use self::memory::{EndedLeases, Keys};
+use self::numbers::Numbers;
 use self::slab::Slab;
 use self::table::Table;
 use super::event::ClockReading;
@@ -43,8 +48,7 @@ pub struct State {
     last_fence: Fence,
     last_ticket: Ticket,
     leases: Slab<LeaseEntry>,
-    /// Fences only grow, so that a new one always goes to the end of this map, which is in the cache.
-    by_fence: BTreeMap<Fence, Slot>,
+    by_fence: Numbers,
     expiries: BTreeSet<(Tick, Fence)>,
     resources: Table<ResourceEntry>,
     holders: Table<HolderEntry>,
@@ -108,7 +112,7 @@ impl State {
             last_fence: Fence::default(),
             last_ticket: Ticket::default(),
             leases: Slab::default(),
-            by_fence: BTreeMap::new(),
+            by_fence: Numbers::default(),
             expiries: BTreeSet::new(),
             resources: Table::new(key),
             holders: Table::new(key),
@@ -174,7 +178,7 @@ impl State {
     }
 
     pub(crate) fn find_lease(&self, fence: Fence) -> Option<&LeaseEntry> {
-        self.by_fence.get(&fence).map(|slot| self.leases.get(*slot))
+        self.by_fence.get(fence).map(|slot| self.leases.get(slot))
     }
 
     pub(crate) fn find_resource(&self, resource: &Resource) -> Option<Slot> {
@@ -218,8 +222,10 @@ impl State {
 
     /// The leases of a holder, newest first.
     pub(crate) fn leases_of(&self, holder: Slot) -> impl Iterator<Item = &LeaseEntry> {
-        let newest = self.holders.get(holder).newest_lease;
-        std::iter::successors(newest, |slot| self.leases.get(*slot).older).map(|slot| self.leases.get(slot))
+        let slots = self.holders.get(holder).leases.iter();
+        let mut leases: Vec<_> = slots.map(|slot| self.leases.get(slot)).collect();
+        leases.sort_unstable_by_key(|lease| Reverse(lease.fence));
+        leases.into_iter()
     }
 
     /// What a holder waits for, oldest first.

@@ -39,8 +39,8 @@ struct Lease {
 impl State {
     /// A copy to compare with. It visits everything: for tests and the simulator.
     pub fn snapshot(&self) -> Snapshot {
-        let leases = self.by_fence.values().map(|slot| {
-            let entry = self.leases.get(*slot);
+        let leases = self.by_fence.from(Fence(0)).map(|slot| {
+            let entry = self.leases.get(slot);
             Lease {
                 fence: entry.fence,
                 resource: self.resource_name(entry.resource).clone(),

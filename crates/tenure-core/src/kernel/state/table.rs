@@ -2,9 +2,9 @@
 
 use std::hash::Hasher;
 
-use hashbrown::HashTable;
 use siphasher::sip::SipHasher13;
 
+use super::index::Index;
 use super::slab::{Slab, Slot};
 
 /// What a [`Table`] holds.
@@ -22,49 +22,35 @@ pub struct HashKey(pub u64, pub u64);
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     entries: Slab<T>,
-    index: HashTable<IndexEntry>,
+    index: Index,
     key: HashKey,
-}
-
-/// Keeps part of the hash, so that a growing index need not visit every name.
-#[derive(Debug, Clone, Copy)]
-struct IndexEntry {
-    hash: u32,
-    slot: Slot,
 }
 
 impl<T: Named> Table<T> {
     pub(crate) fn new(key: HashKey) -> Self {
-        Self { entries: Slab::default(), index: HashTable::new(), key }
+        Self { entries: Slab::default(), index: Index::default(), key }
     }
 
     /// Where the entry with this name stands.
     pub(crate) fn find(&self, name: &str) -> Option<Slot> {
-        let hash = self.hash(name);
-        let found = self.index.find(spread(hash), |entry| self.is(*entry, hash, name));
-        found.map(|entry| entry.slot)
-    }
-
-    /// Adds an entry whose name is not there yet.
-    pub(crate) fn insert(&mut self, value: T) -> Slot {
-        let hash = self.hash(value.name());
-        let slot = self.entries.insert(value);
-        self.index.insert_unique(spread(hash), IndexEntry { hash, slot }, |entry| spread(entry.hash));
-        slot
+        self.find_hashed(self.hash(name), name)
     }
 
     /// Where the entry with this name stands, which is made if it is not there.
     pub(crate) fn find_or_insert(&mut self, name: &str, make: impl FnOnce() -> T) -> Slot {
-        self.find(name).unwrap_or_else(|| self.insert(make()))
+        let hash = self.hash(name);
+        self.find_hashed(hash, name).unwrap_or_else(|| {
+            let slot = self.entries.insert(make());
+            self.index.insert(hash, slot);
+            slot
+        })
     }
 
     /// Takes an entry out.
     pub(crate) fn remove(&mut self, slot: Slot) -> T {
-        let hash = self.hash(self.entries.get(slot).name());
-        if let Ok(found) = self.index.find_entry(spread(hash), |entry| entry.slot == slot) {
-            found.remove();
-        }
-        self.entries.remove(slot)
+        let entry = self.entries.remove(slot);
+        self.index.remove(self.hash(entry.name()), slot);
+        entry
     }
 
     pub(crate) fn get(&self, slot: Slot) -> &T {
@@ -80,8 +66,8 @@ impl<T: Named> Table<T> {
         self.entries.iter()
     }
 
-    fn is(&self, entry: IndexEntry, hash: u32, name: &str) -> bool {
-        entry.hash == hash && self.entries.get(entry.slot).name() == name
+    fn find_hashed(&self, hash: u32, name: &str) -> Option<Slot> {
+        self.index.find(hash, |slot| self.entries.get(slot).name() == name)
     }
 
     fn hash(&self, name: &str) -> u32 {
@@ -90,9 +76,4 @@ impl<T: Named> Table<T> {
         let [a, b, c, d, ..] = hasher.finish().to_le_bytes();
         u32::from_le_bytes([a, b, c, d])
     }
-}
-
-/// The index looks at the highest and at the lowest bits of a hash: both must depend on all of it.
-fn spread(hash: u32) -> u64 {
-    u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

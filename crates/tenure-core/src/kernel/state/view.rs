@@ -59,7 +59,7 @@ impl State {
 
     /// Every lease from `first` on, in the order of their numbers: a page can go on where the last one ended.
     pub fn leases_from(&self, first: Fence) -> impl Iterator<Item = LeaseView<'_>> {
-        self.by_fence.range(first..).map(|(_, slot)| self.view(self.leases.get(*slot)))
+        self.by_fence.from(first).map(|slot| self.view(self.leases.get(slot)))
     }
 
     /// The leases on a resource, in no order that means anything.

@@ -1,0 +1,83 @@
+//! The leases of one holder.
+
+use super::slab::Slot;
+
+/// Slots in no order that means anything.
+///
+/// The newest stand in the holder's entry itself, which a grant has at hand anyway. A list through the
+/// leases, or the end of a vector, is a trip to memory for each grant once there are many leases.
+#[derive(Debug, Default)]
+pub(crate) struct Own {
+    newest: [Option<Slot>; NEWEST],
+    others: Vec<Slot>,
+}
+
+const NEWEST: usize = 6;
+
+impl Own {
+    pub(crate) fn len(&self) -> usize {
+        self.others.len() + self.newest.iter().flatten().count()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.others.is_empty() && self.newest[0].is_none()
+    }
+
+    pub(crate) fn get(&self, place: usize) -> Option<Slot> {
+        let behind = place.checked_sub(self.others.len());
+        behind.map_or_else(|| self.others.get(place).copied(), |place| *self.newest.get(place)?)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Slot> {
+        self.others.iter().copied().chain(self.newest.iter().flatten().copied())
+    }
+
+    /// Adds a slot at the end.
+    pub(crate) fn push(&mut self, slot: Slot) {
+        if self.newest[NEWEST - 1].is_some() {
+            self.others.extend(self.newest.iter_mut().filter_map(Option::take));
+        }
+        let free = self.newest.iter_mut().find(|place| place.is_none());
+        *free.expect("room was made") = Some(slot);
+    }
+
+    /// Takes out what stands at `place`. The last one takes that place, if it is another, and is returned.
+    pub(crate) fn swap_remove(&mut self, place: usize) -> Option<Slot> {
+        let newest = self.newest.iter_mut().rev().find_map(Option::take);
+        let last = newest.or_else(|| self.others.pop())?;
+        match place.checked_sub(self.others.len()) {
+            None => self.others[place] = last,
+            // It was the last itself: nothing is left to move.
+            Some(behind) if self.newest.get(behind).is_none_or(Option::is_none) => return None,
+            Some(behind) => self.newest[behind] = Some(last),
+        }
+        Some(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::state::slab::Slab;
+
+    #[test]
+    fn it_holds_what_a_vector_would_hold_at_the_same_places() {
+        let (mut slab, mut own, mut vector) = (Slab::default(), Own::default(), Vec::new());
+        for step in 0..5_000_usize {
+            // More come than go, then more go than come.
+            let grows = (step / 50) % 2 == 0;
+            if vector.is_empty() || (step * 7) % 10 < if grows { 8 } else { 2 } {
+                let slot = slab.insert(step);
+                own.push(slot);
+                vector.push(slot);
+            } else {
+                let place = step * 31 % vector.len();
+                vector.swap_remove(place);
+                assert_eq!(own.swap_remove(place), vector.get(place).copied());
+            }
+            assert_eq!(own.iter().collect::<Vec<_>>(), vector);
+            assert_eq!((own.len(), own.is_empty()), (vector.len(), vector.is_empty()));
+            assert!((0..=vector.len() + 9).all(|place| own.get(place) == vector.get(place).copied()));
+        }
+    }
+}
