@@ -17,3 +17,8 @@ pub mod ledger;
 pub mod reducer;
 pub mod rules;
 pub mod stored;
+
+/// The README's examples run as tests too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}

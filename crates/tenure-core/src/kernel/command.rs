@@ -157,6 +157,16 @@ pub struct ChangeMode {
     pub nonce: Nonce,
 }
 
+impl Acquire {
+    /// How many bytes its names and labels have.
+    pub(crate) fn bytes(&self) -> usize {
+        let labels =
+            |want: &Want| want.labels.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+        let wants = self.wants.iter().map(|want| want.resource.as_str().len() + labels(want));
+        self.holder.as_str().len() + self.principal.as_str().len() + wants.sum::<usize>()
+    }
+}
+
 /// Whether no resource stands twice among `wants`.
 pub(crate) fn each_resource_once(wants: &[Want]) -> bool {
     let mut resources: Vec<_> = wants.iter().map(|want| &want.resource).collect();

@@ -4,7 +4,7 @@
 //! A holder that waits for its own lease is not a circle: whoever has that lease's token may still give it
 //! back, and a name that several processes share is common.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::command::Want;
 use super::draft::{Draft, Place};
@@ -20,18 +20,18 @@ impl Draft<'_> {
         let behind_all = Place::default();
         let ahead = wants.iter().flat_map(|want| self.blockers(want, behind_all));
         let first: Vec<Slot> = ahead.filter_map(|blocker| self.state.find_holder(blocker.holder)).collect();
-        self.path(own, first, own)
+        self.path(own, first, &BTreeSet::from([own]))
     }
 
     /// The circle that would come of `to` getting a lease for which `waiters` wait.
     pub(crate) fn circle_by_handing_to(&self, to: &Holder, waiters: &[Slot]) -> Option<Vec<Holder>> {
         let start = self.state.find_holder(to)?;
-        let others = waiters.iter().filter(|waiter| **waiter != start);
-        others.copied().find_map(|waiter| self.path(start, self.waited_for_by(start), waiter))
+        let others = waiters.iter().copied().filter(|waiter| *waiter != start).collect();
+        self.path(start, self.waited_for_by(start), &others)
     }
 
-    /// The shortest way from `start` over `next` to `goal` along who waits for whom.
-    fn path(&self, start: Slot, next: Vec<Slot>, goal: Slot) -> Option<Vec<Holder>> {
+    /// The shortest way from `start` over `next` to one of `goals`, along who waits for whom.
+    fn path(&self, start: Slot, next: Vec<Slot>, goals: &BTreeSet<Slot>) -> Option<Vec<Holder>> {
         let mut came_from: BTreeMap<Slot, Slot> = BTreeMap::new();
         let mut reached = VecDeque::new();
         let visit = |from: Slot, to: Vec<Slot>, came_from: &mut BTreeMap<_, _>, reached: &mut VecDeque<_>| {
@@ -45,7 +45,8 @@ impl Draft<'_> {
         visit(start, next, &mut came_from, &mut reached);
         while let Some(slot) = reached.pop_front() {
             let waited_for = self.waited_for_by(slot);
-            if slot == goal || (goal == start && waited_for.contains(&goal)) {
+            let closes = goals.contains(&start) && waited_for.contains(&start);
+            if goals.contains(&slot) || closes {
                 let back = std::iter::successors(Some(slot), |slot| came_from.get(slot).copied());
                 let mut path: Vec<_> = back.map(|slot| self.state.holder_name(slot).clone()).collect();
                 path.reverse();

@@ -27,8 +27,9 @@ pub(crate) struct Draft<'a> {
     gone: BTreeSet<Ticket>,
     /// Which of the events are grants.
     grants: Vec<usize>,
-    /// Resources on which something ended: whoever waits there may have its turn.
-    freed: Vec<Slot>,
+    /// Resources on which something ended and somebody waits, who may have its turn. A set: a thousand readers of
+    /// one resource may end together.
+    freed: BTreeSet<Slot>,
 }
 
 /// Something that is in the way of a request.
@@ -50,7 +51,7 @@ impl<'a> Draft<'a> {
             ended: BTreeSet::new(),
             gone: BTreeSet::new(),
             grants: Vec::new(),
-            freed: Vec::new(),
+            freed: BTreeSet::new(),
         }
     }
 
@@ -119,7 +120,9 @@ impl<'a> Draft<'a> {
     /// Notes that a lease of the state ended by an event that is already pushed.
     pub(crate) fn mark_ended(&mut self, lease: &LeaseEntry) {
         self.ended.insert(lease.fence);
-        self.freed.push(lease.resource);
+        if self.state.is_waited_for(lease.resource) {
+            self.freed.insert(lease.resource);
+        }
     }
 
     /// Ends a wait with nothing.

@@ -1,4 +1,4 @@
-//! Bounds on everything that a caller can make grow.
+//! Bounds on what a caller can make grow.
 
 use super::value::Span;
 
@@ -13,6 +13,13 @@ pub struct Limits {
     pub longest_wait: Span,
     /// The most resources in one request.
     pub wants: usize,
+    /// The most bytes of names and labels in one request.
+    pub request_bytes: usize,
+    /// The most resources that one request may wait for. Whoever waits is served together with others, in one
+    /// write: a thousand waiters for many resources each would make one that is too large.
+    pub wants_waiting: usize,
+    /// The most bytes of names and labels in a request that waits, for the same reason.
+    pub waiting_bytes: usize,
     /// The most waiters for one resource.
     pub waiters_per_resource: usize,
     /// The most waits of one principal.
@@ -28,6 +35,9 @@ impl Default for Limits {
             longest_ttl: Span::from_secs(24 * 60 * 60),
             longest_wait: Span::from_secs(24 * 60 * 60),
             wants: 256,
+            request_bytes: 1 << 18,
+            wants_waiting: 16,
+            waiting_bytes: 1 << 13,
             waiters_per_resource: 1_024,
             waits_per_principal: 64,
             leases_per_principal: None,

@@ -253,3 +253,25 @@ fn a_key_does_not_go_with_refreshing_ones_own() {
     request.key = Some(tenure_core::kernel::RequestKey { key: digest, body: digest });
     assert_eq!(invalid_field(&Command::Acquire(request)), "idempotencyKey");
 }
+
+#[test]
+fn a_request_that_is_too_large_to_wait_is_refused_only_if_it_would_have_to() {
+    let wide = |resources: u64| {
+        (0..resources).map(|number| want(&format!("r{number}"), Span::from_secs(10))).collect()
+    };
+    let queue = Contention::Queue { patience: Span::from_secs(5) };
+    let mut state = State::default();
+    let held = decide(&state, &acquire(vec![want("r0", Span::from_secs(10))], Contention::Refuse), Tick(0));
+    held.events.iter().for_each(|event| state.apply(event).unwrap());
+    let answer = |wants: Vec<Want>| decide(&state, &acquire(wants, queue), Tick(0)).answer;
+    assert!(matches!(answer(wide(16)), Answer::Queued { .. }));
+    assert!(matches!(answer(wide(17)), Answer::Refused(Refusal::Invalid(input)) if input.field == "leases"));
+    assert!(matches!(answer(wide(40).split_off(1)), Answer::Granted { .. }), "nothing is in the way");
+}
+
+#[test]
+fn names_and_labels_of_one_request_are_bounded_together() {
+    let long = |number: u64| format!("{number}{}", "x".repeat(4_000));
+    let wants = (0..70).map(|number| want(&long(number), Span::from_secs(10))).collect();
+    assert_eq!(invalid_field(&acquire(wants, Contention::Refuse)), "leases");
+}

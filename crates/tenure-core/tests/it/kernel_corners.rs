@@ -186,3 +186,22 @@ fn what_is_over_elsewhere_is_announced_before_a_waiter_gets_it() {
     ",
     );
 }
+
+#[test]
+fn one_name_that_comes_and_goes_does_not_drive_out_the_others() {
+    // Names that rest are bounded in number; how often one of them rested does not count.
+    let mut world = World::new(Limits::default());
+    world.play(
+        "
+         0  acquire a alice 10 as ops       -> granted 1
+         1  release 1                       -> released 1
+        ",
+    );
+    for _ in 0..1_000 {
+        let lease = world.state.last_fence().0 + 1;
+        world.play(&format!(
+            "2  acquire x m 10  -> granted {lease}\n 2  release {lease}  -> released {lease}"
+        ));
+    }
+    world.play("3  acquire a alice 10 as dev -> alice is taken");
+}

@@ -80,6 +80,10 @@ fn check(draft: &Draft<'_>, acquire: &Acquire) -> Result<(), Refusal> {
         let reason = format!("has {} entries; at most {} are allowed", acquire.wants.len(), limits.wants);
         return Err(invalid("leases", reason));
     }
+    if acquire.bytes() > limits.request_bytes {
+        let reason = format!("names and labels have over {} bytes; ask in parts", limits.request_bytes);
+        return Err(invalid("leases", reason));
+    }
     if !each_resource_once(&acquire.wants) {
         return Err(invalid("leases", "names a resource twice; ask for each once".into()));
     }
@@ -169,6 +173,12 @@ fn own_lease(draft: &Draft<'_>, acquire: &Acquire, want: &Want) -> Option<(Fence
 
 fn queue(draft: &mut Draft<'_>, acquire: &Acquire, until: Tick) -> Result<Answer, Refusal> {
     let limits = draft.state.limits();
+    if acquire.wants.len() > limits.wants_waiting || acquire.bytes() > limits.waiting_bytes {
+        let (wants, bytes) = (limits.wants_waiting, limits.waiting_bytes);
+        let reason =
+            format!("is too large to wait: at most {wants} resources and {bytes} bytes; ask without waiting");
+        return Err(InvalidInput::new("leases", reason).into());
+    }
     let full = |what: &str, most| Err(Refusal::QueueFull { what: what.into(), most });
     let most = limits.waiters_per_resource;
     if let Some(want) = acquire.wants.iter().find(|want| draft.waiting_on(&want.resource) >= most) {

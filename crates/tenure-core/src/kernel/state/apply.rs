@@ -272,7 +272,9 @@ impl State {
         });
         let entry = self.holders.get_mut(slot);
         entry.principal = principal;
-        entry.rest = None;
+        if let Some(rest) = entry.rest.take() {
+            self.idle_holders.remove(&rest.number);
+        }
         slot
     }
 
@@ -284,7 +286,7 @@ impl State {
             entry.rest = Some(rest);
             // It may have held a million.
             entry.leases = Own::default();
-            self.idle_holders.push_back((rest, slot));
+            self.idle_holders.insert(rest.number, slot);
         }
     }
 
@@ -293,16 +295,17 @@ impl State {
     fn forget(&mut self) {
         self.keys.forget(self.now);
         self.ended.forget(self.now);
-        while let Some((rest, slot)) = self.idle_holders.front().copied() {
-            let kept = !is_over(self.now.0, rest.since.saturating_add(HOLDER_KEPT).0);
+        while let Some((number, slot)) =
+            self.idle_holders.first_key_value().map(|(number, slot)| (*number, *slot))
+        {
+            let rest = self.holders.get(slot).rest;
+            let kept =
+                rest.is_some_and(|rest| !is_over(self.now.0, rest.since.saturating_add(HOLDER_KEPT).0));
             if kept && self.idle_holders.len() <= IDLE_HOLDERS_KEPT {
                 break;
             }
-            self.idle_holders.pop_front();
-            // It may have been busy in between; then a later rest stands further back.
-            if self.holders.get(slot).rest == Some(rest) {
-                self.holders.remove(slot);
-            }
+            self.idle_holders.remove(&number);
+            self.holders.remove(slot);
         }
     }
 }

@@ -93,6 +93,9 @@ impl State {
             let idle = holder.leases.is_empty() && holder.tickets.is_empty();
             ensure(idle == holder.rest.is_some(), || format!("{} rests: {idle}", holder.name))?;
         }
+        let resting = self.holders.iter().filter_map(|(slot, holder)| Some((holder.rest?.number, slot)));
+        let resting: std::collections::BTreeMap<_, _> = resting.collect();
+        ensure(resting == self.idle_holders, || "those who rest and their list differ".into())?;
         Ok(())
     }
 

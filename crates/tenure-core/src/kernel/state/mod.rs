@@ -14,7 +14,7 @@ mod table;
 mod view;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use apply::Misfit;
 pub(crate) use entry::{LeaseEntry, Waiting};
@@ -52,7 +52,8 @@ pub struct State {
     expiries: BTreeSet<(Tick, Fence)>,
     resources: Table<ResourceEntry>,
     holders: Table<HolderEntry>,
-    idle_holders: VecDeque<(Rest, Slot)>,
+    /// Those who hold and wait for nothing, by the number of their rest.
+    idle_holders: BTreeMap<u64, Slot>,
     rests: u64,
     /// Never forgotten: there are as many as there are tokens and local users.
     principals: Table<PrincipalEntry>,
@@ -116,7 +117,7 @@ impl State {
             expiries: BTreeSet::new(),
             resources: Table::new(key),
             holders: Table::new(key),
-            idle_holders: VecDeque::new(),
+            idle_holders: BTreeMap::new(),
             rests: 0,
             principals: Table::new(key),
             waits: BTreeMap::new(),
@@ -214,6 +215,11 @@ impl State {
     /// Who waits for a resource, oldest first, those whose time is over among them.
     pub(crate) fn queue_on(&self, resource: Slot) -> impl Iterator<Item = &Waiting> {
         self.resources.get(resource).queue.iter().filter_map(|ticket| self.waits.get(ticket))
+    }
+
+    /// Whether anybody waits for a resource.
+    pub(crate) fn is_waited_for(&self, resource: Slot) -> bool {
+        !self.resources.get(resource).queue.is_empty()
     }
 
     pub(crate) fn waiting(&self, ticket: Ticket) -> Option<&Waiting> {
