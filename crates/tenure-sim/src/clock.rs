@@ -29,6 +29,11 @@ impl Clock {
         self.first.saturating_add(u64::try_from(counted).unwrap_or(0))
     }
 
+    /// It suddenly says something else: a virtual machine was moved, or its host made it catch up.
+    pub fn jump(&mut self, microseconds: i64) {
+        self.first = self.first.saturating_add_signed(microseconds);
+    }
+
     /// What it says at true time `now`, and which clock it is.
     pub fn reading(&self, now: u64) -> ClockReading {
         ClockReading { clock: self.id.clone(), microseconds: self.microseconds(now) }

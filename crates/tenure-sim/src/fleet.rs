@@ -387,7 +387,7 @@ impl Fleet {
         let at = self.now + self.rng.delay(100_000, 8 * SECOND);
         self.agenda.plan(at, Next::Fault);
         let client = usize::try_from(self.rng.below(self.clients.len() as u64)).unwrap_or(0);
-        match self.rng.below(8) {
+        match self.rng.below(10) {
             0 | 1 => {
                 log.count("server crashed");
                 let reboots = self.rng.percent(40);
@@ -413,6 +413,17 @@ impl Fleet {
                 log.count("client crashed");
                 log.line(format_args!("{} client {client} crashes", self.now));
                 self.clients[client].crash();
+            }
+            // A holder that suddenly sees a later time stops earlier: that is safe. Ahead is not for the server's
+            // clock: nothing could be promised on one that runs away.
+            7 => {
+                log.count("client clock jumped");
+                let ahead = i64::try_from(self.rng.delay(1_000, 20 * SECOND)).unwrap_or(0);
+                self.clients[client].clock.jump(ahead);
+            }
+            8 => {
+                log.count("server clock went back");
+                self.host.set_clock_back(&mut self.rng);
             }
             5 | 6 => {
                 log.count("client paused");

@@ -141,6 +141,12 @@ impl Host {
         self.clock = Clock::new(id, now, rng.below(5_000_000), drift);
     }
 
+    /// The clock goes back while the registrar runs: time must stand still for it, not repeat itself.
+    pub fn set_clock_back(&mut self, rng: &mut Rng) {
+        let back = i64::try_from(rng.delay(1_000, 3_000_000)).unwrap_or(0);
+        self.clock.jump(-back);
+    }
+
     /// Somebody sets the wall clock, by years.
     pub fn set_wall_clock(&mut self, rng: &mut Rng) {
         let nine_years = 9 * 365 * 86_400 * 1_000_000_000_i64;

@@ -52,6 +52,7 @@ fn everything_that_can_happen_does_happen() {
         *census.entry(kind).or_default() += count;
     }
     let expected = [
+        "client clock jumped",
         "client crashed",
         "client cut off",
         "client holds",
@@ -77,6 +78,7 @@ fn everything_that_can_happen_does_happen() {
         "refused: queue full",
         "refused: quota",
         "refused: wrong direction",
+        "server clock went back",
         "server crashed",
         "server paused",
         "server rebooted",
