@@ -106,6 +106,7 @@ pub fn measure(repetitions: usize) -> Figures {
             note(What::Renew, renewed);
             let [peer] = sum(|| [peer.turn()]);
             note(What::Peer, peer);
+            assert_eq!(world.state.live_leases(), *size, "what should be refused or renewed was");
         }
     }
     for _ in 0..repetitions.min(11) {
