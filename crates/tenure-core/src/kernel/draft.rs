@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use super::answer::{Answer, Decision, Refusal};
 use super::command::Want;
 use super::event::{Cause, Event, Issued, WaitEnd};
-use super::mode::Modes;
 use super::name::{Holder, Principal, Resource};
 use super::state::{LeaseEntry, Slot, State, Waiting};
 use super::value::{Fence, RequestKey, Tick, Ticket};
@@ -29,7 +28,7 @@ pub(crate) struct Draft<'a> {
     grants: Vec<usize>,
     /// Resources on which something ended and somebody waits, who may have its turn. A set: a thousand readers of
     /// one resource may end together.
-    freed: BTreeSet<Slot>,
+    pub(super) freed: BTreeSet<Slot>,
 }
 
 /// Something that is in the way of a request.
@@ -225,64 +224,6 @@ impl<'a> Draft<'a> {
         leases > most || waits > most_waits
     }
 
-    /// Lets in, oldest first, everybody whose whole request fits now.
-    pub(crate) fn serve_waiters(&mut self) {
-        while !self.freed.is_empty() {
-            let freed = std::mem::take(&mut self.freed);
-            let mut candidates: Vec<Ticket> =
-                freed.into_iter().flat_map(|resource| self.candidates_on(resource)).collect();
-            candidates.sort_unstable();
-            candidates.dedup();
-            for ticket in candidates {
-                if let Some(waiting) = self.state.waiting(ticket) {
-                    self.serve_if_it_fits(waiting);
-                }
-            }
-        }
-    }
-
-    fn serve_if_it_fits(&mut self, waiting: &Waiting) {
-        let queued = &waiting.queued;
-        let place = Place { before: Some(queued.ticket) };
-        let fits = |want: &Want| self.blockers(want, place).next().is_none();
-        let has_time = |want: &Want| self.now.checked_add(want.ttl).is_some();
-        let enough_fences = self.fences_left() >= queued.wants.len() as u64;
-        if !self.waits(waiting)
-            || !enough_fences
-            || !queued.wants.iter().all(|want| fits(want) && has_time(want))
-        {
-            return;
-        }
-        self.mark_gone(waiting);
-        for want in &queued.wants {
-            let (holder, principal) = (&queued.holder, &queued.principal);
-            let ticket = Some(queued.ticket);
-            let grant = Grant { holder, principal, want, key: queued.key, ticket, continues: None };
-            self.issue(grant).expect("time and fences were checked for the whole request");
-        }
-    }
-
-    /// Who in the queue could be let in if only this resource mattered. A long queue of exclusive waiters
-    /// costs no more than its first.
-    fn candidates_on(&self, resource: Slot) -> Vec<Ticket> {
-        let name = self.state.resource_name(resource);
-        let held = self.state.leases_on(resource).filter(|lease| self.lives(lease)).map(|lease| lease.mode);
-        let held = held.chain(self.granted_on(name).map(|issued| issued.mode));
-        let mut kept_out = held.map(Modes::kept_out_by).fold(Modes::default(), Modes::union);
-        let mut candidates = Vec::new();
-        for waiting in self.state.queue_on(resource) {
-            if kept_out.is_all() {
-                break;
-            }
-            let Some(mode) = waiting.mode_on(resource).filter(|_| self.waits(waiting)) else { continue };
-            if !kept_out.contains(mode) {
-                candidates.push(waiting.queued.ticket);
-            }
-            kept_out = kept_out.union(Modes::kept_out_by(mode));
-        }
-        candidates
-    }
-
     fn expire_if_over(&mut self, lease: &LeaseEntry) {
         if is_over(self.now.0, lease.expires_at.0) && !self.ended.contains(&lease.fence) {
             self.push(Event::Expired { lease: lease.fence, at: self.now });
@@ -298,7 +239,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn mark_gone(&mut self, waiting: &Waiting) {
+    pub(super) fn mark_gone(&mut self, waiting: &Waiting) {
         self.gone.insert(waiting.queued.ticket);
         self.freed.extend(&waiting.resources);
     }

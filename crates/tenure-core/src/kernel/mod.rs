@@ -13,6 +13,7 @@ mod limits;
 mod mode;
 mod name;
 mod policy;
+mod serve;
 mod state;
 mod value;
 

@@ -1,0 +1,67 @@
+//! Whose turn has come: what a decision does for those who wait once something has ended.
+
+use super::command::Want;
+use super::draft::{Draft, Grant, Place};
+use super::mode::Modes;
+use super::state::{Slot, Waiting};
+use super::value::Ticket;
+
+impl Draft<'_> {
+    /// Lets in, oldest first, everybody whose whole request fits now.
+    pub(crate) fn serve_waiters(&mut self) {
+        while !self.freed.is_empty() {
+            let freed = std::mem::take(&mut self.freed);
+            let mut candidates: Vec<Ticket> =
+                freed.into_iter().flat_map(|resource| self.candidates_on(resource)).collect();
+            candidates.sort_unstable();
+            candidates.dedup();
+            for ticket in candidates {
+                if let Some(waiting) = self.state.waiting(ticket) {
+                    self.serve_if_it_fits(waiting);
+                }
+            }
+        }
+    }
+
+    fn serve_if_it_fits(&mut self, waiting: &Waiting) {
+        let queued = &waiting.queued;
+        let place = Place { before: Some(queued.ticket) };
+        let fits = |want: &Want| self.blockers(want, place).next().is_none();
+        let has_time = |want: &Want| self.now.checked_add(want.ttl).is_some();
+        let enough_fences = self.fences_left() >= queued.wants.len() as u64;
+        if !self.waits(waiting)
+            || !enough_fences
+            || !queued.wants.iter().all(|want| fits(want) && has_time(want))
+        {
+            return;
+        }
+        self.mark_gone(waiting);
+        for want in &queued.wants {
+            let (holder, principal) = (&queued.holder, &queued.principal);
+            let ticket = Some(queued.ticket);
+            let grant = Grant { holder, principal, want, key: queued.key, ticket, continues: None };
+            self.issue(grant).expect("time and fences were checked for the whole request");
+        }
+    }
+
+    /// Who in the queue could be let in if only this resource mattered. A long queue of exclusive waiters
+    /// costs no more than its first.
+    fn candidates_on(&self, resource: Slot) -> Vec<Ticket> {
+        let name = self.state.resource_name(resource);
+        let held = self.state.leases_on(resource).filter(|lease| self.lives(lease)).map(|lease| lease.mode);
+        let held = held.chain(self.granted_on(name).map(|issued| issued.mode));
+        let mut kept_out = held.map(Modes::kept_out_by).fold(Modes::default(), Modes::union);
+        let mut candidates = Vec::new();
+        for waiting in self.state.queue_on(resource) {
+            if kept_out.is_all() {
+                break;
+            }
+            let Some(mode) = waiting.mode_on(resource).filter(|_| self.waits(waiting)) else { continue };
+            if !kept_out.contains(mode) {
+                candidates.push(waiting.queued.ticket);
+            }
+            kept_out = kept_out.union(Modes::kept_out_by(mode));
+        }
+        candidates
+    }
+}
