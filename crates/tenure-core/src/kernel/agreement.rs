@@ -2,7 +2,7 @@
 
 use super::answer::End;
 use super::codec::work_id;
-use super::state::{LeaseView, State};
+use super::state::{LeaseView, State, ensure};
 use crate::lease::{Lease, LeaseReducerState, LeaseState, ReleaseReason};
 use crate::rules::names::is_stored_as;
 
@@ -46,8 +46,4 @@ fn same_life(view: &LeaseView<'_>, lease: &Lease) -> Result<(), &'static str> {
         (lease.renewal_count == view.renewals, "renewals"),
     ];
     checks.into_iter().try_for_each(|(holds, what)| if holds { Ok(()) } else { Err(what) })
-}
-
-fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(otherwise()) }
 }

@@ -124,14 +124,13 @@ impl EmbeddedLedger {
             fs::read_to_string(directory.join("clean")).is_ok_and(|text| text == clean_mark(loaded.head));
         directory::remove(directory, "clean")?;
         let Loaded { mut segments, last, head, .. } = loaded;
-        let (current, offset) = match last.filter(|last| was_clean || is_untouched(last)) {
-            Some(last) => (OpenOptions::new().write(true).open(&last.path)?, last.end),
-            None => {
-                let last = directory::segments(directory)?.pop();
-                let last =
-                    last.map(|(_, path)| Segment::read(&path, &fs::read(&path)?).map_err(OpenError::from));
+        let (current, offset) = match last {
+            Some(last) if was_clean || is_untouched(&last) => {
+                (OpenOptions::new().write(true).open(&last.path)?, last.end)
+            }
+            last => {
                 let (segment, file, offset) =
-                    begin_after_unclean_end(directory, &identity, &options, last.transpose()?.as_ref())?;
+                    begin_after_unclean_end(directory, &identity, &options, last.as_ref())?;
                 segments.push(segment);
                 (file, offset)
             }

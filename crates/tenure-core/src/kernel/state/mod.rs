@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use apply::Misfit;
 pub(crate) use entry::{LeaseEntry, Waiting};
+pub(crate) use invariants::ensure;
 pub use memory::EndedLease;
 pub(crate) use memory::KeyOutcome;
 pub(crate) use slab::Slot;
