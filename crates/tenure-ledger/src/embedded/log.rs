@@ -211,7 +211,9 @@ impl Ledger for EmbeddedLedger {
         let (sectors, hash) = record::encode(&content, self.head.hash)
             .filter(|(sectors, _)| sectors.len() <= most)
             .ok_or(AppendError::TooLarge { bytes: content.len(), most })?;
-        if self.offset + sectors.len() as u64 > self.options.segment_size {
+        // The segment's own size: the configured one may have changed since it was begun.
+        let size = self.segments.last().map_or(0, |segment| segment.size);
+        if self.offset + sectors.len() as u64 > size {
             self.rotate()?;
         }
         let written =

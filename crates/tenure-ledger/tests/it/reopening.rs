@@ -108,3 +108,15 @@ fn a_larger_or_smaller_segment_size_takes_effect_with_the_next_segment() {
     }
     assert_eq!(all(&open(folder.path())).len(), 120);
 }
+
+#[test]
+fn a_segment_keeps_its_own_size_after_an_orderly_end() {
+    let folder = tempfile::tempdir().unwrap();
+    for size in [4_096, 16_384, 4_096] {
+        let options = tenure_ledger::embedded::Options { segment_size: size, witness: None };
+        let mut ledger = EmbeddedLedger::open(folder.path(), options).expect("a new size damages nothing");
+        append_many(&mut ledger, 30, 2);
+        ledger.close().unwrap();
+    }
+    assert_eq!(all(&open(folder.path())).len(), 90);
+}
