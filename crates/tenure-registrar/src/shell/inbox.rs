@@ -95,6 +95,13 @@ impl Inbox {
         self.arrived.notify_all();
     }
 
+    /// Takes no more, and tells whoever still waits.
+    pub(crate) fn turn_away(&self) {
+        self.close();
+        let waiting = std::mem::take(&mut self.lock().waiting);
+        waiting.into_iter().for_each(|waiting| (waiting.respond)(Reply::Unavailable));
+    }
+
     // A responder that panicked has left the content as it was.
     fn lock(&self) -> MutexGuard<'_, Content> {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)

@@ -113,6 +113,8 @@ struct Run<L> {
 
 impl<L: Ledger> Run<L> {
     fn run(mut self, first: Vec<Effect>) -> (L, Option<AppendFailure>) {
+        // However this ends, by a panic too, nobody is left waiting for somebody who is not there.
+        let _end = TurnAway(self.inbox.clone());
         let mut effects = first;
         loop {
             match self.carry_out(effects) {
@@ -124,12 +126,7 @@ impl<L: Ledger> Run<L> {
                     }
                     effects = self.feed(found, Input::Woken);
                 }
-                Carried::Ended(failure) => {
-                    self.inbox.close();
-                    let left = self.inbox.take(&*self.clock, Some(Duration::ZERO)).waiting;
-                    left.into_iter().for_each(|waiting| (waiting.respond)(Reply::Unavailable));
-                    return (self.ledger, Some(failure));
-                }
+                Carried::Ended(failure) => return (self.ledger, Some(failure)),
             }
         }
     }
@@ -184,6 +181,14 @@ impl<L: Ledger> Run<L> {
     fn patience(&self) -> Option<Duration> {
         let at = self.registrar.wake_at()?;
         Some(Duration::from_micros(at.saturating_sub(self.clock.microseconds())))
+    }
+}
+
+struct TurnAway(Arc<Inbox>);
+
+impl Drop for TurnAway {
+    fn drop(&mut self) {
+        self.0.turn_away();
     }
 }
 

@@ -218,3 +218,25 @@ fn an_end_is_announced_without_anybody_asking() {
     announced.recv_timeout(Duration::from_secs(30)).expect("the end is announced");
     writer.stop();
 }
+
+#[test]
+fn a_writer_that_panics_leaves_nobody_waiting() {
+    let publish = Box::new(|events: &[Event], _: &State| {
+        let granted = events.iter().any(|event| matches!(event, Event::Issued(_)));
+        assert!(!granted, "this watcher cannot cope with grants");
+    });
+    let clock = Arc::new(HandClock::default());
+    let writer =
+        Writer::start(MemoryLedger::default(), State::default(), clock, Settings::default(), publish)
+            .unwrap();
+    let handle = writer.handle();
+    let (sender, told) = mpsc::channel();
+    let first = handle.clone();
+    std::thread::spawn(move || {
+        let asked =
+            [first.ask_and_wait(acquire("a", "ann", 10)), first.ask_and_wait(acquire("b", "ann", 10))];
+        sender.send(asked).unwrap();
+    });
+    let asked = told.recv_timeout(Duration::from_secs(30)).expect("both are told something");
+    assert_eq!(asked, [Reply::OutcomeUnknown, Reply::Unavailable]);
+}
