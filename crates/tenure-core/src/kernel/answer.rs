@@ -157,6 +157,17 @@ pub enum Refusal {
         /// What was asked for.
         upgrade: bool,
     },
+    /// The ledger is short of room: what lives goes on, but nothing new begins.
+    #[error("the disk has no room for this; leases that live can still end")]
+    NoSpace,
+    /// The ledger was restored from a copy, and who was granted something after the copy may still hold it.
+    #[error("nothing is granted for another {} ms, because the ledger was restored from a copy", remaining.as_millis())]
+    HeldBack {
+        /// Until when.
+        until: Tick,
+        /// How long that still is.
+        remaining: Span,
+    },
     /// All numbers are used up, after 2^53 grants in one ledger, or the lease would end beyond the end of time.
     #[error("this ledger has no number or no time left")]
     Exhausted,

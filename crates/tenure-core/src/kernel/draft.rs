@@ -239,6 +239,11 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// How many waits have ended in this decision.
+    pub(super) fn served(&self) -> usize {
+        self.gone.len()
+    }
+
     pub(super) fn mark_gone(&mut self, waiting: &Waiting) {
         self.gone.insert(waiting.queued.ticket);
         self.freed.extend(&waiting.resources);

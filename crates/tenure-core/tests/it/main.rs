@@ -9,6 +9,7 @@ mod kernel_event_strategies;
 mod kernel_exhaustion;
 mod kernel_forecast;
 mod kernel_golden;
+mod kernel_granting;
 mod kernel_keys;
 mod kernel_leases;
 mod kernel_misfits;

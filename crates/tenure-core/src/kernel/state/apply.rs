@@ -65,6 +65,12 @@ impl State {
             Event::Resumed { at, reading, wall_anchor, .. } => {
                 self.apply_resumed(*at, reading, *wall_anchor)?
             }
+            Event::Restored { at, fence, hold_until, .. } => {
+                ensure(*fence >= self.last_fence && *fence <= Fence::MAX, "it takes fences back")?;
+                ensure(hold_until >= at, "it holds grants back until before it happened")?;
+                self.last_fence = *fence;
+                self.hold = Some(*hold_until);
+            }
         }
         self.now = event.at();
         self.forget();
