@@ -23,7 +23,7 @@ const IN_FLIGHT: u64 = 64;
 
 fn options() -> Options {
     // Small, so that files are changed in the middle of it too.
-    Options { segment_size: 1 << 16, witness: None }
+    Options { segment_size: 1 << 16, reserve: 0, witness: None }
 }
 
 /// Only does something when the test below starts it.

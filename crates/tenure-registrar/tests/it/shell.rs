@@ -8,9 +8,10 @@ use tenure_core::kernel::{
     Acquire, Answer, Claim, Command, Contention, Event, Fence, Holder, Labels, Mode, Nonce, Principal,
     Refusal, Resource, Span, State, Want,
 };
-use tenure_core::ledger::EventRecord;
 use tenure_ledger::embedded::Options;
-use tenure_ledger::{AppendError, Batch, EmbeddedLedger, Head, Ledger, MemoryLedger, ReadError, Seq};
+use tenure_ledger::{
+    AppendError, Batch, BatchBytes, EmbeddedLedger, Head, Ledger, MemoryLedger, ReadError, Seq,
+};
 use tenure_registrar::shell::{BootClock, Clock, Writer};
 use tenure_registrar::{AppendFailure, Reply, Settings};
 
@@ -43,9 +44,9 @@ impl Ledger for SlowLedger {
         self.inner.head()
     }
 
-    fn append(&mut self, expected: Seq, records: &[EventRecord], seal: &[u8]) -> Result<Head, AppendError> {
+    fn append_batch(&mut self, batch: &BatchBytes) -> Result<Head, AppendError> {
         self.gate.recv().unwrap_or(Ok(()))?;
-        self.inner.append(expected, records, seal)
+        self.inner.append_batch(batch)
     }
 
     fn read(&self, after: Seq) -> Box<dyn Iterator<Item = Result<Batch, ReadError>> + '_> {
