@@ -16,6 +16,8 @@ pub struct Decision {
     pub events: Vec<Event>,
     /// What to tell the caller once the events are durable.
     pub answer: Answer,
+    /// More waiters have their turn than one decision lets in: [`Serve`](super::Command::Serve) lets in the rest.
+    pub has_unserved: bool,
 }
 
 /// What to tell the caller.
@@ -187,6 +189,6 @@ pub enum End {
 impl Decision {
     /// No, and nothing happened.
     pub fn refused(refusal: impl Into<Refusal>) -> Decision {
-        Decision { events: Vec::new(), answer: Answer::Refused(refusal.into()) }
+        Decision { events: Vec::new(), answer: Answer::Refused(refusal.into()), has_unserved: false }
     }
 }

@@ -20,6 +20,11 @@ impl Draft<'_> {
             candidates.sort_unstable();
             candidates.dedup();
             for ticket in candidates {
+                if self.is_full() {
+                    self.has_unserved = true;
+                    self.freed.clear();
+                    return;
+                }
                 if let Some(waiting) = self.state.waiting(ticket) {
                     self.serve_if_it_fits(waiting);
                 }
@@ -34,7 +39,7 @@ impl Draft<'_> {
         let mut waits = state.waits();
         for waiting in waits.by_ref() {
             self.serve_if_it_fits(waiting);
-            if self.served() - before >= most {
+            if self.served() - before >= most || self.is_full() {
                 break;
             }
         }

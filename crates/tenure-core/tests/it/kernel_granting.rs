@@ -1,6 +1,7 @@
 //! When not everything may be granted: a disk that is full, a ledger that was put back from a copy.
 
-use tenure_core::kernel::{Event, Fence, Granting, Limits, Misfit, State, Tick};
+use tenure_core::kernel::{Answer, Claim, Command, Event, Fence, Granting, Limits, Misfit, State, Tick};
+use tenure_core::lease::ReleaseReason;
 
 use crate::story::World;
 
@@ -136,4 +137,25 @@ fn a_restore_takes_no_number_back() {
     assert_eq!(state.apply(&restored(6, 1 << 40, 5)), hold);
     assert_eq!(state.snapshot(), before);
     assert_eq!(state.held_back_until(Tick(4_000_000)), None, "nobody holds anything");
+}
+
+#[test]
+fn a_crowd_of_waiters_is_let_in_over_several_decisions_and_nobody_overtakes_it() {
+    let mut world = World::new(Limits::default());
+    world.play("0  acquire db writer 60               -> granted 1");
+    for reader in 0..700 {
+        let behind = "behind writer until 600";
+        let place = reader + 1;
+        world.play(&format!(
+            "1 acquire db/shared r{reader} 60 wait 599 -> queued t{place} place {place} {behind}"
+        ));
+    }
+    let release = Command::Release { lease: Fence(1), claim: Claim::Token, reason: ReleaseReason::Completed };
+    let decision = world.take(&release, Tick(2_000_000));
+    assert_eq!(decision.events.len(), 1 + 512, "a release, and as many as fit into one decision");
+    assert!(decision.has_unserved);
+    world.play("3 acquire db late 60 -> held by r0 until 62, 188 waiting");
+    let decision = world.take(&Command::Serve { most: 1_000 }, Tick(4_000_000));
+    assert_eq!((decision.events.len(), decision.answer), (188, Answer::Swept { more: false }));
+    assert!(!decision.has_unserved);
 }
