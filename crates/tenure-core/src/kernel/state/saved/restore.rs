@@ -5,7 +5,7 @@ use super::form::Terms;
 use super::{RestoreError, VERSION};
 use crate::kernel::command::each_resource_once;
 use crate::kernel::event::{ClockReading, Queued};
-use crate::kernel::limits::Limits;
+use crate::kernel::limits::{KEY_KEPT, Limits};
 use crate::kernel::mode::Modes;
 use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::state::entry::{Few, HolderEntry, LeaseEntry, PrincipalEntry, ResourceEntry, Rest};
@@ -212,8 +212,16 @@ impl Restoring<'_> {
             }
             leases.push(fence);
         }
-        let forget_at = if live == 0 { Some(Tick(self.take.after(self.state.now.0)?)) } else { None };
+        let forget_at = if live == 0 { Some(self.forget_at()?) } else { None };
         Ok(KeyEntry { body: key.body, outcome: KeyOutcome::Leases(leases), live, forget_at })
+    }
+
+    /// No later than for a key whose last lease ended just now: the queue of keys goes by that.
+    fn forget_at(&mut self) -> Result<Tick, RestoreError> {
+        let forget_at = Tick(self.take.after(self.state.now.0)?);
+        let latest = self.state.now.saturating_add(KEY_KEPT);
+        self.take.ensure(forget_at <= latest, "a key is kept too long")?;
+        Ok(forget_at)
     }
 
     fn ended_leases(&mut self) -> Result<(), RestoreError> {
