@@ -27,5 +27,7 @@ pub use granting::Granting;
 pub use limits::{ENDED_KEPT, HOLDER_KEPT, KEY_KEPT, Limits};
 pub use mode::{Mode, Modes};
 pub use name::{Holder, Labels, Principal, Resource};
-pub use state::{Anchor, ClockState, EndedLease, HashKey, LeaseView, Misfit, Snapshot, State, TicketView};
+pub use state::{
+    Anchor, ClockState, EndedLease, HashKey, LeaseView, Misfit, RestoreError, Snapshot, State, TicketView,
+};
 pub use value::{Digest, Fence, LedgerTag, Nonce, RequestKey, Span, TICK_RATE_HZ, Tick, Ticket};

@@ -30,10 +30,18 @@ impl Index {
         self.run_from(hash).find(|(_, entry)| found(entry)).map(|(_, entry)| entry.slot)
     }
 
+    /// Makes room for so many, as if it had grown step by step.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        let enough = |size: usize| (self.len + more) * 4 <= size * 3;
+        let sizes = std::iter::successors(Some(self.places.len().max(SMALLEST)), |size| Some(size * 2));
+        let size = sizes.into_iter().find(|size| enough(*size));
+        size.into_iter().for_each(|size| self.grow_to(size));
+    }
+
     /// Adds a slot that is not there yet.
     pub(crate) fn insert(&mut self, hash: u32, slot: Slot) {
         if (self.len + 1) * 4 > self.places.len() * 3 {
-            self.grow();
+            self.grow_to((self.places.len() * 2).max(SMALLEST));
         }
         self.len += 1;
         self.put(Entry { hash, slot });
@@ -77,8 +85,7 @@ impl Index {
         self.places[place] = Some(entry);
     }
 
-    fn grow(&mut self) {
-        let size = (self.places.len() * 2).max(SMALLEST);
+    fn grow_to(&mut self, size: usize) {
         let before = std::mem::replace(&mut self.places, vec![None; size]);
         before.into_iter().flatten().for_each(|entry| self.put(entry));
     }

@@ -1,6 +1,7 @@
 //! Everything that is needed to answer a request, and nothing else: what the events so far add up to.
 
 mod apply;
+mod enter;
 mod entry;
 mod index;
 mod invariants;
@@ -8,6 +9,7 @@ mod lengths;
 mod memory;
 mod numbers;
 mod own;
+mod saved;
 mod slab;
 mod snapshot;
 mod table;
@@ -21,6 +23,7 @@ pub(crate) use entry::{LeaseEntry, Waiting};
 pub(crate) use invariants::ensure;
 pub use memory::EndedLease;
 pub(crate) use memory::KeyOutcome;
+pub use saved::RestoreError;
 pub(crate) use slab::Slot;
 pub use snapshot::Snapshot;
 pub use table::HashKey;
@@ -39,7 +42,7 @@ use super::name::{Holder, Principal, Resource};
 use super::value::{Fence, LedgerTag, Span, Tick, Ticket};
 use crate::rules::time::is_over;
 
-/// The kernel's state. It changes by [`State::apply`] only.
+/// The kernel's state. It changes by [`State::apply`] only, and is kept as bytes by [`State::save`].
 #[derive(Debug)]
 pub struct State {
     tag: LedgerTag,

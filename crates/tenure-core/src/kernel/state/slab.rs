@@ -28,7 +28,8 @@ impl Slot {
         Slot(number.expect("fewer than 2^32 entries fit into memory"))
     }
 
-    fn index(self) -> usize {
+    /// Its place in the order of all slots, from 0.
+    pub(crate) fn index(self) -> usize {
         self.0.get() as usize - 1
     }
 }

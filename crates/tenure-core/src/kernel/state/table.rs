@@ -1,5 +1,6 @@
 //! Entries found by name: resources, holders, principals.
 
+use std::convert::Infallible;
 use std::hash::Hasher;
 
 use siphasher::sip::SipHasher13;
@@ -38,12 +39,39 @@ impl<T: Named> Table<T> {
 
     /// Where the entry with this name stands, which is made if it is not there.
     pub(crate) fn find_or_insert(&mut self, name: &str, make: impl FnOnce() -> T) -> Slot {
+        let Ok(slot) = self.find_or_try_insert(name, || Ok::<T, Infallible>(make()));
+        slot
+    }
+
+    /// Where the entry with this name stands, which is made, if that can be, if it is not there.
+    pub(crate) fn find_or_try_insert<E>(
+        &mut self,
+        name: &str,
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Slot, E> {
         let hash = self.hash(name);
-        self.find_hashed(hash, name).unwrap_or_else(|| {
-            let slot = self.entries.insert(make());
-            self.index.insert(hash, slot);
-            slot
-        })
+        if let Some(slot) = self.find_hashed(hash, name) {
+            return Ok(slot);
+        }
+        let slot = self.entries.insert(make()?);
+        self.index.insert(hash, slot);
+        Ok(slot)
+    }
+
+    /// Adds an entry; nothing, if there is one with its name.
+    pub(crate) fn insert(&mut self, entry: T) -> Option<Slot> {
+        let hash = self.hash(entry.name());
+        if self.find_hashed(hash, entry.name()).is_some() {
+            return None;
+        }
+        let slot = self.entries.insert(entry);
+        self.index.insert(hash, slot);
+        Some(slot)
+    }
+
+    /// Makes room for so many more names.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.index.reserve(more);
     }
 
     /// Takes an entry out.
