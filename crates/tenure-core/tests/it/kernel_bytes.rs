@@ -197,3 +197,15 @@ fn issued(number: u64) -> Event {
         continues: None,
     })
 }
+
+#[test]
+fn what_a_restore_holds_back_is_held_back_after_another_start() {
+    let mut state = State::default();
+    let (at, hold_until) = (Tick(7), Tick(1_000));
+    state
+        .apply(&Event::Restored { at, epoch: 2, fence: Fence(1 << 40), hold_until })
+        .expect("a copy was put back");
+    let restored = restore(&state);
+    assert_eq!(restored.snapshot(), state.snapshot());
+    assert_eq!(restored.held_back_until(Tick(999)), Some(hold_until));
+}

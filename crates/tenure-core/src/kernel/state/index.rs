@@ -8,7 +8,7 @@
 use super::slab::Slot;
 
 /// Slots by hash.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Index {
     places: Vec<Option<Entry>>,
     len: usize,

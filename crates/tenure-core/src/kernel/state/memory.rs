@@ -43,7 +43,7 @@ pub struct EndedLease {
 
 /// The leases that ended last. They stand in a table of their own and the tree leads there: whatever is
 /// put into a tree is moved about by its neighbours.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct EndedLeases {
     leases: Slab<EndedLease>,
     by_fence: BTreeMap<Fence, Slot>,
@@ -103,7 +103,7 @@ pub(crate) enum KeyOutcome {
 }
 
 /// The keys of every principal.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Keys {
     entries: BTreeMap<(Slot, Digest), KeyEntry>,
     order: VecDeque<(Tick, Slot, Digest)>,

@@ -43,7 +43,7 @@ use super::value::{Fence, LedgerTag, Span, Tick, Ticket};
 use crate::rules::time::is_over;
 
 /// The kernel's state. It changes by [`State::apply`] only, and is kept as bytes by [`State::save`].
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct State {
     tag: LedgerTag,
     limits: Limits,

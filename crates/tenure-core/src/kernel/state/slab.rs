@@ -7,14 +7,14 @@ use std::num::NonZeroU32;
 pub(crate) struct Slot(NonZeroU32);
 
 /// Entries in pages, found by [`Slot`].
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Slab<T> {
     pages: Vec<Vec<Entry<T>>>,
     free: Option<Slot>,
     len: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Entry<T> {
     Full(T),
     Free { next: Option<Slot> },

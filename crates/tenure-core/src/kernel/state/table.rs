@@ -20,7 +20,7 @@ pub(crate) trait Named {
 pub struct HashKey(pub u64, pub u64);
 
 /// A slab and an index by name. Names stand in the entries only.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Table<T> {
     entries: Slab<T>,
     index: Index,

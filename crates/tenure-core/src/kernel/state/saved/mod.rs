@@ -7,7 +7,7 @@
 //! | part | form |
 //! |---|---|
 //! | version | one byte |
-//! | head | now; whether there is a clock, and that; the last fence and ticket |
+//! | head | now; whether there is a clock, and that; the last fence and ticket; whether grants were held back, and until when |
 //! | principals | each name, ascending |
 //! | leases | by fence: its distance from the one before, holder, resource, terms |
 //! | waits | by ticket: its distance from the one before, holder, since when, for how long, wants |

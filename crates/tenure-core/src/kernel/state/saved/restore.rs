@@ -68,6 +68,11 @@ impl Restoring<'_> {
         state.last_fence = Fence(take.number()?);
         take.ensure(state.last_fence <= Fence::MAX, "its last fence is too large")?;
         state.last_ticket = Ticket(take.number()?);
+        state.hold = match take.byte()? {
+            0 => None,
+            1 => Some(Tick(take.number()?)),
+            _ => return Err(take.damaged("nothing says whether grants are held back")),
+        };
         Ok(())
     }
 

@@ -65,6 +65,10 @@ impl Saving<'_> {
         }
         put.number(state.last_fence.0);
         put.number(state.last_ticket.0);
+        put.byte(u8::from(state.hold.is_some()));
+        if let Some(hold) = state.hold {
+            put.number(hold.0);
+        }
     }
 
     /// Gives the principals, which it writes, their numbers.
