@@ -77,8 +77,8 @@ impl Batch {
     }
 
     /// What to append.
-    pub(crate) fn write(&self, state: &State) -> Write {
-        Write { records: self.records(state), leaves: self.leaves.clone() }
+    pub(crate) fn write(&mut self, state: &State) -> Write {
+        Write { records: self.records(state), leaves: std::mem::take(&mut self.leaves) }
     }
 
     fn records(&self, state: &State) -> Vec<EventRecord> {

@@ -285,7 +285,7 @@ impl Registrar {
 
     /// Appends the batch, or answers at once where there is nothing to append: then what the answers rest
     /// on is durable already.
-    fn send(&mut self, batch: Batch, now: Tick) -> Vec<Effect> {
+    fn send(&mut self, mut batch: Batch, now: Tick) -> Vec<Effect> {
         if batch.events.is_empty() {
             return self.answers(batch, now);
         }

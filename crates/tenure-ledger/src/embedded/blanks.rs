@@ -4,6 +4,7 @@
 //! spare        the next segment
 //! reserve-1    used only when no spare can be made: renewals may take the first half, ends of leases the rest
 //! reserve-2
+//! taken        one that is becoming a segment
 //! ```
 
 use std::io;
@@ -13,6 +14,9 @@ use super::disk::{Disk, is_no_space};
 use crate::ledger::Room;
 
 const SPARE: &str = "spare";
+
+/// A blank file that is becoming a segment.
+const TAKEN: &str = "taken";
 
 /// The blank files of a ledger. Whoever makes one holds the lock meanwhile: the writer waits for it, instead of
 /// making another.
@@ -51,6 +55,8 @@ impl Blanks {
             disk.remove(SPARE)?;
             Spare::Missing
         };
+        // It never became a segment.
+        disk.remove(TAKEN)?;
         let mut found = Vec::new();
         for number in 1..=reserve {
             if disk.length(&reserve_name(number))? == Some(size) {
@@ -83,21 +89,22 @@ impl Blanks {
         Ok(content.reserve.len() == self.reserve)
     }
 
-    /// The name of a blank file to write into: the spare, or one of the reserve when none can be made.
+    /// The name of a blank file to write into: the spare, or one of the reserve when none can be made. It has a name
+    /// of its own by then, for the next spare may be made at any moment.
     pub(crate) fn take(&self) -> io::Result<&'static str> {
         let mut content = self.lock();
         match self.make(&mut content) {
             Ok(()) => {
+                self.disk.rename(SPARE, TAKEN)?;
                 content.spare = Spare::Missing;
-                Ok(SPARE)
             }
             Err(error) if is_no_space(&error) => {
                 let number = content.reserve.pop().ok_or(error)?;
-                self.disk.rename(&reserve_name(number), SPARE)?;
-                Ok(SPARE)
+                self.disk.rename(&reserve_name(number), TAKEN)?;
             }
-            Err(error) => Err(error),
+            Err(error) => return Err(error),
         }
+        Ok(TAKEN)
     }
 
     /// What there is room for, when `left` bytes are left in the current segment.
