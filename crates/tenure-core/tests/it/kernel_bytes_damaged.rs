@@ -81,18 +81,18 @@ fn hex(bytes: &[u8]) -> String {
 
 /// What is stored already: these bytes are a promise. A change here is a new version.
 const GOLDEN: &str = concat!(
-    "01c09fab0301dc9eab0307626f6f742f6e73ac0200e80705010002036f7073047465616d02030003626f620102646201c0",
-    "96b102c0d8883280c2d72f01050505050505050505050505050505050202627900037768790972656c65617365203402",
-    "0003616e6e00026462038092f40180c2d72f80c2d72f0000000000000000000000000000000000020262790003776879",
-    "0972656c656173652034010100036b696d01c08db701808ece1c020264620580c2d72f07070707070707070707070707",
-    "0707070202627900037768790972656c656173652034017a0080c2d72f07070707070707070707070707070707020262",
-    "7900037768790972656c656173652034020379616e0180897a037a6f650080897a010303030303030303030303030303",
-    "03030404040404040404040404040404040401018085d41b020505050505050505050505050505050506060606060606",
-    "060606060606060606020301070707070707070707070707070707070808080808080808080808080808080800010302",
-    "01790379616e0107809bee0280c2d72f80c2d72f00000000000000000000000000000000000202627900037768790972",
-    "656c65617365203480897a06010178037a6f650000809bee0280c2d72f80c2d72f000303030303030303030303030303",
-    "03030202627900037768790972656c65617365203480897a0904036c6f6703626f620102c096b10280c2d72f80c2d72f",
-    "00050505050505050505050505050505050202627900037768790972656c656173652034c0843d07",
+    "01c09fab0301dc9eab0307626f6f742f6e73ac0200e80705010002036f7073047465616d02030003626f62010002646201",
+    "c096b102c0d8883280c2d72f01050505050505050505050505050505050202627900037768790972656c656173652034",
+    "020003616e6e0001038092f40180c2d72f80c2d72f000000000000000000000000000000000002026279000377687909",
+    "72656c656173652034010100036b696d01c08db701808ece1c02010580c2d72f07070707070707070707070707070707",
+    "0202627900037768790972656c65617365203400017a0080c2d72f070707070707070707070707070707070202627900",
+    "037768790972656c656173652034020379616e0180897a037a6f650080897a0103030303030303030303030303030303",
+    "0404040404040404040404040404040401018085d41b0205050505050505050505050505050505060606060606060606",
+    "060606060606060203010707070707070707070707070707070708080808080808080808080808080808000103020179",
+    "0379616e0107809bee0280c2d72f80c2d72f00000000000000000000000000000000000202627900037768790972656c",
+    "65617365203480897a06010178037a6f650000809bee0280c2d72f80c2d72f0003030303030303030303030303030303",
+    "0202627900037768790972656c65617365203480897a0904036c6f6703626f620102c096b10280c2d72f80c2d72f0005",
+    "0505050505050505050505050505050202627900037768790972656c656173652034c0843d07",
 );
 
 #[test]
@@ -146,9 +146,10 @@ fn what_contradicts_the_rest_is_refused_with_its_reason() {
     let terms = |mode: u8| [vec![mode, 5, 10, 10, 0], vec![0; 16], vec![0]].concat();
     let one = [head(9, 9), b"\x01\x01p".to_vec()].concat();
     let new = |name: &[u8]| [b"\x00\x01", name, b"\x00"].concat();
-    let lease = |distance: u8, holder: &[u8], mode: u8| {
-        [vec![distance], holder.to_vec(), b"\x01r".to_vec(), terms(mode)].concat()
+    let lease = |distance: u8, holder: &[u8], resource: &[u8], mode: u8| {
+        [&[distance], holder, resource, &terms(mode)].concat()
     };
+    let first = |distance: u8, mode: u8| lease(distance, &new(b"h"), b"\x00\x01r", mode);
     let none_else = vec![0, 0, 0, 0];
     let reason = |parts: &[Vec<u8>]| match read(&parts.concat()) {
         Ok(state) => state.check_invariants().map_or("broken", |()| "fine").to_owned(),
@@ -158,19 +159,22 @@ fn what_contradicts_the_rest_is_refused_with_its_reason() {
     let two =
         |first: Vec<u8>, second: Vec<u8>| reason(&[one.clone(), vec![2], first, second, none_else.clone()]);
     let (h, i) = (new(b"h"), new(b"i"));
-    assert_eq!(two(lease(1, &h, 1), lease(1, &[1], 1)), "fine");
-    assert_eq!(two(lease(1, &h, 1), lease(1, &i, 3)), "fine");
-    assert_eq!(two(lease(1, &h, 1), lease(1, &i, 0)), "two leases do not go together");
-    assert_eq!(two(lease(1, &h, 2), lease(1, &i, 2)), "two leases do not go together");
-    assert_eq!(two(lease(1, &h, 1), lease(0, &i, 1)), "two numbers are the same");
-    assert_eq!(two(lease(1, &h, 1), lease(9, &i, 1)), "a lease was never given out");
-    assert_eq!(two(lease(1, &h, 1), lease(1, &h, 1)), "a holder stands twice");
-    assert_eq!(two(lease(1, &h, 1), lease(1, &[2], 1)), "there is no such holder");
-    assert_eq!(two(lease(1, &h, 1), lease(1, &[0, 1, b'i', 1], 1)), "there is no such principal");
-    assert_eq!(two(lease(1, &h, 1), lease(1, &i, 8)), "it is held in an unknown mode");
-    assert_eq!(two(lease(1, &h, 1), lease(1, &new(b"\n"), 1)), "a name is none");
+    assert_eq!(two(first(1, 1), lease(1, &[1], &[1], 1)), "fine");
+    assert_eq!(two(first(1, 1), lease(1, &i, &[1], 3)), "fine");
+    assert_eq!(two(first(1, 1), lease(1, &i, &[1], 0)), "two leases do not go together");
+    assert_eq!(two(first(1, 2), lease(1, &i, &[1], 2)), "two leases do not go together");
+    assert_eq!(two(first(1, 1), lease(0, &i, &[1], 1)), "two numbers are the same");
+    assert_eq!(two(first(1, 1), lease(9, &i, &[1], 1)), "a lease was never given out");
+    assert_eq!(two(first(1, 1), lease(1, &h, &[1], 1)), "a holder stands twice");
+    assert_eq!(two(first(1, 1), lease(1, &[2], &[1], 1)), "there is no such holder");
+    assert_eq!(two(first(1, 1), lease(1, &[0, 1, b'i', 1], &[1], 1)), "there is no such principal");
+    assert_eq!(two(first(1, 1), lease(1, &i, &[1], 8)), "it is held in an unknown mode");
+    assert_eq!(two(first(1, 1), lease(1, &new(b"\n"), &[1], 1)), "a name is none");
+    assert_eq!(two(first(1, 1), lease(1, &i, &[2], 1)), "there is no such resource");
+    assert_eq!(two(first(1, 1), lease(1, &i, b"\x00\x01r", 1)), "a resource stands twice");
+    assert_eq!(two(first(1, 1), lease(1, &i, b"\x00\x01s", 0)), "fine");
 
-    let leases = [one.clone(), vec![1], lease(4, &h, 1), vec![0, 0]].concat();
+    let leases = [one.clone(), vec![1], first(4, 1), vec![0, 0]].concat();
     let key = |number: u8, outcome: &[u8]| [vec![number; 32], outcome.to_vec()].concat();
     let keys = |keys: &[Vec<u8>]| {
         let count = u8::try_from(keys.len()).expect("few");

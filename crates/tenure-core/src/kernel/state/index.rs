@@ -30,12 +30,15 @@ impl Index {
         self.run_from(hash).find(|(_, entry)| found(entry)).map(|(_, entry)| entry.slot)
     }
 
-    /// Makes room for so many, as if it had grown step by step.
+    /// Makes room for so many more, as large as it would have grown step by step.
     pub(crate) fn reserve(&mut self, more: usize) {
-        let enough = |size: usize| (self.len + more) * 4 <= size * 3;
-        let sizes = std::iter::successors(Some(self.places.len().max(SMALLEST)), |size| Some(size * 2));
-        let size = sizes.into_iter().find(|size| enough(*size));
-        size.into_iter().for_each(|size| self.grow_to(size));
+        let mut size = self.places.len().max(SMALLEST);
+        while (self.len + more) * 4 > size * 3 {
+            size *= 2;
+        }
+        if size > self.places.len() {
+            self.grow_to(size);
+        }
     }
 
     /// Adds a slot that is not there yet.

@@ -38,8 +38,8 @@ impl Put<'_> {
         self.labels(&terms.labels);
     }
 
+    /// What is wanted, but for the resource, which stands before it.
     pub(super) fn want(&mut self, want: &Want) {
-        self.text(want.resource.as_str());
         self.mode(want.mode);
         self.number(want.ttl.0);
         self.bytes(&want.nonce.0);

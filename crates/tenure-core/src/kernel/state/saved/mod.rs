@@ -15,8 +15,9 @@
 //! | keys | for each principal, by key: key, body, 0 and the ticket or the count and the fences; from when on it is forgotten if none of these lives |
 //! | ended leases | in the order of their ends: fence, resource, holder, principal, terms, when and how it ended |
 //!
-//! A holder is 0, its name and its principal where it first appears, and its number from 1 afterwards. A
-//! principal is its number from 0. Ticks that have passed are counted back from now.
+//! A holder is 0, its name and its principal where it first appears, and its number from 1 afterwards; so is a
+//! resource, without a principal. A principal is its number from 0. Ticks that have passed are counted back
+//! from now. In ended leases, holders and resources are names: they may be forgotten otherwise.
 //!
 //! What follows from the rest is left out, so that it cannot contradict it: counts, indexes, and the key of a
 //! lease or a wait, which is the one that leads there. So are the numbers of rests, of which only the order
@@ -25,6 +26,7 @@
 
 mod bytes;
 mod form;
+mod recall;
 mod restore;
 mod save;
 

@@ -5,14 +5,13 @@ use super::form::Terms;
 use super::{RestoreError, VERSION};
 use crate::kernel::command::each_resource_once;
 use crate::kernel::event::{ClockReading, Queued};
-use crate::kernel::limits::{KEY_KEPT, Limits};
+use crate::kernel::limits::Limits;
 use crate::kernel::mode::Modes;
 use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::state::entry::{Few, HolderEntry, LeaseEntry, PrincipalEntry, ResourceEntry, Rest};
-use crate::kernel::state::memory::{EndedLease, KeyEntry, KeyOutcome, Keys};
 use crate::kernel::state::own::Own;
 use crate::kernel::state::{Anchor, ClockState, HashKey, Slot, State};
-use crate::kernel::value::{Fence, LedgerTag, RequestKey, Tick, Ticket};
+use crate::kernel::value::{Fence, LedgerTag, Tick, Ticket};
 
 impl State {
     /// The state that [`State::save`] wrote. It holds what [`State::check_invariants`] asks for, whatever the
@@ -29,12 +28,14 @@ impl State {
             return Err(RestoreError::Version { found });
         }
         let state = State::new(tag, limits, key);
-        let mut restoring = Restoring { state, take, principals: Vec::new(), holders: Vec::new() };
+        let mut restoring =
+            Restoring { state, take, principals: Vec::new(), holders: Vec::new(), resources: Vec::new() };
         restoring.head()?;
         restoring.principals()?;
         restoring.leases()?;
         restoring.waits()?;
         restoring.resting_holders()?;
+        restoring.names()?;
         restoring.keys()?;
         restoring.ended_leases()?;
         restoring.take.finish()?;
@@ -42,13 +43,14 @@ impl State {
     }
 }
 
-struct Restoring<'a> {
-    state: State,
-    take: Take<'a>,
+pub(super) struct Restoring<'a> {
+    pub(super) state: State,
+    pub(super) take: Take<'a>,
     /// By their numbers.
-    principals: Vec<Slot>,
+    pub(super) principals: Vec<Slot>,
     /// By their numbers, the first of which is 1.
     holders: Vec<Slot>,
+    resources: Vec<Slot>,
 }
 
 impl Restoring<'_> {
@@ -82,15 +84,13 @@ impl Restoring<'_> {
             let before = self.principals.last().map(|slot| &self.state.principals.get(*slot).name);
             self.take.ensure(before.is_none_or(|before| *before < name), "principals are not in order")?;
             let entry = PrincipalEntry { name, leases: 0, wanted: 0, waits: 0 };
-            let slot = self.state.principals.insert(entry);
-            self.principals.push(slot.ok_or_else(|| self.take.damaged("a principal stands twice"))?);
+            self.principals.push(self.state.principals.push(entry));
         }
         Ok(())
     }
 
     fn leases(&mut self) -> Result<(), RestoreError> {
         let count = self.take.count(4 + Terms::LEAST)?;
-        self.state.resources.reserve(count);
         // One tree of all ends is made faster than a million insertions into it.
         let mut ends = Vec::with_capacity(count);
         let mut shared = Vec::new();
@@ -120,6 +120,7 @@ impl Restoring<'_> {
                 shared.push(resource);
             }
         }
+        ends.sort_unstable();
         self.state.expiries = ends.into_iter().collect();
         shared.into_iter().try_for_each(|resource| self.check_modes(resource))
     }
@@ -168,109 +169,26 @@ impl Restoring<'_> {
             before = since;
             self.state.rests += 1;
             let number = self.state.rests;
-            let slot = self.new_holder(name, principal, Some(Rest { since, number }))?;
+            let slot = self.new_holder(name, principal, Some(Rest { since, number }));
             self.state.idle_holders.insert(number, slot);
         }
         Ok(())
     }
 
-    fn keys(&mut self) -> Result<(), RestoreError> {
-        let mut keys = Vec::new();
-        for principal in self.principals.clone() {
-            let mut before = None;
-            for _ in 0..self.take.count(34)? {
-                let key = self.take.request_key()?;
-                let ascends = before.is_none_or(|before| before < key.key);
-                self.take.ensure(ascends, "keys are not in their order")?;
-                before = Some(key.key);
-                keys.push(((principal, key.key), self.key(principal, key)?));
-            }
-        }
-        self.state.keys = Keys::from_sorted(keys);
-        Ok(())
-    }
-
-    fn key(&mut self, principal: Slot, key: RequestKey) -> Result<KeyEntry, RestoreError> {
-        let count = self.take.count(1)?;
-        if count == 0 {
-            let ticket = Ticket(self.take.number()?);
-            let waiting = self.state.waits.get_mut(&ticket);
-            let waiting = waiting.ok_or_else(|| self.take.damaged("a key waits for nothing"))?;
-            let own = self.state.holders.get(waiting.holder).principal == principal;
-            self.take.ensure(own, "a key leads to somebody else's ticket")?;
-            let earlier = waiting.queued.key.replace(key);
-            self.take.ensure(earlier.is_none(), "two keys lead to one ticket")?;
-            let outcome = KeyOutcome::Waiting(ticket);
-            return Ok(KeyEntry { body: key.body, outcome, live: 0, forget_at: None });
-        }
-        let (mut leases, mut live, mut fence) = (Vec::with_capacity(count), 0, Fence(0));
-        for _ in 0..count {
-            fence = Fence(self.take.after(fence.0)?);
-            self.take.ensure(fence <= self.state.last_fence, "a key leads to a lease that never was")?;
-            if let Some(slot) = self.state.by_fence.get(fence) {
-                let lease = self.state.leases.get_mut(slot);
-                let own = self.state.holders.get(lease.holder).principal == principal;
-                self.take.ensure(own, "a key leads to somebody else's lease")?;
-                let earlier = lease.key.replace(Box::new(key));
-                self.take.ensure(earlier.is_none(), "two keys lead to one lease")?;
-                live += 1;
-            }
-            leases.push(fence);
-        }
-        let forget_at = if live == 0 { Some(self.forget_at()?) } else { None };
-        Ok(KeyEntry { body: key.body, outcome: KeyOutcome::Leases(leases), live, forget_at })
-    }
-
-    /// No later than for a key whose last lease ended just now: the queue of keys goes by that.
-    fn forget_at(&mut self) -> Result<Tick, RestoreError> {
-        let forget_at = Tick(self.take.after(self.state.now.0)?);
-        let latest = self.state.now.saturating_add(KEY_KEPT);
-        self.take.ensure(forget_at <= latest, "a key is kept too long")?;
-        Ok(forget_at)
-    }
-
-    fn ended_leases(&mut self) -> Result<(), RestoreError> {
-        let mut before = Tick(0);
-        for _ in 0..self.take.count(8 + Terms::LEAST)? {
-            let fence = Fence(self.take.after(0)?);
-            let over = self.state.by_fence.get(fence).is_none() && self.state.ended(fence).is_none();
-            self.take.ensure(fence <= self.state.last_fence && over, "an ended lease lives or never was")?;
-            let resource = self.take.name(Resource::parse)?;
-            let holder = self.take.name(Holder::parse)?;
-            let principal = self.principal()?;
-            let principal = self.state.principals.get(principal).name.clone();
-            let terms = self.take.terms(self.state.now)?;
-            let ended_at = self.take.past(self.state.now)?;
-            self.take.ensure(ended_at >= before, "ends are not in their order")?;
-            before = ended_at;
-            self.state.ended.add(EndedLease {
-                fence,
-                resource,
-                holder,
-                principal,
-                mode: terms.mode,
-                issued_at: terms.issued_at,
-                expires_at: terms.expires_at,
-                ttl: terms.ttl,
-                renewals: terms.renewals,
-                nonce: terms.nonce,
-                labels: terms.labels,
-                ended_at,
-                end: self.take.end()?,
-            });
-        }
-        Ok(())
-    }
-
     fn resource(&mut self) -> Result<Slot, RestoreError> {
-        let name = self.take.text()?;
-        self.state.resources.find_or_try_insert(name, || {
-            let name = Resource::parse(name).map_err(|_| self.take.damaged("a name is none"))?;
-            Ok(ResourceEntry { name, leases: Few::None, queue: Default::default() })
-        })
+        let number = usize::try_from(self.take.number()?).ok();
+        if number == Some(0) {
+            let name = self.take.name(Resource::parse)?;
+            let entry = ResourceEntry { name, leases: Few::None, queue: Default::default() };
+            let slot = self.state.resources.push(entry);
+            self.resources.push(slot);
+            return Ok(slot);
+        }
+        let found = number.and_then(|number| self.resources.get(number - 1));
+        found.copied().ok_or_else(|| self.take.damaged("there is no such resource"))
     }
 
-    fn principal(&mut self) -> Result<Slot, RestoreError> {
+    pub(super) fn principal(&mut self) -> Result<Slot, RestoreError> {
         let number = usize::try_from(self.take.number()?).ok();
         let found = number.and_then(|number| self.principals.get(number));
         found.copied().ok_or_else(|| self.take.damaged("there is no such principal"))
@@ -281,7 +199,7 @@ impl Restoring<'_> {
         if number == Some(0) {
             let name = self.take.name(Holder::parse)?;
             let principal = self.principal()?;
-            let slot = self.new_holder(name, principal, None)?;
+            let slot = self.new_holder(name, principal, None);
             self.holders.push(slot);
             return Ok(slot);
         }
@@ -289,14 +207,15 @@ impl Restoring<'_> {
         found.copied().ok_or_else(|| self.take.damaged("there is no such holder"))
     }
 
-    fn new_holder(
-        &mut self,
-        name: Holder,
-        principal: Slot,
-        rest: Option<Rest>,
-    ) -> Result<Slot, RestoreError> {
+    fn new_holder(&mut self, name: Holder, principal: Slot, rest: Option<Rest>) -> Slot {
         let (leases, tickets) = (Own::default(), Default::default());
-        let slot = self.state.holders.insert(HolderEntry { name, principal, leases, tickets, rest });
-        slot.ok_or_else(|| self.take.damaged("a holder stands twice"))
+        self.state.holders.push(HolderEntry { name, principal, leases, tickets, rest })
+    }
+
+    /// From here on, everything is found by its name.
+    fn names(&mut self) -> Result<(), RestoreError> {
+        self.take.ensure(self.state.principals.index_all(), "a principal stands twice")?;
+        self.take.ensure(self.state.holders.index_all(), "a holder stands twice")?;
+        self.take.ensure(self.state.resources.index_all(), "a resource stands twice")
     }
 }

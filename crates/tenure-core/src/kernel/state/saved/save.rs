@@ -5,7 +5,6 @@ use std::num::NonZeroU32;
 use super::VERSION;
 use super::bytes::Put;
 use super::form::Terms;
-use crate::kernel::command::Want;
 use crate::kernel::state::entry::LeaseEntry;
 use crate::kernel::state::memory::{EndedLease, KeyEntry, KeyOutcome};
 use crate::kernel::state::{Slot, State, Waiting};
@@ -31,6 +30,7 @@ impl State {
             put: Put::new(write),
             principals: Numbering::default(),
             holders: Numbering::default(),
+            resources: Numbering::default(),
         };
         saving.head();
         let principals = saving.principals();
@@ -48,6 +48,7 @@ struct Saving<'a> {
     put: Put<'a>,
     principals: Numbering,
     holders: Numbering,
+    resources: Numbering,
 }
 
 impl Saving<'_> {
@@ -92,7 +93,7 @@ impl Saving<'_> {
             self.put.number(lease.fence.0 - before.0);
             before = lease.fence;
             self.holder(lease.holder);
-            self.put.text(state.resource_name(lease.resource).as_str());
+            self.resource(lease.resource);
             self.put.terms(&terms_of_lease(lease), state.now);
         }
     }
@@ -100,14 +101,18 @@ impl Saving<'_> {
     fn waits(&mut self) {
         self.put.count(self.state.waits.len());
         let mut before = Ticket(0);
-        for (ticket, Waiting { queued, holder, .. }) in &self.state.waits {
+        for (ticket, waiting) in &self.state.waits {
+            let Waiting { queued, holder, .. } = waiting;
             self.put.number(ticket.0 - before.0);
             before = *ticket;
             self.holder(*holder);
             self.put.past(queued.at, self.state.now);
             self.put.number(queued.until.since(queued.at).0);
             self.put.count(queued.wants.len());
-            queued.wants.iter().for_each(|want: &Want| self.put.want(want));
+            for (resource, want) in waiting.wants() {
+                self.resource(resource);
+                self.put.want(want);
+            }
         }
     }
 
@@ -174,6 +179,17 @@ impl Saving<'_> {
                 self.put.text(entry.name.as_str());
                 self.principal(entry.principal);
                 self.holders.add(slot);
+            }
+        }
+    }
+
+    fn resource(&mut self, slot: Slot) {
+        match self.resources.get(slot) {
+            Some(number) => self.put.number(u64::from(number.get())),
+            None => {
+                self.put.number(0);
+                self.put.text(self.state.resource_name(slot).as_str());
+                self.resources.add(slot);
             }
         }
     }
