@@ -20,7 +20,11 @@ struct Recent {
     events: usize,
     head: Head,
     has_ended: bool,
+    /// Whom to tell of the end.
+    at_end: Vec<AtEnd>,
 }
+
+type AtEnd = Box<dyn FnOnce() + Send>;
 
 /// So many events are kept in memory at most, and one batch at least.
 const KEPT: usize = 1 << 16;
@@ -55,7 +59,8 @@ pub struct Subscription {
 impl Feed {
     /// A feed that goes on after `head`; what is older is in `reader`.
     pub fn new(head: Head, reader: Option<Reader>) -> Feed {
-        let recent = Recent { batches: VecDeque::new(), events: 0, head, has_ended: false };
+        let recent =
+            Recent { batches: VecDeque::new(), events: 0, head, has_ended: false, at_end: Vec::new() };
         Feed { recent: Mutex::new(recent), published: Condvar::new(), reader }
     }
 
@@ -82,9 +87,23 @@ impl Feed {
         self.published.notify_all();
     }
 
+    /// Calls `tell` once the writer has ended, however it ended; at once if it has.
+    pub fn at_end(&self, tell: impl FnOnce() + Send + 'static) {
+        let mut recent = self.lock();
+        if recent.has_ended {
+            drop(recent);
+            return tell();
+        }
+        recent.at_end.push(Box::new(tell));
+    }
+
     pub(crate) fn end(&self) {
-        self.lock().has_ended = true;
+        let mut recent = self.lock();
+        recent.has_ended = true;
+        let told = std::mem::take(&mut recent.at_end);
+        drop(recent);
         self.published.notify_all();
+        told.into_iter().for_each(|tell| tell());
     }
 
     fn lock(&self) -> MutexGuard<'_, Recent> {

@@ -3,15 +3,16 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_core::kernel::{HashKey, Limits, State};
-use tenure_ledger::EmbeddedLedger;
 use tenure_ledger::embedded::{Damage, OpenError, Opening, Options};
 use tenure_ledger::signing::{KeyFileError, NodeKey};
+use tenure_ledger::{EmbeddedLedger, Seq};
 use thiserror::Error;
 
 use super::clock::Clock;
-use super::feed::Feed;
+use super::feed::{Feed, Next};
 use super::housekeeper::{Housekeeper, Routine};
 use super::replay::{Replay, ReplayError};
 use super::view::View;
@@ -85,7 +86,9 @@ impl Service {
         let upkeep = ledger.upkeep();
         let feed = Feed::new(replay.head(), Some(ledger.reader()));
         let office = Office { replay, key: key.clone(), clock, settings, hash_key };
+        let before = office.replay.head().seq;
         let writer = Writer::start(ledger, office, feed)?;
+        wait_for_first_write(writer.feed(), before);
         let housekeeper = Housekeeper::start(upkeep, routine, limits, hash_key, key, writer.handle())?;
         Ok(Service { writer, housekeeper, warnings })
     }
@@ -159,6 +162,18 @@ pub(crate) fn replay_opening(
         replay.apply(&batch)?;
     }
     Ok(replay)
+}
+
+/// Before its first write a writer answers nobody, and the view knows no clock. A disk that is slow or full is waited
+/// for no longer than this: then whoever asks is told.
+fn wait_for_first_write(feed: &Arc<Feed>, before: Seq) {
+    let mut subscription = feed.subscribe(before);
+    // The first may be the entry about the key.
+    while let Next::Batch(batch) = subscription.next(Duration::from_secs(10)) {
+        if batch.records.iter().any(|record| record.event_type == "clock.resumed") {
+            break;
+        }
+    }
 }
 
 /// The key of this node: made at the first start, and never again.
