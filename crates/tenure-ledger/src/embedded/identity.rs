@@ -14,6 +14,9 @@ const FILE: &str = "identity";
 /// only the first.
 pub const NEWEST_FORM: u32 = 1;
 
+/// The machine of a copy.
+pub(crate) const NOWHERE: [u8; 16] = [0; 16];
+
 /// What tells one ledger from another, and from its own copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
@@ -28,6 +31,11 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// Whether it is a copy, or a restore that was not finished: it may be written nowhere.
+    pub(crate) fn is_nowhere(&self) -> bool {
+        self.machine == NOWHERE
+    }
+
     /// A new ledger on this machine.
     pub(crate) fn new(machine: [u8; 16]) -> io::Result<Identity> {
         let mut id = [0; 16];

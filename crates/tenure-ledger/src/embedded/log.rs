@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::catalog::Catalog;
 use super::checkpoints;
 use super::disk::{DiskFile, is_no_space};
-use super::identity::Identity;
+use super::identity::{Identity, this_machine};
 use super::opening::{CLEAN, OpenError, Opening, begin_segment, clean_mark};
 use super::reader::Reader;
 use super::record;
@@ -27,7 +27,7 @@ pub struct Options {
     pub segment_size: u64,
     /// How many bytes are kept for the ends of leases when the disk is full.
     pub reserve: u64,
-    /// Where, outside of the data directory, to remember how far it had come.
+    /// The folder, outside of the data directory, in which to remember how far it had come.
     pub witness: Option<PathBuf>,
 }
 
@@ -87,6 +87,12 @@ impl EmbeddedLedger {
     /// Makes blank files and checkpoints and prunes, beside the writer.
     pub fn upkeep(&self) -> Upkeep {
         Upkeep::new(self.catalog.clone())
+    }
+
+    /// From now on the ledger belongs to this machine: the last step of putting a copy in the place of its original.
+    pub fn settle_here(&self) -> io::Result<()> {
+        let identity = Identity { machine: this_machine(), ..self.catalog.identity.clone() };
+        identity.write(&*self.catalog.disk)
     }
 
     /// Ends in good order: the next start need not doubt the last record.

@@ -21,10 +21,12 @@
 mod blanks;
 mod catalog;
 mod checkpoints;
+mod copy;
 mod directory;
 mod disk;
 mod identity;
 mod log;
+mod manage;
 mod opening;
 mod reader;
 mod record;
@@ -37,10 +39,12 @@ mod witness;
 
 use std::path::PathBuf;
 
+pub use copy::{CopyError, copy};
 pub use directory::Directory;
 pub use disk::{Disk, DiskFile};
 pub use identity::{Identity, NEWEST_FORM};
 pub use log::{EmbeddedLedger, Options};
+pub use manage::{moved, raise};
 pub use opening::{OpenError, Opening};
 pub use reader::Reader;
 use thiserror::Error;

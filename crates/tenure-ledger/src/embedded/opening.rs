@@ -13,7 +13,7 @@ use super::catalog::{Catalog, Content};
 use super::checkpoints::{self, Found};
 use super::directory::Directory;
 use super::disk::{Disk, DiskFile};
-use super::identity::{Identity, this_machine};
+use super::identity::{Identity, NOWHERE, this_machine};
 use super::log::{EmbeddedLedger, Options};
 use super::record;
 use super::sector::SECTOR;
@@ -52,6 +52,18 @@ pub enum OpenError {
          `tenure ledger moved`"
     )]
     Foreign,
+    /// It was made by `tenure ledger copy`, or `tenure ledger restored` was interrupted.
+    #[error(
+        "{} is a copy of a ledger, and what the original did after it is unknown; to use the copy in its place, run \
+         `tenure ledger restored`", .0.display()
+    )]
+    Copy(PathBuf),
+    /// The same ledger is open in another directory of this machine.
+    #[error("this ledger is in use by another process, from another directory: one of the two is a copy")]
+    OpenElsewhere,
+    /// There is no ledger.
+    #[error("there is no ledger in {}", .0.display())]
+    NoLedger(PathBuf),
     /// There are segments and nothing says whose.
     #[error("{} holds segments but no identity; part of the ledger is missing", .0.display())]
     NoIdentity(PathBuf),
@@ -69,6 +81,15 @@ pub enum OpenError {
     /// The system said no.
     #[error("the ledger cannot be opened")]
     Io(#[from] io::Error),
+}
+
+/// What a ledger is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// To go on with it.
+    Use,
+    /// To put a copy in the place of its original.
+    Restore,
 }
 
 /// A ledger that is being opened.
@@ -98,14 +119,34 @@ impl Opening {
 
     /// Begins to open the ledger on `disk`.
     pub fn begin_on(disk: Arc<dyn Disk>, options: Options) -> Result<Opening, OpenError> {
+        Self::begin_for(disk, options, Purpose::Use)
+    }
+
+    /// Begins to open a copy in `directory` that is to take the place of its original: in a new epoch, whatever the
+    /// witness says. Until [`EmbeddedLedger::settle_here`] it can be opened in no other way.
+    pub fn begin_restoring(directory: &Path, options: Options) -> Result<Opening, OpenError> {
+        Self::begin_for(Arc::new(Directory::at(directory)), options, Purpose::Restore)
+    }
+
+    fn begin_for(disk: Arc<dyn Disk>, options: Options, purpose: Purpose) -> Result<Opening, OpenError> {
         if options.segment_size < 4_096 || !options.segment_size.is_multiple_of(SECTOR as u64) {
             return Err(OpenError::SegmentSize(options.segment_size));
         }
         let lock = disk.lock()?.ok_or_else(|| OpenError::Locked(disk.path("")))?;
-        let identity = identity_of(&*disk)?;
-        let witness = options.witness.as_deref().map(WitnessFile::open).transpose()?;
+        let mut identity = identity_of(&*disk, purpose)?;
+        let witness = match &options.witness {
+            Some(folder) => {
+                Some(WitnessFile::open(folder, identity.ledger)?.ok_or(OpenError::OpenElsewhere)?)
+            }
+            None => None,
+        };
         let witnessed = witness.as_ref().map(WitnessFile::read).transpose()?.flatten();
-        let witnessed = witnessed.filter(|witness| witness.ledger == identity.ledger);
+        let mut witnessed = witnessed.filter(|witness| witness.ledger == identity.ledger);
+        if purpose == Purpose::Restore {
+            let latest = witnessed.map_or(0, |witness| witness.epoch).max(identity.epoch);
+            identity = Identity { epoch: latest + 1, machine: NOWHERE, ..identity };
+            witnessed = None;
+        }
         let Found { newest: checkpoint, heads: checkpoints, damaged: warnings } =
             checkpoints::find(&*disk, identity.ledger)?;
         let anchors = checkpoint.iter().map(|checkpoint| checkpoint.head.head).collect();
@@ -216,11 +257,15 @@ pub(crate) fn clean_mark(head: Head) -> String {
 }
 
 /// The identity of the ledger on a disk, or a new one for an empty disk.
-fn identity_of(disk: &dyn Disk) -> Result<Identity, OpenError> {
+fn identity_of(disk: &dyn Disk, purpose: Purpose) -> Result<Identity, OpenError> {
     match Identity::read(disk)? {
+        Some(identity) if purpose == Purpose::Restore => Ok(identity),
         Some(identity) if identity.machine == this_machine() => Ok(identity),
+        Some(identity) if identity.is_nowhere() => Err(OpenError::Copy(disk.path(""))),
         Some(_) => Err(OpenError::Foreign),
-        None if segment_numbers(disk)?.is_empty() => Ok(Identity::new(this_machine())?),
+        None if purpose == Purpose::Use && segment_numbers(disk)?.is_empty() => {
+            Ok(Identity::new(this_machine())?)
+        }
         None => Err(OpenError::NoIdentity(disk.path(""))),
     }
 }

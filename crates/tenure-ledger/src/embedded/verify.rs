@@ -36,7 +36,13 @@ pub fn verify(directory: &Path) -> Result<Report, OpenError> {
 }
 
 fn verify_on(disk: &dyn Disk) -> Result<Report, OpenError> {
-    let identity = Identity::read(disk)?.ok_or_else(|| OpenError::NoIdentity(disk.path("")))?;
+    let identity = match Identity::read(disk)? {
+        Some(identity) => identity,
+        None if segment_numbers(disk).unwrap_or_default().is_empty() => {
+            return Err(OpenError::NoLedger(disk.path("")));
+        }
+        None => return Err(OpenError::NoIdentity(disk.path(""))),
+    };
     let anchors = check_checkpoints(disk, &identity)?;
     let checkpoints = anchors.len();
     let mut walk = Walk::new(identity.clone(), anchors, None);

@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
+use rustix::fs::{FlockOperation, flock};
+
 use super::directory;
 use crate::batch::Hash;
 use crate::ledger::{Head, Seq};
@@ -23,19 +25,24 @@ pub struct Witness {
 
 const LENGTH: usize = 16 + 8 + 8 + 32 + 4;
 
-/// The file that holds a witness. It is written after each batch and not synced: what it says is always true, and
+/// The file that holds a witness, named after its ledger and locked as long as the ledger is open: a copy of the data
+/// directory beside the original is the same ledger, and finds the same file. It is written after each batch and not synced: what it says is always true, and
 /// after a power cut it may only say less.
 #[derive(Debug)]
 pub(crate) struct WitnessFile(File);
 
 impl WitnessFile {
-    pub(crate) fn open(path: &Path) -> io::Result<WitnessFile> {
-        if let Some(folder) = path.parent() {
-            directory::make(folder)?;
-        }
+    /// The witness of `ledger` among those in `folder`. `None`: somebody else has that ledger open.
+    pub(crate) fn open(folder: &Path, ledger: LedgerId) -> io::Result<Option<WitnessFile>> {
+        directory::make(folder)?;
+        let path = folder.join(ledger.to_string());
         let mut options = OpenOptions::new();
         let file = options.create(true).truncate(false).read(true).write(true).mode(0o600).open(path)?;
-        Ok(WitnessFile(file))
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(WitnessFile(file))),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// What it says; nothing if it says nothing that can be believed.

@@ -9,7 +9,7 @@ use tenure_ledger::{EmbeddedLedger, Ledger, Seq};
 use crate::suite::{append, small};
 
 fn options(folder: &Path) -> Options {
-    Options { witness: Some(folder.join("elsewhere/witness")), ..small() }
+    Options { witness: Some(folder.join("elsewhere")), ..small() }
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -56,10 +56,11 @@ fn a_ledger_that_is_ahead_of_its_witness_opens() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     append(&mut EmbeddedLedger::open(&data, options(folder.path())).unwrap(), 2);
-    let witness = fs::read(folder.path().join("elsewhere/witness")).unwrap();
+    let witness = fs::read_dir(folder.path().join("elsewhere")).unwrap().next().unwrap().unwrap().path();
+    let earlier = fs::read(&witness).unwrap();
     append(&mut EmbeddedLedger::open(&data, options(folder.path())).unwrap(), 3);
     // A power cut may take the newest word of the witness, never of the ledger.
-    fs::write(folder.path().join("elsewhere/witness"), witness).unwrap();
+    fs::write(&witness, earlier).unwrap();
     let ledger = EmbeddedLedger::open(&data, options(folder.path())).unwrap();
     assert_eq!(ledger.head().seq, Seq(5));
 }

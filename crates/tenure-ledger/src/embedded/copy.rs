@@ -1,0 +1,89 @@
+//! A copy of a ledger that may be in use, for when the original is lost.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::{fs, thread};
+
+use thiserror::Error;
+
+use super::directory::Directory;
+use super::disk::Disk;
+use super::identity::{Identity, NOWHERE};
+use super::opening::OpenError;
+use super::segment::Segment;
+use super::verify::{Report, verify};
+
+/// Why there is no copy.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CopyError {
+    /// Something is there already.
+    #[error("{} exists already; choose another place", .0.display())]
+    Exists(PathBuf),
+    /// The original, or the finished copy, is not in order.
+    #[error(transparent)]
+    Ledger(#[from] OpenError),
+    /// The system said no.
+    #[error("the ledger cannot be copied")]
+    Io(#[from] io::Error),
+}
+
+/// A writer may be at work: what looks damaged may be half written, and is read again.
+const TRIES: usize = 20;
+
+/// Copies the ledger in `from`, with the keys beside it, to the new directory `to`, and checks every bit of the copy.
+///
+/// The copy says of itself that it is one: it cannot be opened until `tenure ledger restored` puts it in the place of
+/// the original. Whoever has it can sign and act as the original: keep it as safe.
+pub fn copy(from: &Path, to: &Path) -> Result<Report, CopyError> {
+    let source = Directory::at(from);
+    let identity = Identity::read(&source)?.ok_or_else(|| OpenError::NoLedger(from.to_owned()))?;
+    if fs::symlink_metadata(to).is_ok() {
+        return Err(CopyError::Exists(to.to_owned()));
+    }
+    let target = Directory::make(to)?;
+    // First of all, so that half a copy is never taken for more.
+    Identity { machine: NOWHERE, ..identity }.write(&target)?;
+    let mut names = source.list()?;
+    // Segments before checkpoints: a checkpoint must not be ahead of its ledger.
+    names.sort_by_key(|name| (!is_segment(name), name.clone()));
+    for name in names.iter().filter(|name| is_kept(name)) {
+        let Some(bytes) = read_whole(&source, name)? else { continue };
+        let file = target.create(name)?;
+        file.write_at(&bytes, 0)?;
+        file.sync()?;
+    }
+    target.sync()?;
+    Ok(verify(to)?)
+}
+
+/// Blank files, locks and drafts are made anew; the identity is the copy's own.
+fn is_kept(name: &str) -> bool {
+    let is_made_anew = ["lock", "clean", "spare", "taken", "larger", "identity"].contains(&name);
+    !is_made_anew && !name.starts_with("reserve-") && !name.ends_with(".new")
+}
+
+fn is_segment(name: &str) -> bool {
+    Segment::number_of(name).is_some()
+}
+
+/// The bytes of a file; of a segment, as far as it is whole, with zeros behind that. Nothing if it is gone.
+fn read_whole(source: &dyn Disk, name: &str) -> Result<Option<Vec<u8>>, CopyError> {
+    if !is_segment(name) {
+        return Ok(source.read(name)?);
+    }
+    let mut tries = 0;
+    loop {
+        let Some(mut bytes) = source.read(name)? else { return Ok(None) };
+        tries += 1;
+        match Segment::read(&source.path(name), &bytes) {
+            Ok(segment) => {
+                let end = usize::try_from(segment.end).unwrap_or(usize::MAX).min(bytes.len());
+                bytes[end..].fill(0);
+                return Ok(Some(bytes));
+            }
+            Err(damage) if tries >= TRIES => return Err(OpenError::from(damage).into()),
+            Err(_) => thread::yield_now(),
+        }
+    }
+}
