@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use tenure_core::kernel::{HashKey, Limits, State};
 use tenure_ledger::embedded::{Damage, OpenError, Opening, Options};
-use tenure_ledger::signing::{KeyFileError, NodeKey};
+use tenure_ledger::signing::KeyFileError;
 use tenure_ledger::{EmbeddedLedger, Seq};
 use thiserror::Error;
 
 use super::clock::Clock;
 use super::feed::{Feed, Next};
 use super::housekeeper::{Housekeeper, Routine};
+use super::key_file::node_key;
 use super::replay::{Replay, ReplayError};
 use super::view::View;
 use super::writer::{Handle, Office, StartError, Writer, WriterFailure};
@@ -63,11 +64,6 @@ pub struct Service {
     writer: Writer<EmbeddedLedger>,
     housekeeper: Housekeeper,
     warnings: Vec<Damage>,
-}
-
-/// The file of the node's key in a data directory.
-pub fn key_file(data: &Path) -> PathBuf {
-    data.join("node.key")
 }
 
 impl Service {
@@ -174,16 +170,4 @@ fn wait_for_first_write(feed: &Arc<Feed>, before: Seq) {
             break;
         }
     }
-}
-
-/// The key of this node: made at the first start, and never again.
-fn node_key(data: &Path, replay: &Replay) -> Result<NodeKey, ServiceError> {
-    let path = key_file(data);
-    if path.exists() {
-        return Ok(NodeKey::load(&path)?);
-    }
-    if replay.keyring().first().is_some() {
-        return Err(ServiceError::KeyMissing(path));
-    }
-    Ok(NodeKey::create(&path)?)
 }

@@ -80,6 +80,11 @@ impl State {
         slot.into_iter().flat_map(|slot| self.queue_on(slot)).map(view_of_waiting)
     }
 
+    /// Everybody who waits, oldest first.
+    pub fn tickets(&self) -> impl Iterator<Item = TicketView<'_>> {
+        self.waits().map(view_of_waiting)
+    }
+
     /// The waiter with this ticket.
     pub fn ticket(&self, ticket: Ticket) -> Option<TicketView<'_>> {
         self.waiting(ticket).map(view_of_waiting)
