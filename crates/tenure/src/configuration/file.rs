@@ -43,7 +43,7 @@ fn collect(
             other => {
                 return Err(ConfigurationError::BadValue {
                     origin: format!("`{key}` in {}", path.display()),
-                    value: other.to_string(),
+                    value: other.type_str().to_owned(),
                     expected: "a string or a whole number",
                 });
             }
