@@ -148,6 +148,13 @@ impl Registrar {
     }
 }
 
+impl Drop for Registrar {
+    /// Whoever drops it has another reason to end: the directory must be free for the next one all the same.
+    fn drop(&mut self) {
+        let _ = self.stop();
+    }
+}
+
 fn finish(writer: Writer<EmbeddedLedger>) -> Result<(), RegistrarEnd> {
     let stop = std::panic::AssertUnwindSafe(|| writer.stop());
     let (ledger, failure) = std::panic::catch_unwind(stop).map_err(|_| RegistrarEnd::Panicked)?;
