@@ -56,8 +56,9 @@ fn a_list_comes_in_parts_and_nothing_is_missing_or_doubled() {
     let server = start();
     let all: Vec<_> = (1..=7).map(|number| shared(&server, "db:1", &format!("holder-{number}"))).collect();
     for (filter, limit) in [("", 3), ("&resource=db:1", 2), ("", 7), ("", 1)] {
-        let (mut found, mut after) = (Vec::new(), String::new());
+        let (mut found, mut after, mut parts) = (Vec::new(), String::new(), 0);
         loop {
+            parts += 1;
             let answer = server.get(&format!("/v1/leases?limit={limit}{filter}{after}"));
             let part = fences(&answer);
             assert!(part.len() <= limit, "{part:?}");
@@ -69,6 +70,7 @@ fn a_list_comes_in_parts_and_nothing_is_missing_or_doubled() {
             after = format!("&after={}", text(&next));
         }
         assert_eq!(found, (1..=7).collect::<Vec<_>>(), "{limit} {filter}");
+        assert_eq!(parts, 7_usize.div_ceil(limit), "no part is empty: {limit} {filter}");
     }
     for lease in &all[..5] {
         server.release(&text(&lease["lease"]["id"]), &text(&lease["token"]));

@@ -90,6 +90,15 @@ fn a_web_page_from_elsewhere_gets_nothing() {
     }
     get("").is_problem(421, "FOREIGN_HOST");
     get(&format!("Host: 127.0.0.1:{port}\r\nHost: 127.0.0.1:{port}\r\n")).is_problem(421, "FOREIGN_HOST");
+    // The address in the request line counts too.
+    let through = |host: &str| {
+        let request = format!(
+            "GET http://{host}/healthz HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+        );
+        server.exchange(request.as_bytes())
+    };
+    through("evil.example").is_problem(421, "FOREIGN_HOST");
+    assert_eq!(through(&format!("127.0.0.1:{port}")).status, 200);
     for host in [format!("127.0.0.1:{port}"), format!("localhost:{port}")] {
         assert_eq!(get(&format!("Host: {host}\r\n")).status, 200);
         assert_eq!(get(&format!("Host: {host}\r\nOrigin: http://{host}\r\n")).status, 200);

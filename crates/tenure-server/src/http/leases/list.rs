@@ -121,3 +121,50 @@ fn place_of(cursor: &str, tag: LedgerTag) -> Option<Fence> {
     let id = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
     tag.fence_of(&id)
 }
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::kernel::{
+        Acquire, Command, Contention, Labels, Mode, Nonce, Principal, Span, Want, decide,
+    };
+
+    use super::*;
+
+    /// A state in which `a` holds this for a second from tick 0.
+    fn held() -> kernel::State {
+        let mut state = kernel::State::default();
+        let want = Want {
+            resource: Resource::parse("db:1").unwrap(),
+            mode: Mode::Exclusive,
+            ttl: Span::from_secs(1),
+            nonce: Nonce::default(),
+            labels: Labels::default(),
+        };
+        let acquire = Command::Acquire(Acquire {
+            principal: Principal::parse("admin").unwrap(),
+            holder: Holder::parse("a").unwrap(),
+            wants: vec![want],
+            contention: Contention::Refuse,
+            key: None,
+        });
+        for event in decide(&state, &acquire, Tick(0)).events {
+            state.apply(&event).unwrap();
+        }
+        state
+    }
+
+    fn fences(state: &kernel::State, wanted: LeaseState, now: Tick) -> Vec<u64> {
+        let filter =
+            Filter { resource: None, holder: None, state: wanted, limit: 10, after: Fence::default() };
+        page(state, &filter, now).leases.iter().map(|lease| lease.fence).collect()
+    }
+
+    #[test]
+    fn what_is_over_is_listed_as_over_before_anyone_announces_it() {
+        let (state, end) = (held(), Tick(1_000_000));
+        assert_eq!(fences(&state, LeaseState::Active, Tick(end.0 - 1)), [1]);
+        assert_eq!(fences(&state, LeaseState::Expired, Tick(end.0 - 1)), [0; 0]);
+        assert_eq!(fences(&state, LeaseState::Active, end), [0; 0]);
+        assert_eq!(fences(&state, LeaseState::Expired, end), [1]);
+    }
+}
