@@ -58,7 +58,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "tenure-sim",
-        uses: &["tenure-client", "tenure-core", "tenure-registrar"],
+        uses: &["tenure-client", "tenure-core", "tenure-ledger", "tenure-registrar"],
         external: None,
         reason: "drives the same code as the program; nothing that ships depends on it",
     },

@@ -82,6 +82,8 @@ codes! {
     OutcomeUnknown = "OUTCOME_UNKNOWN", 503, "Nobody knows whether it happened";
     /// The disk has no room for new leases. Nothing happened.
     NoSpace = "NO_SPACE", 503, "The disk has no room for new leases";
+    /// The ledger was restored from a copy, and nothing is granted yet.
+    HeldBack = "HELD_BACK", 503, "Nothing is granted yet after a restore";
     /// The ledger has no number or no time left.
     Exhausted = "EXHAUSTED", 503, "The ledger is used up";
 }
@@ -99,8 +101,8 @@ impl Code {
         match self {
             Code::TooSlow | Code::Busy | Code::TooLate | Code::Unavailable | Code::OutcomeUnknown => Some(1),
             Code::QueueFull => Some(5),
-            // Somebody has to make room first.
-            Code::NoSpace => Some(30),
+            // Somebody has to make room, or old leases to run out, first.
+            Code::NoSpace | Code::HeldBack => Some(30),
             _ => None,
         }
     }

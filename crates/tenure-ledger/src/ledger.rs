@@ -5,7 +5,8 @@ use std::io;
 use tenure_core::ledger::EventRecord;
 use thiserror::Error;
 
-use crate::batch::{Batch, Hash};
+use crate::batch::{Batch, BatchBytes, Hash};
+use crate::checkpoint::Checkpoint;
 
 /// The number of an event. The first one is 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -20,16 +21,54 @@ pub struct Head {
     pub hash: Hash,
 }
 
+impl Head {
+    /// Sees that a batch comes right behind this.
+    pub fn check_is_before(&self, batch: &BatchBytes) -> Result<(), AppendError> {
+        let expected = Seq(batch.first().0.saturating_sub(1));
+        let found = self.seq;
+        if expected == found { Ok(()) } else { Err(AppendError::Overtaken { expected, found }) }
+    }
+}
+
+/// What a ledger still has room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Room {
+    /// Not even for that: nothing is written until somebody makes room.
+    Nothing,
+    /// Leases may end.
+    Ends,
+    /// Leases that live may also be renewed.
+    Renewals,
+    /// For everything.
+    Plenty,
+}
+
 /// An ordered list of events with one writer.
 pub trait Ledger {
     /// Where it ends, as far as this writer knows.
     fn head(&self) -> Head;
 
-    /// Appends `records` as one batch, durably, if the ledger still ends at `expected`.
+    /// Appends a batch, durably, if the ledger still ends right before it.
     ///
     /// When this returns, the batch is there for good. After any error the writer drops its state and replays:
     /// what it decided may not stand.
-    fn append(&mut self, expected: Seq, records: &[EventRecord], seal: &[u8]) -> Result<Head, AppendError>;
+    fn append_batch(&mut self, batch: &BatchBytes) -> Result<Head, AppendError>;
+
+    /// Appends `records` as one batch, durably, if the ledger still ends at `expected`.
+    fn append(&mut self, expected: Seq, records: &[EventRecord], seal: &[u8]) -> Result<Head, AppendError> {
+        let first = Seq(expected.0.saturating_add(1));
+        self.append_batch(&BatchBytes::new(first, records).sealed(seal))
+    }
+
+    /// What there is room for before the next append.
+    fn room(&self) -> Room {
+        Room::Plenty
+    }
+
+    /// The newest checkpoint: what all events up to it add up to.
+    fn checkpoint(&self) -> Result<Option<Checkpoint>, ReadError> {
+        Ok(None)
+    }
 
     /// Every batch that holds an event after `after`, in order. It stops at the first that cannot be read.
     fn read(&self, after: Seq) -> Box<dyn Iterator<Item = Result<Batch, ReadError>> + '_>;

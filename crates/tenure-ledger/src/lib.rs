@@ -5,14 +5,16 @@
 //! [`signing`] is what a batch is sealed with, and what a lease's passport proves.
 
 mod batch;
+mod checkpoint;
 pub mod embedded;
 mod ledger;
 mod ledger_id;
 mod memory;
 pub mod signing;
 
-pub use batch::{Batch, Hash, chain};
+pub use batch::{Batch, BatchBytes, Hash, chain};
+pub use checkpoint::{Checkpoint, CheckpointHead, CheckpointParts};
 pub use embedded::EmbeddedLedger;
-pub use ledger::{AppendError, Head, Ledger, ReadError, Seq};
+pub use ledger::{AppendError, Head, Ledger, ReadError, Room, Seq};
 pub use ledger_id::LedgerId;
 pub use memory::MemoryLedger;

@@ -1,8 +1,6 @@
 //! A ledger that is gone with its process.
 
-use tenure_core::ledger::EventRecord;
-
-use crate::batch::{Batch, chain};
+use crate::batch::{Batch, BatchBytes, chain};
 use crate::ledger::{AppendError, Head, Ledger, ReadError, Seq};
 
 /// For tests, simulations, and whoever needs leases but no memory.
@@ -17,17 +15,15 @@ impl Ledger for MemoryLedger {
         self.head
     }
 
-    fn append(&mut self, expected: Seq, records: &[EventRecord], seal: &[u8]) -> Result<Head, AppendError> {
-        if expected != self.head.seq {
-            return Err(AppendError::Overtaken { expected, found: self.head.seq });
+    fn append_batch(&mut self, batch: &BatchBytes) -> Result<Head, AppendError> {
+        self.head.check_is_before(batch)?;
+        if batch.is_empty() {
+            return Ok(self.head);
         }
-        let first = Seq(expected.0 + 1);
-        let hash = chain(self.head.hash, &Batch::encode(first, records, seal));
-        let batch = Batch { first, records: records.to_vec(), seal: seal.to_vec(), hash };
-        if !records.is_empty() {
-            self.head = Head { seq: batch.last(), hash };
-            self.batches.push(batch);
-        }
+        let hash = chain(self.head.hash, batch.as_slice());
+        let decoded = Batch::decode(batch.first(), batch.as_slice(), hash);
+        self.batches.push(decoded.expect("what was just encoded can be decoded"));
+        self.head = Head { seq: batch.last(), hash };
         Ok(self.head)
     }
 

@@ -1,26 +1,58 @@
 //! A batch in the making: requests are decided one after the other, each on what those before it left.
 
 use tenure_core::kernel::{
-    Anchor, Answer, ClockReading, Command, Event, Fence, Stamp, State, Tick, decide, encode,
+    Anchor, Answer, ClockReading, Command, Event, Fence, Refusal, Stamp, State, Tick, decide, encode,
 };
 use tenure_core::ledger::EventRecord;
 use tenure_core::rules::time::is_over;
+use tenure_ledger::signing::{Leaf, LedgerId};
 
-use crate::registrar::Caller;
+use crate::registrar::{Caller, Write};
 use crate::seal::leaf_reference;
 
 /// What one durable write will hold, and whom to answer after it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Batch {
+    ledger: LedgerId,
     pub(crate) events: Vec<Event>,
+    /// What is signed of each event that grants or renews, in their order.
+    leaves: Vec<Leaf>,
     pub(crate) answers: Vec<(Caller, Answer, Tick)>,
+    /// More waiters have their turn than were let in.
+    pub(crate) has_unserved: bool,
 }
 
 impl Batch {
+    pub(crate) fn new(ledger: LedgerId) -> Batch {
+        let (events, leaves, answers) = (Vec::new(), Vec::new(), Vec::new());
+        Batch { ledger, events, leaves, answers, has_unserved: false }
+    }
+
     /// Decides a request and records what comes of it, in memory only.
     pub(crate) fn take(&mut self, state: &mut State, caller: Caller, command: &Command, stamp: Tick) {
         let answer = self.run(state, command, stamp);
         self.answers.push((caller, answer, stamp));
+    }
+
+    /// Answers a request for which nothing can be written: as decided if that needs no write.
+    pub(crate) fn take_without_room(
+        &mut self,
+        state: &State,
+        caller: Caller,
+        command: &Command,
+        stamp: Tick,
+    ) {
+        let decision = decide(state, command, stamp);
+        let refused = Answer::Refused(Refusal::NoSpace);
+        let answer = if decision.events.is_empty() { decision.answer } else { refused };
+        self.answers.push((caller, answer, stamp));
+    }
+
+    /// Lets in whose turn came when nobody could be let in.
+    pub(crate) fn serve(&mut self, state: &mut State, now: Tick, most: usize) {
+        if let Answer::Swept { more: true } = self.run(state, &Command::Serve { most }, now) {
+            self.has_unserved = true;
+        }
     }
 
     /// Announces what is over at `now`. Nothing that arrived before `now` may still wait to be decided.
@@ -40,11 +72,16 @@ impl Batch {
     /// Records one event.
     pub(crate) fn record(&mut self, state: &mut State, event: Event) {
         state.apply(&event).expect("what was decided on this state can be applied to it");
+        self.leaves.extend(Leaf::of_event(self.ledger, state, &event));
         self.events.push(event);
     }
 
-    /// The records to append.
-    pub(crate) fn records(&self, state: &State) -> Vec<EventRecord> {
+    /// What to append.
+    pub(crate) fn write(&mut self, state: &State) -> Write {
+        Write { records: self.records(state), leaves: std::mem::take(&mut self.leaves) }
+    }
+
+    fn records(&self, state: &State) -> Vec<EventRecord> {
         let anchor = state.clock().map_or(Anchor::default(), |clock| clock.anchor);
         let mut leaf = 0;
         let encode_next = |event: &Event| {
@@ -59,6 +96,7 @@ impl Batch {
 
     fn run(&mut self, state: &mut State, command: &Command, now: Tick) -> Answer {
         let decision = decide(state, command, now);
+        self.has_unserved |= decision.has_unserved;
         for event in decision.events {
             self.record(state, event);
         }

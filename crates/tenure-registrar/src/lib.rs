@@ -18,7 +18,7 @@ mod settings;
 pub mod shell;
 mod stamper;
 
-pub use registrar::{AppendFailure, Caller, Effect, Input, Registrar, Reply, StartFailure};
+pub use registrar::{AppendFailure, Caller, Effect, Input, Registrar, Reply, StartFailure, Write};
 pub use seal::leaf_reference;
 pub use settings::Settings;
 pub use stamper::Stamper;

@@ -2,8 +2,12 @@
 
 use std::collections::VecDeque;
 
-use tenure_core::kernel::{Answer, ClockReading, Command, Event, Fence, State, Tick, Ticket, WaitEnd};
+use tenure_core::kernel::{
+    Answer, ClockReading, Command, Event, Fence, Granting, State, Tick, Ticket, WaitEnd,
+};
 use tenure_core::ledger::EventRecord;
+use tenure_ledger::Room;
+use tenure_ledger::signing::{Leaf, LedgerId};
 use thiserror::Error;
 
 use crate::batch::{Batch, is_past, is_too_late};
@@ -47,8 +51,8 @@ pub enum AppendFailure {
 /// What to do, in this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Write these records durably as the next batch, then step with [`Input::Appended`].
-    Append(Vec<EventRecord>),
+    /// Write this durably as the next batch, then step with [`Input::Appended`].
+    Append(Write),
     /// These events are durable: update views, tell watchers.
     Publish(Vec<Event>),
     /// A waiter's turn has come. Whoever drew this ticket was answered with it before.
@@ -74,6 +78,15 @@ pub enum Effect {
     },
     /// Drop this registrar. Replay the ledger and start another one.
     StepDown(AppendFailure),
+}
+
+/// One durable write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Write {
+    /// The events.
+    pub records: Vec<EventRecord>,
+    /// What is signed of each event that grants or renews, in their order.
+    pub leaves: Vec<Leaf>,
 }
 
 /// What a caller is told.
@@ -108,7 +121,11 @@ pub enum StartFailure {
 /// The single writer of one ledger.
 #[derive(Debug)]
 pub struct Registrar {
+    ledger: LedgerId,
     state: State,
+    room: Room,
+    /// Somebody may wait whose turn has come already.
+    serve_due: bool,
     clock: std::sync::Arc<str>,
     stamper: Stamper,
     settings: Settings,
@@ -125,6 +142,7 @@ impl Registrar {
     /// `wall_clock` is in Unix nanoseconds. Wall time only ever maps forwards: a wall clock that was set
     /// back goes on from where it was.
     pub fn start(
+        ledger: LedgerId,
         state: State,
         reading: ClockReading,
         wall_clock: u64,
@@ -137,9 +155,21 @@ impl Registrar {
         }
         let before = state.clock().map_or(0, |clock| clock.anchor.wall_of(at));
         let clock = reading.clock.clone();
-        let mut registrar =
-            Self { state, clock, stamper, settings, inbox: VecDeque::new(), in_flight: None, ended: false };
-        let mut batch = Batch::default();
+        // Those who waited when the last writer ended may have their turn by now.
+        let serve_due = state.has_waiters();
+        let mut registrar = Self {
+            ledger,
+            state,
+            room: Room::Plenty,
+            serve_due,
+            clock,
+            stamper,
+            settings,
+            inbox: VecDeque::new(),
+            in_flight: None,
+            ended: false,
+        };
+        let mut batch = Batch::new(ledger);
         let resumed = Event::Resumed { at, reading, wall_anchor: wall_clock.max(before), wall_clock };
         batch.record(&mut registrar.state, resumed);
         let effects = registrar.send(batch, at);
@@ -168,14 +198,28 @@ impl Registrar {
         }
     }
 
+    /// Says what the ledger has room for, before the next step.
+    pub fn set_room(&mut self, room: Room) {
+        if room == self.room {
+            return;
+        }
+        self.room = room;
+        self.state.set_granting(match room {
+            Room::Plenty => Granting::Everything,
+            Room::Renewals => Granting::Renewals,
+            Room::Ends | Room::Nothing => Granting::Nothing,
+        });
+        self.serve_due |= self.state.has_waiters();
+    }
+
     /// What the clock will say when this registrar has something to do by itself; nothing while a write is
     /// under way, because its return is a step anyway.
     pub fn wake_at(&self) -> Option<u64> {
-        if self.ended || self.in_flight.is_some() {
+        if self.ended || self.in_flight.is_some() || self.room == Room::Nothing {
             return None;
         }
         let mark = self.state.mark_interval().map(|interval| self.state.now().saturating_add(interval));
-        let next = self.state.next_deadline().into_iter().chain(mark).min()?;
+        let next = self.state.next_deadline().into_iter().chain(mark).chain(self.serve_at()).min()?;
         Some(self.stamper.reading_at(next))
     }
 
@@ -187,6 +231,13 @@ impl Registrar {
     /// Whether everything in [`Self::state`] is durable.
     pub fn is_settled(&self) -> bool {
         self.in_flight.is_none() && !self.ended
+    }
+
+    /// When waiters are to be let in whose turn came already.
+    fn serve_at(&self) -> Option<Tick> {
+        let may_grant = self.room == Room::Plenty;
+        let now = self.stamper.last();
+        (self.serve_due && may_grant).then(|| self.state.held_back_until(now).unwrap_or(now))
     }
 
     fn work(&mut self, now: Tick, microseconds: u64) -> Vec<Effect> {
@@ -203,12 +254,23 @@ impl Registrar {
     }
 
     fn gather(&mut self, now: Tick, microseconds: u64) -> Batch {
-        let mut batch = Batch::default();
+        let mut batch = Batch::new(self.ledger);
         // At least one of each, whatever the settings say: none would be a writer that stands still or spins.
         let most = self.settings.batch.max(1);
         while batch.answers.len() < most && batch.events.len() < most {
             let Some((caller, command, stamp)) = self.inbox.pop_front() else { break };
-            batch.take(&mut self.state, caller, &command, stamp);
+            if self.room == Room::Nothing {
+                batch.take_without_room(&self.state, caller, &command, stamp);
+            } else {
+                batch.take(&mut self.state, caller, &command, stamp);
+            }
+        }
+        if self.room == Room::Nothing {
+            return batch;
+        }
+        if self.serve_at().is_some_and(|at| at <= now) && batch.events.len() < most {
+            batch.serve(&mut self.state, now, self.settings.sweep.max(1));
+            self.serve_due = false;
         }
         // A heartbeat that arrived in time counts, so the sweep must not pass what still waits in the inbox.
         let swept_at = self.inbox.front().map_or(now, |(_, _, stamp)| *stamp);
@@ -217,18 +279,19 @@ impl Registrar {
         if self.inbox.is_empty() {
             batch.mark(&mut self.state, now, reading);
         }
+        self.serve_due |= batch.has_unserved;
         batch
     }
 
     /// Appends the batch, or answers at once where there is nothing to append: then what the answers rest
     /// on is durable already.
-    fn send(&mut self, batch: Batch, now: Tick) -> Vec<Effect> {
+    fn send(&mut self, mut batch: Batch, now: Tick) -> Vec<Effect> {
         if batch.events.is_empty() {
             return self.answers(batch, now);
         }
-        let records = batch.records(&self.state);
+        let write = batch.write(&self.state);
         self.in_flight = Some(batch);
-        vec![Effect::Append(records)]
+        vec![Effect::Append(write)]
     }
 
     fn durable(&mut self, now: Tick) -> Vec<Effect> {

@@ -25,6 +25,8 @@ pub struct Settings {
     pub data: PathBuf,
     /// How large each file of the ledger is, in bytes.
     pub segment_size: u64,
+    /// How many bytes are set aside for the ends of leases when the disk is full.
+    pub reserve: u64,
     /// Where, outside of the data directory, to remember how far the ledger had come.
     pub witness: Option<PathBuf>,
     /// The admin token, where it was preset; else the one in the data directory counts.
@@ -34,9 +36,9 @@ pub struct Settings {
 impl Settings {
     /// Any free port on this machine, with the ledger in `data`.
     pub fn new(data: impl Into<PathBuf>) -> Self {
-        let Options { segment_size, witness } = Options::default();
+        let Options { segment_size, reserve, witness } = Options::default();
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        Self { listen, data: data.into(), segment_size, witness, admin_token: None }
+        Self { listen, data: data.into(), segment_size, reserve, witness, admin_token: None }
     }
 }
 
@@ -83,7 +85,7 @@ pub struct Server {
 impl Server {
     /// Starts. When this returns, requests are answered.
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
-        let Settings { listen, data, segment_size, witness, admin_token } = settings;
+        let Settings { listen, data, segment_size, reserve, witness, admin_token } = settings;
         if !listen.ip().is_loopback() {
             return Err(StartError::NotLoopback(listen));
         }
@@ -93,7 +95,7 @@ impl Server {
         let address = listener.local_addr().map_err(failed)?;
         let open = move || {
             // The ledger first: with it comes the directory, and the lock under which the secrets are made.
-            let registrar = Registrar::open(&data, Options { segment_size, witness })?;
+            let registrar = Registrar::open(&data, Options { segment_size, reserve, witness })?;
             let tokens = TokenKey::open(&data)?;
             let admin = admin_token.map_or_else(|| AdminToken::open(&data), Ok)?;
             Ok::<_, StartError>(App::new(registrar, tokens, admin, address))

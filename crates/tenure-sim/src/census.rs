@@ -44,6 +44,7 @@ fn event_kind(event: &Event) -> &'static str {
         Event::Left { .. } => "wait withdrawn",
         Event::Marked { .. } => "time marked",
         Event::Resumed { .. } => "writer started",
+        Event::Restored { .. } => "ledger restored",
     }
 }
 

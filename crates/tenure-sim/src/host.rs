@@ -6,6 +6,7 @@ use tenure_core::kernel::{Event, HashKey, LedgerTag, Limits, State, Tick, decode
 use tenure_core::lease::LeaseReducer;
 use tenure_core::ledger::EventRecord;
 use tenure_core::reducer::{Reducer, ReducerContext};
+use tenure_ledger::LedgerId;
 use tenure_registrar::{AppendFailure, Effect, Input, Registrar, Settings};
 
 use crate::clock::Clock;
@@ -49,6 +50,7 @@ pub enum Write {
 }
 
 const TAG: LedgerTag = LedgerTag(0x5eed);
+const LEDGER: LedgerId = LedgerId([0, 0, 0x5e, 0xed, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
 const WALL: u64 = 1_790_000_000_000_000_000;
 
 impl Host {
@@ -82,7 +84,7 @@ impl Host {
         })?;
         let wall = WALL.wrapping_add(now * 1_000).wrapping_add_signed(self.wall_offset);
         let reading = self.clock.reading(now);
-        let started = Registrar::start(state, reading, wall, self.settings);
+        let started = Registrar::start(LEDGER, state, reading, wall, self.settings);
         let (registrar, effects) = started.map_err(|failure| Violation(failure.to_string()))?;
         self.origin = (registrar.state().now(), now);
         log.line(format_args!("{now} server starts, tick {}", registrar.state().now().0));
@@ -171,8 +173,8 @@ impl Host {
 
     fn note_writing(&mut self, effects: &[Effect]) {
         for effect in effects {
-            if let Effect::Append(records) = effect {
-                self.writing = Some(records.clone());
+            if let Effect::Append(write) = effect {
+                self.writing = Some(write.records.clone());
             }
         }
     }

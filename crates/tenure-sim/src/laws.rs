@@ -69,7 +69,7 @@ impl Laws {
                 let left = self.waits.remove(ticket);
                 law(left.is_some(), || format!("{ticket:?} leaves without having come"))
             }
-            Event::Marked { .. } | Event::Resumed { .. } => Ok(()),
+            Event::Marked { .. } | Event::Resumed { .. } | Event::Restored { .. } => Ok(()),
         }
     }
 

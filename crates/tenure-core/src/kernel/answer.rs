@@ -16,6 +16,8 @@ pub struct Decision {
     pub events: Vec<Event>,
     /// What to tell the caller once the events are durable.
     pub answer: Answer,
+    /// More waiters have their turn than one decision lets in: [`Serve`](super::Command::Serve) lets in the rest.
+    pub has_unserved: bool,
 }
 
 /// What to tell the caller.
@@ -157,6 +159,17 @@ pub enum Refusal {
         /// What was asked for.
         upgrade: bool,
     },
+    /// The ledger is short of room: what lives goes on, but nothing new begins.
+    #[error("the disk has no room for this; leases that live can still end")]
+    NoSpace,
+    /// The ledger was restored from a copy, and who was granted something after the copy may still hold it.
+    #[error("nothing is granted for another {} ms, because the ledger was restored from a copy", remaining.as_millis())]
+    HeldBack {
+        /// Until when.
+        until: Tick,
+        /// How long that still is.
+        remaining: Span,
+    },
     /// All numbers are used up, after 2^53 grants in one ledger, or the lease would end beyond the end of time.
     #[error("this ledger has no number or no time left")]
     Exhausted,
@@ -176,6 +189,6 @@ pub enum End {
 impl Decision {
     /// No, and nothing happened.
     pub fn refused(refusal: impl Into<Refusal>) -> Decision {
-        Decision { events: Vec::new(), answer: Answer::Refused(refusal.into()) }
+        Decision { events: Vec::new(), answer: Answer::Refused(refusal.into()), has_unserved: false }
     }
 }

@@ -77,6 +77,11 @@ pub enum Command {
         /// Why it leaves.
         end: WaitEnd,
     },
+    /// Let in who waits and could be let in: for when nothing could be granted for a while.
+    Serve {
+        /// The most waiters to let in at once, so that no batch grows without bound.
+        most: usize,
+    },
     /// Announce what is over. Nothing depends on when this comes: what is over is free without it.
     Expire {
         /// The most leases and waits to announce at once, so that no batch grows without bound.

@@ -60,8 +60,9 @@ impl Draft<'_> {
     fn waited_for_by(&self, holder: Slot) -> Vec<Slot> {
         let waits = self.state.waits_of(holder).filter(|waiting| self.waits(waiting));
         let mut ahead: Vec<Slot> = waits.flat_map(|waiting| self.ahead_of(waiting)).collect();
-        ahead.sort_unstable();
-        ahead.dedup();
+        // In the order of leases and tickets: how holders lie in memory must not show in an answer.
+        let mut seen = BTreeSet::new();
+        ahead.retain(|slot| seen.insert(*slot));
         ahead
     }
 

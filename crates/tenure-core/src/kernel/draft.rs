@@ -14,6 +14,10 @@ use super::state::{LeaseEntry, Slot, State, Waiting};
 use super::value::{Fence, RequestKey, Tick, Ticket};
 use crate::rules::time::is_over;
 
+/// With so many leases granted, a decision lets in no more waiters. One decision is one part of a batch, and a batch
+/// must not grow beyond what can be signed and written at once.
+const GRANTED_AT_ONCE: usize = 512;
+
 /// The state, and what this decision adds to it.
 pub(crate) struct Draft<'a> {
     pub(crate) state: &'a State,
@@ -29,6 +33,8 @@ pub(crate) struct Draft<'a> {
     /// Resources on which something ended and somebody waits, who may have its turn. A set: a thousand readers of
     /// one resource may end together.
     pub(super) freed: BTreeSet<Slot>,
+    /// Somebody's turn came for whom there was no room any more.
+    pub(super) has_unserved: bool,
 }
 
 /// Something that is in the way of a request.
@@ -51,13 +57,15 @@ impl<'a> Draft<'a> {
             gone: BTreeSet::new(),
             grants: Vec::new(),
             freed: BTreeSet::new(),
+            has_unserved: false,
         }
     }
 
     /// The decision, with everybody let in whose turn has come.
     pub(crate) fn finish(mut self, answer: Result<Answer, Refusal>) -> Decision {
         self.serve_waiters();
-        Decision { events: self.events, answer: answer.unwrap_or_else(Answer::Refused) }
+        let answer = answer.unwrap_or_else(Answer::Refused);
+        Decision { events: self.events, answer, has_unserved: self.has_unserved }
     }
 
     pub(crate) fn push(&mut self, event: Event) {
@@ -237,6 +245,16 @@ impl<'a> Draft<'a> {
         if is_over(self.now.0, queued.until.0) && !self.gone.contains(&queued.ticket) {
             self.leave(waiting, WaitEnd::TimedOut);
         }
+    }
+
+    /// Whether so much is granted already that whoever else could be let in has to wait for the next decision.
+    pub(super) fn is_full(&self) -> bool {
+        self.grants.len() >= GRANTED_AT_ONCE
+    }
+
+    /// How many waits have ended in this decision.
+    pub(super) fn served(&self) -> usize {
+        self.gone.len()
     }
 
     pub(super) fn mark_gone(&mut self, waiting: &Waiting) {

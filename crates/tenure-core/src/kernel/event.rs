@@ -84,6 +84,17 @@ pub enum Event {
         /// What the wall clock really said. For audit.
         wall_clock: u64,
     },
+    /// The ledger is a copy that was put back: what the original did after it is unknown.
+    Restored {
+        /// When.
+        at: Tick,
+        /// The epoch that begins.
+        epoch: u64,
+        /// Every number up to this one may have been used by the original.
+        fence: Fence,
+        /// Nothing is granted before this tick: by then whatever the original granted is over.
+        hold_until: Tick,
+    },
 }
 
 impl Event {
@@ -98,7 +109,8 @@ impl Event {
             | Event::Revoked { at, .. }
             | Event::Left { at, .. }
             | Event::Marked { at, .. }
-            | Event::Resumed { at, .. } => *at,
+            | Event::Resumed { at, .. }
+            | Event::Restored { at, .. } => *at,
         }
     }
 }

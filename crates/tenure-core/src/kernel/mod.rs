@@ -9,6 +9,7 @@ mod deadlock;
 mod decide;
 mod draft;
 mod event;
+mod granting;
 mod limits;
 mod mode;
 mod name;
@@ -22,8 +23,11 @@ pub use codec::{DecodeError, Stamp, decode, encode};
 pub use command::{Acquire, ChangeMode, Claim, Command, Contention, Want};
 pub use decide::decide;
 pub use event::{Cause, ClockReading, Event, Issued, Queued, WaitEnd};
+pub use granting::Granting;
 pub use limits::{ENDED_KEPT, HOLDER_KEPT, KEY_KEPT, Limits};
 pub use mode::{Mode, Modes};
 pub use name::{Holder, Labels, Principal, Resource};
-pub use state::{Anchor, ClockState, EndedLease, HashKey, LeaseView, Misfit, Snapshot, State, TicketView};
+pub use state::{
+    Anchor, ClockState, EndedLease, HashKey, LeaseView, Misfit, RestoreError, Snapshot, State, TicketView,
+};
 pub use value::{Digest, Fence, LedgerTag, Nonce, RequestKey, Span, TICK_RATE_HZ, Tick, Ticket};

@@ -9,6 +9,10 @@ use super::value::Ticket;
 impl Draft<'_> {
     /// Lets in, oldest first, everybody whose whole request fits now.
     pub(crate) fn serve_waiters(&mut self) {
+        if self.check_may_grant().is_err() {
+            // They are let in once something may be granted again: see [`super::command::Command::Serve`].
+            self.freed.clear();
+        }
         while !self.freed.is_empty() {
             let freed = std::mem::take(&mut self.freed);
             let mut candidates: Vec<Ticket> =
@@ -16,11 +20,30 @@ impl Draft<'_> {
             candidates.sort_unstable();
             candidates.dedup();
             for ticket in candidates {
+                if self.is_full() {
+                    self.has_unserved = true;
+                    self.freed.clear();
+                    return;
+                }
                 if let Some(waiting) = self.state.waiting(ticket) {
                     self.serve_if_it_fits(waiting);
                 }
             }
         }
+    }
+
+    /// Lets in at most `most` waiters, whatever became free. Says whether there may be more.
+    pub(crate) fn serve_oldest(&mut self, most: usize) -> bool {
+        let state = self.state;
+        let before = self.served();
+        let mut waits = state.waits();
+        for waiting in waits.by_ref() {
+            self.serve_if_it_fits(waiting);
+            if self.served() - before >= most || self.is_full() {
+                break;
+            }
+        }
+        waits.next().is_some()
     }
 
     fn serve_if_it_fits(&mut self, waiting: &Waiting) {

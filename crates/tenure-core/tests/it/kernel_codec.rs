@@ -20,7 +20,7 @@ pub fn store(event: &Event) -> EventRecord {
     encode(event, Stamp { tag: TAG, anchor, signature: b"signed" })
 }
 
-pub const TYPES: [&str; 9] = [
+pub const TYPES: [&str; 10] = [
     "lease.issued",
     "lease.renewed",
     "lease.released",
@@ -30,6 +30,7 @@ pub const TYPES: [&str; 9] = [
     "wait.left",
     "clock.mark",
     "clock.resumed",
+    "writer.restored",
 ];
 
 proptest! {
@@ -181,9 +182,7 @@ fn what_is_there_for_audit_only_is_passed_over_and_cannot_hide_an_event() {
 
 #[test]
 fn what_belongs_to_another_reducer_is_passed_over_whatever_is_in_it() {
-    for event_type in
-        ["intent.accepted", "file.claimed", "control.frame", "key.added", "writer.took_over", "", "x"]
-    {
+    for event_type in ["intent.accepted", "file.claimed", "control.frame", "key.added", "", "x"] {
         assert_eq!(decode(&EventRecord::new(event_type, "", "", [0xFF; 9]), TAG), Ok(None), "{event_type}");
     }
 }

@@ -75,6 +75,8 @@ fn event(
     let resumed = (tick.clone(), reading(), any::<u64>(), any::<u64>()).prop_map(
         |(at, reading, wall_anchor, wall_clock)| Event::Resumed { at, reading, wall_anchor, wall_clock },
     );
+    let restored = (tick.clone(), any::<u64>(), fence.clone(), tick.clone())
+        .prop_map(|(at, epoch, fence, hold_until)| Event::Restored { at, epoch, fence, hold_until });
     prop_oneof![
         8 => issued(&resource, &holder, &principal, &fence, &tick, &ticket),
         3 => renewed,
@@ -85,6 +87,7 @@ fn event(
         2 => left,
         1 => marked,
         1 => resumed,
+        1 => restored,
     ]
     .boxed()
 }

@@ -62,10 +62,11 @@ pub fn one_of_each() -> Vec<Event> {
             wall_anchor: 1_700_000_005_000_000_000,
             wall_clock: 1_700_000_005_000_000_007,
         },
+        Event::Restored { at, epoch: 2, fence: Fence(1_099_511_627_793), hold_until: Tick(86_405_000_000) },
     ]
 }
 
-const GOLDEN: [&str; 9] = [
+const GOLDEN: [&str; 10] = [
     concat!(
         "0ace010a0b30303030616263642d313712176465706c6f793a70726f641f30303030616263642d31371a0563692d3432",
         "2080e4bf81f69fe7cb172880bccee2e5a0e7cb1732067369676e656440c096b10248c09dd81050c0843da00611a80602",
@@ -88,6 +89,7 @@ const GOLDEN: [&str; 9] = [
     "12090804100218c096b102",
     "0a1608c096b102120f0a0b626f6f742d312f6e732d321063",
     "122a08c096b102120f0a0b626f6f742d312f6e732d3210631880e4bf81f69fe7cb172087e4bf81f69fe7cb17",
+    "0a1508021091808080802018c096b10220c0d68ef1c102",
 ];
 
 #[test]

@@ -116,6 +116,10 @@ impl Model {
                 let timed_out = *end == WaitEnd::TimedOut;
                 assert!(*at < wait.until || timed_out, "left after its end without a time-out: {wait:?}");
             }
+            Event::Restored { fence, .. } => {
+                assert!(*fence >= self.last_fence, "fences that were given out are taken back");
+                self.last_fence = *fence;
+            }
             Event::Marked { .. } | Event::Resumed { .. } => {}
         }
     }

@@ -2,6 +2,8 @@
 
 mod kernel_apply;
 mod kernel_bad_input;
+mod kernel_bytes;
+mod kernel_bytes_damaged;
 mod kernel_circles;
 mod kernel_codec;
 mod kernel_corners;
@@ -9,6 +11,7 @@ mod kernel_event_strategies;
 mod kernel_exhaustion;
 mod kernel_forecast;
 mod kernel_golden;
+mod kernel_granting;
 mod kernel_keys;
 mod kernel_leases;
 mod kernel_misfits;

@@ -63,7 +63,8 @@ impl World {
         decision
     }
 
-    fn apply(&mut self, event: &Event) {
+    /// Records what no command leads to.
+    pub fn apply(&mut self, event: &Event) {
         self.state.apply(event).unwrap_or_else(|misfit| panic!("{misfit}: {event:?}"));
         let anchor = Anchor { tick: Tick(0), wall: 1_700_000_000_000_000_000 };
         let record = encode(event, Stamp { tag: self.state.tag(), anchor, signature: b"signed" });
@@ -126,6 +127,7 @@ fn command(words: &[&str]) -> Command {
             principal: principal(&format!("{name}'s")),
             end: WaitEnd::Withdrawn,
         },
+        ["serve", most] => Command::Serve { most: most.parse().expect("a number") },
         ["expire"] => Command::Expire { most: 1000 },
         ["expire", most] => Command::Expire { most: most.parse().expect("a number") },
         _ => panic!("no such command: {words:?}"),
@@ -224,6 +226,8 @@ fn render_refusal(refusal: &Refusal) -> String {
             End::Expired => format!("{} is over: expired", lease.0),
             End::Revoked(cause) => format!("{} is over: {cause:?}", lease.0),
         },
+        Refusal::NoSpace => "no space".into(),
+        Refusal::HeldBack { until, .. } => format!("held back until {}", time(*until)),
         Refusal::WrongDirection { .. } => "wrong direction".into(),
         other => format!("{other:?}"),
     }

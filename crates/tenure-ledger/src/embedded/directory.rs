@@ -1,82 +1,117 @@
-//! Files, made so that a power cut leaves them whole or absent.
+//! A directory of the file system, as a ledger's disk.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::segment::Segment;
+use super::disk::{Disk, DiskFile};
 
-/// Makes a directory that only its owner can enter.
-pub(crate) fn make(path: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
+/// A directory that only its owner can enter, with files that only the owner can read.
+#[derive(Debug, Clone)]
+pub struct Directory(PathBuf);
 
-/// Takes the writer's lock. `None`: somebody else has it.
-pub(crate) fn lock(directory: &Path) -> io::Result<Option<File>> {
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(directory.join("lock"))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(file)),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-        Err(error) => Err(error.into()),
+impl Directory {
+    /// The directory at `path`, which is made if it is not there.
+    pub fn make(path: &Path) -> io::Result<Directory> {
+        DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        Ok(Directory(path.to_owned()))
+    }
+
+    /// The directory at `path`, which is not touched.
+    pub fn at(path: &Path) -> Directory {
+        Directory(path.to_owned())
     }
 }
 
-/// Writes a small file so that it is there whole, or as it was before.
-pub(crate) fn replace(directory: &Path, name: &str, content: &[u8]) -> io::Result<()> {
-    let beside = directory.join(format!("{name}.new"));
-    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&beside)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    fs::rename(&beside, directory.join(name))?;
-    sync(directory)
-}
-
-/// Removes a file, if it is there, for good.
-pub(crate) fn remove(directory: &Path, name: &str) -> io::Result<()> {
-    match fs::remove_file(directory.join(name)) {
-        Ok(()) => sync(directory),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-/// Makes what happened to the names in a directory durable.
-pub(crate) fn sync(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
-}
-
-/// Makes a file of `size` zeros. Written, not only reserved: so a later sync has nothing to note but the data.
-pub(crate) fn blank_file(path: &Path, size: u64) -> io::Result<()> {
-    let file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
-    let zeros = vec![0; 1 << 16];
-    let mut written = 0;
-    while written < size {
-        let part = usize::try_from((size - written).min(zeros.len() as u64)).unwrap_or(zeros.len());
-        file.write_all_at(&zeros[..part], written)?;
-        written += part as u64;
-    }
-    file.sync_all()
-}
-
-/// The segments in a directory, in order.
-pub(crate) fn segments(directory: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let number = name.strip_suffix(".segment").and_then(|digits| digits.parse::<u64>().ok());
-        if let Some(number) = number.filter(|number| Segment::file_name(*number) == name) {
-            found.push((number, path));
+impl Disk for Directory {
+    fn lock(&self) -> io::Result<Option<Box<dyn Send>>> {
+        let mut options = OpenOptions::new();
+        let file = options.create(true).truncate(false).write(true).mode(0o600).open(self.0.join("lock"))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Box::new(file))),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
-    found.sort_unstable();
-    Ok(found)
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.0)? {
+            // A name that is no text is none of ours.
+            names.extend(entry?.file_name().into_string().ok());
+        }
+        Ok(names)
+    }
+
+    fn length(&self, name: &str) -> io::Result<Option<u64>> {
+        if_there(fs::metadata(self.0.join(name)).map(|found| found.len()))
+    }
+
+    fn read_at(&self, name: &str, offset: u64, length: usize) -> io::Result<Option<Vec<u8>>> {
+        let Some(file) = if_there(File::open(self.0.join(name)))? else { return Ok(None) };
+        let mut bytes = vec![0; length];
+        let mut filled = 0;
+        while filled < length {
+            match file.read_at(&mut bytes[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        bytes.truncate(filled);
+        Ok(Some(bytes))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        let mut options = OpenOptions::new();
+        let file = options.create(true).truncate(true).write(true).mode(0o600).open(self.0.join(name))?;
+        Ok(Box::new(file))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        Ok(Box::new(OpenOptions::new().write(true).open(self.0.join(name))?))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.0.join(from), self.0.join(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        if_there(fs::remove_file(self.0.join(name))).map(|_| ())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        File::open(&self.0)?.sync_all()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl DiskFile for File {
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_all_at(bytes, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+}
+
+/// Makes a directory, and those above it, that only its owner can enter.
+pub(crate) fn make(path: &Path) -> io::Result<()> {
+    Directory::make(path).map(|_| ())
+}
+
+fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }

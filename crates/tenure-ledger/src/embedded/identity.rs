@@ -1,12 +1,18 @@
 //! Which ledger this is, and where it belongs: a copy must never be taken for the original.
 
-use std::path::Path;
 use std::{fs, io};
 
-use super::directory;
+use super::Damage;
+use super::disk::Disk;
+use super::opening::OpenError;
+use crate::ledger::Seq;
 use crate::ledger_id::LedgerId;
 
 const FILE: &str = "identity";
+
+/// The newest form of a ledger that this version writes. It reads this one and the one before; so far there is
+/// only the first.
+pub const NEWEST_FORM: u32 = 1;
 
 /// What tells one ledger from another, and from its own copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +23,8 @@ pub struct Identity {
     pub epoch: u64,
     /// The machine on which it may be written: a digest, so that the file tells nothing else of it.
     pub machine: [u8; 16],
+    /// In which form it is written. `tenure ledger raise` goes on to a newer one.
+    pub form: u32,
 }
 
 impl Identity {
@@ -24,29 +32,39 @@ impl Identity {
     pub(crate) fn new(machine: [u8; 16]) -> io::Result<Identity> {
         let mut id = [0; 16];
         getrandom::fill(&mut id).map_err(|error| io::Error::other(error.to_string()))?;
-        Ok(Identity { ledger: LedgerId(id), epoch: 1, machine })
+        Ok(Identity { ledger: LedgerId(id), epoch: 1, machine, form: NEWEST_FORM })
     }
 
     /// The identity in a data directory, if there is one.
-    pub fn read(directory: &Path) -> io::Result<Option<Identity>> {
-        match fs::read_to_string(directory.join(FILE)) {
-            Ok(text) => match Identity::parse(&text) {
-                Some(identity) => Ok(Some(identity)),
-                None => Err(io::Error::new(io::ErrorKind::InvalidData, "the file `identity` cannot be read")),
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+    pub fn read(disk: &dyn Disk) -> Result<Option<Identity>, OpenError> {
+        let Some(bytes) = disk.read(FILE)? else { return Ok(None) };
+        let text = String::from_utf8_lossy(&bytes);
+        let form = text.lines().next().and_then(|line| line.strip_prefix("version ")?.parse().ok());
+        match (form, Identity::parse(&text)) {
+            (_, Some(identity)) => Ok(Some(identity)),
+            (Some(found), None) if found > NEWEST_FORM => {
+                Err(OpenError::Newer { found, newest: NEWEST_FORM })
+            }
+            _ => Err(OpenError::Damaged(Damage {
+                file: disk.path(FILE),
+                offset: 0,
+                after: Seq(0),
+                reason: "the identity of the ledger is not as it was written",
+            })),
         }
     }
 
     /// Writes it into a data directory.
-    pub(crate) fn write(&self, directory: &Path) -> io::Result<()> {
-        directory::replace(directory, FILE, self.text().as_bytes())
+    pub(crate) fn write(&self, disk: &dyn Disk) -> io::Result<()> {
+        disk.replace(FILE, self.text().as_bytes())
     }
 
     fn text(&self) -> String {
         let machine = LedgerId(self.machine);
-        let fields = format!("version 1\nledger {}\nepoch {}\nmachine {machine}\n", self.ledger, self.epoch);
+        let fields = format!(
+            "version {}\nledger {}\nepoch {}\nmachine {machine}\n",
+            self.form, self.ledger, self.epoch
+        );
         let sum = crc32c::crc32c(fields.as_bytes());
         format!("{fields}sum {sum:08x}\n")
     }
@@ -55,13 +73,11 @@ impl Identity {
         let mut lines = text.lines().map(|line| line.split_once(' '));
         let mut field =
             |name: &str| lines.next().flatten().filter(|(found, _)| *found == name).map(|(_, value)| value);
-        if field("version") != Some("1") {
-            return None;
-        }
+        let form = field("version")?.parse().ok().filter(|form| (1..=NEWEST_FORM).contains(form))?;
         let ledger = LedgerId::parse(field("ledger")?)?;
         let epoch = field("epoch")?.parse().ok()?;
         let machine = LedgerId::parse(field("machine")?)?.0;
-        let identity = Identity { ledger, epoch, machine };
+        let identity = Identity { ledger, epoch, machine, form };
         // Only the exact form that is written counts, so that a flipped bit is noticed.
         (identity.text() == text).then_some(identity)
     }

@@ -5,7 +5,9 @@
 //!       identity                    which ledger, which epoch, on which machine
 //!       0000000000000001.segment    records, one per batch, each with its sums and its hash
 //!       0000000000000002.segment
+//!       checkpoint-0000000000001234 what all events up to number 1234 add up to, signed
 //!       spare                       the next segment, filled with zeros already
+//!       reserve-1                   one more, for when the disk is full
 //!       clean                       there only after an orderly end
 //! ```
 //!
@@ -16,21 +18,33 @@
 //! **After an unclean end** the last record may be in the system's memory and not on the disk, or in doubt after a
 //! failed sync. It is copied into a new segment and synced before it counts.
 
+mod blanks;
+mod catalog;
+mod checkpoints;
 mod directory;
+mod disk;
 mod identity;
-mod load;
 mod log;
+mod opening;
+mod reader;
 mod record;
 mod sector;
 mod segment;
+mod upkeep;
 mod verify;
+mod walk;
 mod witness;
 
 use std::path::PathBuf;
 
-pub use identity::Identity;
-pub use log::{EmbeddedLedger, OpenError, Options};
+pub use directory::Directory;
+pub use disk::{Disk, DiskFile};
+pub use identity::{Identity, NEWEST_FORM};
+pub use log::{EmbeddedLedger, Options};
+pub use opening::{OpenError, Opening};
+pub use reader::Reader;
 use thiserror::Error;
+pub use upkeep::{Retention, Upkeep};
 pub use verify::{Report, verify};
 pub use witness::Witness;
 

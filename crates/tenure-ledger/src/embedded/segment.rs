@@ -83,6 +83,10 @@ pub(crate) struct Segment {
     pub(crate) path: PathBuf,
     pub(crate) head: SegmentHead,
     pub(crate) batches: Vec<Batch>,
+    /// Where the ledger ended before the last record of this segment.
+    pub(crate) before_last: Head,
+    /// Where the ledger ends after this segment.
+    pub(crate) last: Head,
     /// Where the last whole record ends.
     pub(crate) end: u64,
     /// A write after that was cut short.
@@ -97,8 +101,20 @@ impl Segment {
         format!("{number:016}.segment")
     }
 
+    /// The number in a file's name, if it is that of a segment.
+    pub(crate) fn number_of(name: &str) -> Option<u64> {
+        let number = name.strip_suffix(".segment")?.parse().ok()?;
+        (Segment::file_name(number) == name).then_some(number)
+    }
+
     /// Reads a whole file and checks every bit of it.
     pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<Segment, Damage> {
+        Self::read_until(path, bytes, Seq(u64::MAX))
+    }
+
+    /// Reads a file up to the record that holds event `until`, and looks at nothing behind that: somebody may be
+    /// writing there.
+    pub(crate) fn read_until(path: &Path, bytes: &[u8], until: Seq) -> Result<Segment, Damage> {
         let damage = |offset: usize, after: Seq, reason| Damage {
             file: path.to_owned(),
             offset: offset as u64,
@@ -114,18 +130,24 @@ impl Segment {
             path: path.to_owned(),
             head,
             batches: Vec::new(),
+            before_last: head.after,
+            last: head.after,
             end: SECTOR as u64,
             is_torn: false,
             last_content: None,
         };
         let mut offset = SECTOR;
-        let mut before = head.after;
         loop {
+            let before = segment.last;
+            if before.seq >= until {
+                return Ok(segment);
+            }
             match record::find(&bytes[offset..], before.hash) {
                 Found::Record { content, hash, sectors } => {
                     let batch = Batch::decode(Seq(before.seq.0 + 1), &content, hash);
                     let batch = batch.ok_or_else(|| damage(offset, before.seq, "a record is no batch"))?;
-                    before = Head { seq: batch.last(), hash };
+                    segment.before_last = before;
+                    segment.last = Head { seq: batch.last(), hash };
                     segment.batches.push(batch);
                     offset += sectors * SECTOR;
                     segment.end = offset as u64;
@@ -168,27 +190,12 @@ impl Segment {
             }
         }
     }
-
-    /// Where the ledger ends after this segment.
-    pub(crate) fn last(&self) -> Head {
-        self.batches.last().map_or(self.head.after, |batch| Head { seq: batch.last(), hash: batch.hash })
-    }
-
-    /// Where the ledger ended before the last record of this segment.
-    pub(crate) fn before_last(&self) -> Head {
-        match self.batches.len() {
-            0 | 1 => self.head.after,
-            count => {
-                let batch = &self.batches[count - 2];
-                Head { seq: batch.last(), hash: batch.hash }
-            }
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::BatchBytes;
     use tenure_core::ledger::EventRecord;
 
     /// A segment of 4 KiB with three records: of one sector, of several, and of one.
@@ -204,8 +211,8 @@ mod tests {
         let mut before = Head::default();
         for count in [1_usize, 20, 1] {
             let records = vec![EventRecord::new("lease.issued", "", "registrar", vec![1; 30]); count];
-            let content = Batch::encode(Seq(before.seq.0 + 1), &records, b"sealed");
-            let (sectors, hash) = record::encode(&content, before.hash).expect("it fits");
+            let content = BatchBytes::new(Seq(before.seq.0 + 1), &records).sealed(b"sealed");
+            let (sectors, hash) = record::encode(content.as_slice(), before.hash).expect("it fits");
             bytes.extend(sectors);
             before = Head { seq: Seq(before.seq.0 + count as u64), hash };
         }

@@ -5,17 +5,25 @@
 //!               | mode, 1 | fence, 8 | at, 8 | expires at, 8)
 //! ```
 //!
+//! The last leaf of a batch stands for all its events, also those that give nobody anything:
+//!
+//! ```text
+//! leaf = BLAKE3("tenure.events.v1" | ledger id, 16 | hash of the batch before, 32 | the batch without its seal)
+//! ```
+//!
 //! Numbers are big-endian; a text has its length before it, in 4 bytes. Each part ends where it must, so two
 //! different leases never have the same bytes.
 
 use std::fmt;
 
-use tenure_core::kernel::{Fence, Holder, Issued, LeaseView, Mode, Resource, Tick};
+use tenure_core::kernel::{Event, Fence, Holder, Issued, LeaseView, Mode, Resource, State, Tick};
 
 use super::bytes::{put_text, to_hex};
+use crate::batch::{BatchBytes, Hash};
 use crate::ledger_id::LedgerId;
 
 const PREFIX: &[u8; 15] = b"tenure.lease.v1";
+const EVENTS_PREFIX: &[u8; 16] = b"tenure.events.v1";
 
 /// What a lease says of itself, as it was issued or renewed: only values that never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +91,26 @@ impl Leaf {
     /// The leaf of a lease that is renewed at `at`.
     pub fn of_renewed(ledger: LedgerId, lease: LeaseView<'_>, at: Tick, expires_at: Tick) -> Leaf {
         Leaf::of(ledger, &Terms::of_renewed(lease, at, expires_at))
+    }
+
+    /// The leaf of what `event` grants or renews, where `state` is what it is part of already; nothing for events
+    /// that give nobody anything.
+    pub fn of_event(ledger: LedgerId, state: &State, event: &Event) -> Option<Leaf> {
+        match event {
+            Event::Issued(issued) => Some(Leaf::of_issued(ledger, issued)),
+            Event::Renewed { lease, at, expires_at, .. } => {
+                Some(Leaf::of_renewed(ledger, state.lease(*lease)?, *at, *expires_at))
+            }
+            _ => None,
+        }
+    }
+
+    /// The leaf of all events of a batch, whatever they say: releases and expiries are signed by it. It is the last
+    /// one of its batch. `previous` is the hash of the batch before.
+    pub fn of_batch(ledger: LedgerId, previous: Hash, unsealed: &BatchBytes) -> Leaf {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(EVENTS_PREFIX).update(&ledger.0).update(&previous.0).update(unsealed.as_slice());
+        Leaf(*hasher.finalize().as_bytes())
     }
 
     /// The hash itself.

@@ -7,7 +7,7 @@
 //! How long the path is follows from count and index, so a signature has one form only.
 
 use super::bytes::{FormError, Reader};
-use super::key::{KeyId, PublicKey, SignatureBytes};
+use super::key::{KeyId, NodeKey, PublicKey, SignatureBytes};
 use super::keyring::Keyring;
 use super::leaf::Leaf;
 use super::merkle::{LONGEST_PATH, Node, Place, TreeError, climb};
@@ -44,6 +44,13 @@ impl LeaseSignature {
             return Err(TreeError::PathLength { found, needed });
         }
         Ok(Self { key_id, first_seq, place, signature, path })
+    }
+
+    /// Signs one lease by itself, outside of any batch: for who asks again, when the tree of its batch is gone. It
+    /// says that it belongs to event 0, which no batch does.
+    pub fn alone(key: &NodeKey, ledger: LedgerId, leaf: Leaf) -> LeaseSignature {
+        let sealed = seal::seal_batch(key, ledger, 0, &[leaf]).and_then(|sealed| sealed.signature_of(0));
+        sealed.expect("one leaf makes a tree")
     }
 
     /// Who signed.

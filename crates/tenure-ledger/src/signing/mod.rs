@@ -25,6 +25,7 @@
 //!   leases never collide is the registrar's, not the signature's.
 
 pub(crate) mod bytes;
+mod checkpoint_seal;
 mod entry;
 mod key;
 mod key_file;
@@ -37,6 +38,7 @@ mod seal;
 
 pub use crate::ledger_id::LedgerId;
 pub use bytes::FormError;
+pub(crate) use checkpoint_seal::CheckpointSeal;
 pub use entry::{KeyAdded, KeyEntry, KeyEntryError, KeyRetired};
 pub use key::{KeyError, KeyId, NodeKey, PublicKey, SignatureBytes};
 pub use key_file::KeyFileError;

@@ -77,7 +77,10 @@ fn many_batches_fill_many_segments_and_are_all_there() {
 #[test]
 fn a_spare_file_that_was_begun_is_not_believed_to_be_blank() {
     let folder = tempfile::tempdir().unwrap();
-    append(&mut open(folder.path()), 3);
+    let mut ledger = open(folder.path());
+    append(&mut ledger, 3);
+    ledger.upkeep().make_blanks().unwrap();
+    drop(ledger);
     let spare = folder.path().join("spare");
     let mut bytes = std::fs::read(&spare).unwrap();
     bytes[700] = 1;
@@ -92,7 +95,7 @@ fn a_spare_file_that_was_begun_is_not_believed_to_be_blank() {
 fn a_segment_size_that_cannot_work_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     for size in [0, 512, 4_095, 5_000] {
-        let options = tenure_ledger::embedded::Options { segment_size: size, witness: None };
+        let options = tenure_ledger::embedded::Options { segment_size: size, ..small() };
         let error = EmbeddedLedger::open(folder.path(), options).expect_err("too small, or not in sectors");
         assert!(matches!(error, OpenError::SegmentSize(_)), "{size}: {error}");
     }
@@ -102,7 +105,7 @@ fn a_segment_size_that_cannot_work_is_refused() {
 fn a_larger_or_smaller_segment_size_takes_effect_with_the_next_segment() {
     let folder = tempfile::tempdir().unwrap();
     for size in [8_192, 4_096, 16_384, 4_096] {
-        let options = tenure_ledger::embedded::Options { segment_size: size, witness: None };
+        let options = tenure_ledger::embedded::Options { segment_size: size, ..small() };
         let mut ledger = EmbeddedLedger::open(folder.path(), options).unwrap();
         append_many(&mut ledger, 30, 2);
     }
@@ -113,7 +116,7 @@ fn a_larger_or_smaller_segment_size_takes_effect_with_the_next_segment() {
 fn a_segment_keeps_its_own_size_after_an_orderly_end() {
     let folder = tempfile::tempdir().unwrap();
     for size in [4_096, 16_384, 4_096] {
-        let options = tenure_ledger::embedded::Options { segment_size: size, witness: None };
+        let options = tenure_ledger::embedded::Options { segment_size: size, ..small() };
         let mut ledger = EmbeddedLedger::open(folder.path(), options).expect("a new size damages nothing");
         append_many(&mut ledger, 30, 2);
         ledger.close().unwrap();

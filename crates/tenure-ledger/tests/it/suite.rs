@@ -6,7 +6,7 @@ use tenure_ledger::{AppendError, Batch, EmbeddedLedger, Head, Ledger, MemoryLedg
 
 /// Small files, so that a few batches fill several.
 pub fn small() -> Options {
-    Options { segment_size: 4_096, witness: None }
+    Options { segment_size: 4_096, reserve: 4 * 4_096, witness: None }
 }
 
 pub fn event(number: u64) -> EventRecord {

@@ -1,17 +1,35 @@
 //! What waits for the writer: bounded, and stamped in the very moment in which it is put in.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tenure_core::kernel::Command;
 
+use super::bell::Bell;
 use super::clock::Clock;
+use super::proof::Proof;
 use crate::registrar::Reply;
 
-/// Takes the reply to a request, once.
-pub(crate) type Responder = Box<dyn FnOnce(Reply) + Send>;
+/// What a caller gets.
+#[derive(Debug, Clone)]
+pub struct Response {
+    /// The answer.
+    pub reply: Reply,
+    /// The signature of what it rests on, where something was granted or renewed.
+    pub proof: Option<Arc<Proof>>,
+}
+
+impl From<Reply> for Response {
+    fn from(reply: Reply) -> Self {
+        Self { reply, proof: None }
+    }
+}
+
+/// Takes the response to a request, once.
+pub(crate) type Responder = Box<dyn FnOnce(Response) + Send>;
 
 /// A request that waits.
 pub(crate) struct Waiting {
@@ -22,10 +40,9 @@ pub(crate) struct Waiting {
 
 /// The requests that wait. Reading the clock and putting in are one step: when the writer takes out what is there
 /// and reads the clock, nothing that was stamped before that is still on its way.
-#[derive(Default)]
 pub(crate) struct Inbox {
     content: Mutex<Content>,
-    arrived: Condvar,
+    arrived: Bell,
     /// How many wait, for those who would be refused anyway: a crowd that asks again and again must not keep the
     /// writer from the lock.
     length: AtomicUsize,
@@ -45,10 +62,15 @@ pub(crate) struct Found {
 }
 
 impl Inbox {
+    pub(crate) fn new() -> io::Result<Inbox> {
+        let content = Mutex::new(Content::default());
+        Ok(Inbox { content, arrived: Bell::new()?, length: AtomicUsize::new(0) })
+    }
+
     /// Puts a request in, or answers at once that there is no room, or that nobody will take it out.
     pub(crate) fn put(&self, clock: &dyn Clock, command: Command, most: usize, respond: Responder) {
         if self.length.load(Ordering::Relaxed) >= most {
-            return respond(Reply::Busy);
+            return respond(Reply::Busy.into());
         }
         let mut content = self.lock();
         let refusal = if content.is_closed {
@@ -60,46 +82,50 @@ impl Inbox {
         };
         if let Some(reply) = refusal {
             drop(content);
-            return respond(reply);
+            return respond(reply.into());
         }
         let microseconds = clock.microseconds();
         content.waiting.push_back(Waiting { command, microseconds, respond });
         self.length.store(content.waiting.len(), Ordering::Relaxed);
         drop(content);
-        self.arrived.notify_one();
+        self.arrived.ring();
     }
 
-    /// Takes out everything, and reads the clock. Waits for something first, up to `at_most`, unless `now` says
-    /// that there is something to do anyway.
+    /// Takes out everything, and reads the clock. Waits for something first, up to `at_most`.
     pub(crate) fn take(&self, clock: &dyn Clock, at_most: Option<Duration>) -> Found {
-        let mut content = self.lock();
-        let is_idle = |content: &mut Content| content.waiting.is_empty() && !content.is_closed;
-        match at_most {
-            Some(Duration::ZERO) => {}
-            Some(at_most) => {
-                let waited = self.arrived.wait_timeout_while(content, at_most, is_idle);
-                content = waited.unwrap_or_else(PoisonError::into_inner).0;
-            }
-            None => {
-                content = self.arrived.wait_while(content, is_idle).unwrap_or_else(PoisonError::into_inner);
+        if at_most != Some(Duration::ZERO) {
+            self.arrived.lie_down();
+            let content = self.lock();
+            let is_idle = content.waiting.is_empty() && !content.is_closed;
+            drop(content);
+            if is_idle {
+                self.arrived.sleep(at_most);
+            } else {
+                self.arrived.get_up();
             }
         }
+        let mut content = self.lock();
         let waiting = std::mem::take(&mut content.waiting);
         self.length.store(0, Ordering::Relaxed);
         Found { waiting, microseconds: clock.microseconds(), is_closed: content.is_closed }
     }
 
+    /// Ends a wait: something else has changed.
+    pub(crate) fn wake(&self) {
+        self.arrived.ring();
+    }
+
     /// Takes no more.
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;
-        self.arrived.notify_all();
+        self.arrived.ring();
     }
 
     /// Takes no more, and tells whoever still waits.
     pub(crate) fn turn_away(&self) {
         self.close();
         let waiting = std::mem::take(&mut self.lock().waiting);
-        waiting.into_iter().for_each(|waiting| (waiting.respond)(Reply::Unavailable));
+        waiting.into_iter().for_each(|waiting| (waiting.respond)(Reply::Unavailable.into()));
     }
 
     // A responder that panicked has left the content as it was.

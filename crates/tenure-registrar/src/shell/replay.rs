@@ -1,7 +1,11 @@
 //! From what is on the disk to the state: the only way there is.
 
-use tenure_core::kernel::{DecodeError, Misfit, State, decode};
-use tenure_ledger::{Ledger, ReadError, Seq};
+use tenure_core::kernel::{DecodeError, HashKey, Limits, Misfit, RestoreError, State, Tick, decode};
+use tenure_core::ledger::EventRecord;
+use tenure_ledger::signing::{
+    KeyEntry, KeyEntryError, Keyring, KeyringError, Leaf, LedgerId, NodeKey, Seal, SignatureError,
+};
+use tenure_ledger::{Batch, BatchBytes, Checkpoint, CheckpointParts, Head, Ledger, ReadError, Seq, chain};
 use thiserror::Error;
 
 /// Why a ledger does not add up to a state. Nothing was changed; a human must look.
@@ -11,6 +15,23 @@ pub enum ReplayError {
     /// The ledger cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// The checkpoint holds no state.
+    #[error("the checkpoint after event {} cannot be used", at.0)]
+    State {
+        /// The last event that is in it.
+        at: Seq,
+        /// What is wrong with it.
+        #[source]
+        source: RestoreError,
+    },
+    /// Nobody vouches for the checkpoint.
+    #[error("the checkpoint after event {} cannot be believed: {reason}", at.0)]
+    Checkpoint {
+        /// The last event that is in it.
+        at: Seq,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
     /// An event that this version does not know, or cannot read.
     #[error("event {} cannot be read", at.0)]
     Decode {
@@ -29,19 +50,165 @@ pub enum ReplayError {
         #[source]
         source: Misfit,
     },
+    /// An entry about a key that cannot be read.
+    #[error("event {}, about a key, cannot be read", at.0)]
+    KeyEntry {
+        /// Which event.
+        at: Seq,
+        /// What is wrong with it.
+        #[source]
+        source: KeyEntryError,
+    },
+    /// An entry about a key that nobody who may vouches for.
+    #[error("event {}, about a key, does not follow", at.0)]
+    Keyring {
+        /// Which event.
+        at: Seq,
+        /// Why not.
+        #[source]
+        source: KeyringError,
+    },
+    /// A batch that no key of the ledger signed.
+    #[error("the batch from event {} on is not signed as it should be", at.0)]
+    Unsigned {
+        /// Its first event.
+        at: Seq,
+        /// Why not; nothing where there is no signature at all.
+        #[source]
+        source: Option<SignatureError>,
+    },
 }
 
-/// Applies every event of `ledger` to `state`, which is as before the first.
-pub fn replay(ledger: &dyn Ledger, mut state: State) -> Result<State, ReplayError> {
-    for batch in ledger.read(Seq(0)) {
-        let batch = batch?;
+/// Adds events up to a state, batch by batch.
+#[derive(Debug, Clone)]
+pub struct Replay {
+    ledger: LedgerId,
+    state: State,
+    keyring: Keyring,
+    /// What the keyring was made of; a checkpoint takes it along.
+    keys: Vec<(u64, EventRecord)>,
+    head: Head,
+    checks_seals: bool,
+}
+
+impl Replay {
+    /// From before the first event. `empty` is the state there.
+    pub fn new(ledger: LedgerId, empty: State) -> Replay {
+        let (keyring, head) = (Keyring::new(ledger), Head::default());
+        Replay { ledger, state: empty, keyring, keys: Vec::new(), head, checks_seals: false }
+    }
+
+    /// From a checkpoint on.
+    pub fn resume(checkpoint: &Checkpoint, limits: Limits, key: HashKey) -> Result<Replay, ReplayError> {
+        let (ledger, head) = (checkpoint.head.ledger, checkpoint.head.head);
+        let unbelievable = |reason| ReplayError::Checkpoint { at: head.seq, reason };
+        let keyring = checkpoint.verify().map_err(unbelievable)?;
+        let keys = checkpoint.keys().map_err(unbelievable)?;
+        let state = State::restore(checkpoint.state(), ledger.tag(), limits, key)
+            .map_err(|source| ReplayError::State { at: head.seq, source })?;
+        Ok(Replay { ledger, state, keyring, keys, head, checks_seals: false })
+    }
+
+    /// The same, but every signature is checked too: for `tenure verify`, not for a start, which has to be quick.
+    #[must_use]
+    pub fn checking_seals(self) -> Replay {
+        Replay { checks_seals: true, ..self }
+    }
+
+    /// Adds a batch.
+    pub fn apply(&mut self, batch: &Batch) -> Result<(), ReplayError> {
+        let had_keys = self.keyring.first().is_some();
+        let mut leaves = Vec::new();
         for (number, record) in (batch.first.0..).zip(&batch.records) {
             let at = Seq(number);
-            let event = decode(record, state.tag()).map_err(|source| ReplayError::Decode { at, source })?;
+            if let Some(entry) =
+                KeyEntry::from_record(record).map_err(|source| ReplayError::KeyEntry { at, source })?
+            {
+                self.keyring.apply(number, &entry).map_err(|source| ReplayError::Keyring { at, source })?;
+                self.keys.push((number, record.clone()));
+            }
+            let event =
+                decode(record, self.ledger.tag()).map_err(|source| ReplayError::Decode { at, source })?;
             if let Some(event) = event {
-                state.apply(&event).map_err(|source| ReplayError::Misfit { at, source })?;
+                self.state.apply(&event).map_err(|source| ReplayError::Misfit { at, source })?;
+                if self.checks_seals {
+                    leaves.extend(Leaf::of_event(self.ledger, &self.state, &event));
+                }
             }
         }
+        // The batch that brings the first key cannot be signed with a key yet.
+        if self.checks_seals && had_keys {
+            self.check_seal(batch, leaves)
+                .map_err(|source| ReplayError::Unsigned { at: batch.first, source })?;
+        }
+        self.head = batch.head();
+        Ok(())
     }
-    Ok(state)
+
+    fn check_seal(&self, batch: &Batch, mut leaves: Vec<Leaf>) -> Result<(), Option<SignatureError>> {
+        let unsealed = BatchBytes::new(batch.first, &batch.records);
+        let sealed = unsealed.clone().sealed(&batch.seal);
+        // What was written may hold more than this version reads. Then nothing can be said of its signature.
+        if batch.seal.is_empty() || chain(self.head.hash, sealed.as_slice()) != batch.hash {
+            return Err(None);
+        }
+        leaves.push(Leaf::of_batch(self.ledger, self.head.hash, &unsealed));
+        let seal = Seal::from_bytes(&batch.seal).map_err(|error| Some(error.into()))?;
+        if seal.first_seq() != batch.first.0 {
+            return Err(None);
+        }
+        seal.verify(&self.keyring, self.ledger, &leaves).map(|_| ()).map_err(Some)
+    }
+
+    /// Which ledger's.
+    pub fn ledger(&self) -> LedgerId {
+        self.ledger
+    }
+
+    /// The state after the last batch.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The keys that may sign now.
+    pub fn keyring(&self) -> &Keyring {
+        &self.keyring
+    }
+
+    /// The last event that was added.
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    /// When the last event happened.
+    pub fn now(&self) -> Tick {
+        self.state.now()
+    }
+
+    /// The state, to go on with.
+    pub fn into_state(self) -> State {
+        self.state
+    }
+
+    /// All of it as a checkpoint, signed with `key`.
+    pub fn checkpoint(&self, epoch: u64, key: &NodeKey) -> Vec<u8> {
+        let mut state = Vec::new();
+        self.state.save(&mut |piece| state.extend_from_slice(piece));
+        let parts =
+            CheckpointParts { ledger: self.ledger, epoch, head: self.head, keys: &self.keys, state: &state };
+        Checkpoint::write(parts, key)
+    }
+}
+
+/// Adds up everything in `ledger`, from its newest checkpoint on. `empty` says what is permitted, and is the state
+/// before the first event.
+pub fn replay(ledger: &dyn Ledger, id: LedgerId, empty: State, key: HashKey) -> Result<Replay, ReplayError> {
+    let mut replay = match ledger.checkpoint()? {
+        Some(checkpoint) => Replay::resume(&checkpoint, empty.limits().clone(), key)?,
+        None => Replay::new(id, empty),
+    };
+    for batch in ledger.read(replay.head().seq) {
+        replay.apply(&batch?)?;
+    }
+    Ok(replay)
 }

@@ -1,24 +1,26 @@
-//! The writer's thread: takes what has gathered, lets the registrar step, writes, answers.
+//! The writer's thread: takes what has gathered, lets the registrar step, signs, writes, answers.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tenure_core::kernel::{ClockReading, Command, Event, State};
-use tenure_core::ledger::EventRecord;
-use tenure_ledger::{AppendError, Ledger};
+use tenure_core::kernel::{Answer, ClockReading, Command, Event, Fence, HashKey, Refusal, State};
+use tenure_ledger::signing::{
+    KeyAdded, KeyEntry, KeyId, Keyring, Leaf, LedgerId, NodeKey, Passport, seal_batch,
+};
+use tenure_ledger::{AppendError, Batch, BatchBytes, Ledger, Room, Seq};
 use thiserror::Error;
 
 use super::clock::Clock;
-use super::inbox::{Found, Inbox};
-use super::replay::{ReplayError, replay};
-use crate::registrar::{AppendFailure, Caller, Effect, Input, Registrar, Reply, StartFailure};
+use super::feed::Feed;
+use super::inbox::{Found, Inbox, Responder, Response};
+use super::proof::{self, Proof};
+use super::replay::{Replay, ReplayError, replay};
+use super::view::View;
+use crate::registrar::{AppendFailure, Caller, Effect, Input, Registrar, Reply, StartFailure, Write};
 use crate::settings::Settings;
-use crate::shell::inbox::Responder;
-
-/// Is told what has become durable, before anybody is answered. It runs on the writer's thread: it must not wait.
-pub type Publish = Box<dyn FnMut(&[Event], &State) + Send>;
 
 /// Why a writer does not start.
 #[derive(Debug, Error)]
@@ -30,9 +32,18 @@ pub enum StartError {
     /// The registrar refuses the state.
     #[error(transparent)]
     Registrar(#[from] StartFailure),
-    /// The system gives no thread.
-    #[error("no thread for the writer")]
-    Thread(#[source] std::io::Error),
+    /// The key is not one of this ledger's.
+    #[error(
+        "key {0} is not one of this ledger's, and nobody vouches for it; put back the key file that belongs to the \
+         ledger"
+    )]
+    ForeignKey(KeyId),
+    /// The key cannot be made known.
+    #[error("the first entry cannot be written")]
+    FirstEntry(#[from] AppendError),
+    /// The system gives no thread or descriptor.
+    #[error("the system gives the writer no thread")]
+    System(#[from] io::Error),
 }
 
 /// Where requests go in. It can be cloned and shared.
@@ -41,48 +52,134 @@ pub struct Handle {
     inbox: Arc<Inbox>,
     clock: Arc<dyn Clock>,
     most: usize,
+    ledger: LedgerId,
+    key: Arc<NodeKey>,
+    view: Arc<View>,
 }
 
 impl Handle {
     /// Asks. `respond` is called once, on the writer's thread or, when there is no room, on this one.
-    pub fn ask(&self, command: Command, respond: impl FnOnce(Reply) + Send + 'static) {
+    pub fn ask(&self, command: Command, respond: impl FnOnce(Response) + Send + 'static) {
         self.inbox.put(&*self.clock, command, self.most, Box::new(respond));
     }
 
-    /// Asks, and waits for the reply.
-    pub fn ask_and_wait(&self, command: Command) -> Reply {
+    /// Asks, and waits for the response.
+    pub fn ask_and_wait(&self, command: Command) -> Response {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
-        self.ask(command, move |reply| drop(sender.send(reply)));
+        self.ask(command, move |response| drop(sender.send(response)));
         // The writer answers everybody before it ends; if it was killed, nobody knows.
-        receiver.recv().unwrap_or(Reply::OutcomeUnknown)
+        receiver.recv().unwrap_or(Reply::OutcomeUnknown.into())
     }
+
+    /// What a holder can show to others of a lease that it was just granted, or renewed, or told of again.
+    pub fn passport(&self, response: &Response, fence: Fence) -> Option<Passport> {
+        let proof = response.proof.as_deref();
+        self.view.read(|state| proof::passport(proof, self.ledger, &self.key, fence, state))
+    }
+
+    /// Which ledger this is.
+    pub fn ledger(&self) -> LedgerId {
+        self.ledger
+    }
+
+    /// What can be read without asking.
+    pub fn view(&self) -> &Arc<View> {
+        &self.view
+    }
+
+    /// Makes the writer look whether there is room again.
+    pub(crate) fn wake(&self) {
+        self.inbox.wake();
+    }
+}
+
+/// Whom the writer tells, beside who asked.
+#[derive(Clone)]
+pub(crate) struct Audience {
+    pub(crate) view: Arc<View>,
+    pub(crate) feed: Arc<Feed>,
 }
 
 /// A running writer.
 pub struct Writer<L> {
     handle: Handle,
-    thread: JoinHandle<(L, Option<AppendFailure>)>,
+    feed: Arc<Feed>,
+    thread: JoinHandle<(L, Option<WriterFailure>)>,
+}
+
+/// How long a writer rests whose ledger could not be written.
+const REST: Duration = Duration::from_secs(1);
+
+/// What ended a writer.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WriterFailure {
+    /// The ledger: nothing more can be written by this process.
+    #[error("the ledger failed: {failure}")]
+    Append {
+        /// What became of the last write.
+        failure: AppendFailure,
+        /// What the ledger said.
+        #[source]
+        source: Option<AppendError>,
+    },
+    /// It went on after an error, and the ledger does not add up any more.
+    #[error("the ledger cannot be gone on with")]
+    Start(#[from] StartError),
+}
+
+/// What a writer needs beside its ledger.
+pub struct Office {
+    /// What the ledger adds up to.
+    pub replay: Replay,
+    /// What it signs with.
+    pub key: Arc<NodeKey>,
+    /// Where its time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// How much it takes on at once.
+    pub settings: Settings,
+    /// For the tables of the state, so that nobody can choose names that collide.
+    pub hash_key: HashKey,
 }
 
 impl<L: Ledger + Send + 'static> Writer<L> {
-    /// Replays `ledger` onto `empty` and starts to take requests.
-    pub fn start(
-        ledger: L,
-        empty: State,
-        clock: Arc<dyn Clock>,
-        settings: Settings,
-        publish: Publish,
-    ) -> Result<Self, StartError> {
-        let state = replay(&ledger, empty)?;
-        let reading = ClockReading { clock: clock.id(), microseconds: clock.microseconds() };
-        // What waits is bounded where it comes in; what was taken out has been accepted.
-        let inner = Settings { inbox: usize::MAX, ..settings };
-        let (registrar, effects) = Registrar::start(state, reading, clock.wall(), inner)?;
-        let inbox = Arc::new(Inbox::default());
-        let handle = Handle { inbox: inbox.clone(), clock: clock.clone(), most: settings.inbox };
-        let run = Run { ledger, registrar, inbox, clock, publish, callers: HashMap::new(), last_caller: 0 };
-        let thread = std::thread::Builder::new().name("tenure-writer".into()).spawn(move || run.run(effects));
-        Ok(Self { handle, thread: thread.map_err(StartError::Thread)? })
+    /// Starts to take requests. `feed` is told everything; see [`super::Service`] for the rest of a ledger in a
+    /// directory.
+    pub fn start(mut ledger: L, mut office: Office, feed: Feed) -> Result<Self, StartError> {
+        introduce_key(&mut ledger, &mut office.replay, &office.key)?;
+        let Office { replay, key, clock, settings, hash_key } = office;
+        let id = replay.ledger();
+        let feed = Arc::new(feed);
+        let inbox = Arc::new(Inbox::new()?);
+        let (state, durable) = (replay.state().clone(), replay.into_state());
+        let (registrar, effects, stamper) = start_registrar(id, state, &*clock, settings)?;
+        let view = Arc::new(View::new(durable, stamper, clock.clone()));
+        let handle = Handle {
+            inbox: inbox.clone(),
+            clock: clock.clone(),
+            most: settings.inbox,
+            ledger: id,
+            key: key.clone(),
+            view: view.clone(),
+        };
+        let audience = Audience { view, feed: feed.clone() };
+        let run = Run {
+            ledger,
+            id,
+            registrar,
+            inbox,
+            clock,
+            key,
+            settings,
+            hash_key,
+            audience,
+            callers: HashMap::new(),
+            last_caller: 0,
+            written: None,
+            error: None,
+        };
+        let thread = std::thread::Builder::new().name("tenure-writer".into());
+        Ok(Self { handle, feed, thread: thread.spawn(move || run.run(effects))? })
     }
 
     /// Where requests go in.
@@ -90,9 +187,19 @@ impl<L: Ledger + Send + 'static> Writer<L> {
         self.handle.clone()
     }
 
+    /// What happened, from any point on.
+    pub fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
+    /// Whether the writer has ended by itself.
+    pub fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
     /// Takes no more requests, answers those that wait, and gives the ledger back: in good order, or with what
     /// ended the writer.
-    pub fn stop(self) -> (L, Option<AppendFailure>) {
+    pub fn stop(self) -> (L, Option<WriterFailure>) {
         self.handle.inbox.close();
         match self.thread.join() {
             Ok(end) => end,
@@ -101,46 +208,122 @@ impl<L: Ledger + Send + 'static> Writer<L> {
     }
 }
 
+/// The first batch of a ledger says with which key it is signed.
+fn introduce_key(ledger: &mut dyn Ledger, replay: &mut Replay, key: &NodeKey) -> Result<(), StartError> {
+    let keyring: &Keyring = replay.keyring();
+    if keyring.live().any(|live| live == key.public_key()) {
+        return Ok(());
+    }
+    if keyring.first().is_some() {
+        return Err(StartError::ForeignKey(key.id()));
+    }
+    let added = KeyEntry::Added(KeyAdded::new(replay.ledger(), key.public_key(), key));
+    let (first, records) = (Seq(ledger.head().seq.0 + 1), vec![added.to_record()]);
+    let head = ledger.append(ledger.head().seq, &records, &[])?;
+    replay.apply(&Batch { first, records, seal: Vec::new(), hash: head.hash })?;
+    Ok(())
+}
+
+fn start_registrar(
+    ledger: LedgerId,
+    state: State,
+    clock: &dyn Clock,
+    settings: Settings,
+) -> Result<(Registrar, Vec<Effect>, crate::Stamper), StartFailure> {
+    let reading = ClockReading { clock: clock.id(), microseconds: clock.microseconds() };
+    let stamper = crate::Stamper::resume(&state, &reading);
+    // What waits is bounded where it comes in; what was taken out has been accepted.
+    let inner = Settings { inbox: usize::MAX, ..settings };
+    let (registrar, effects) = Registrar::start(ledger, state, reading, clock.wall(), inner)?;
+    Ok((registrar, effects, stamper))
+}
+
 struct Run<L> {
     ledger: L,
+    id: LedgerId,
     registrar: Registrar,
     inbox: Arc<Inbox>,
     clock: Arc<dyn Clock>,
-    publish: Publish,
+    key: Arc<NodeKey>,
+    settings: Settings,
+    hash_key: HashKey,
+    audience: Audience,
     callers: HashMap<Caller, Responder>,
     last_caller: u64,
+    /// What was written last and is not published yet.
+    written: Option<Written>,
+    /// Why the last write failed.
+    error: Option<AppendError>,
+}
+
+/// A batch that is durable.
+struct Written {
+    batch: Batch,
+    sealed: tenure_ledger::signing::SealedBatch,
 }
 
 impl<L: Ledger> Run<L> {
-    fn run(mut self, first: Vec<Effect>) -> (L, Option<AppendFailure>) {
+    fn run(mut self, first: Vec<Effect>) -> (L, Option<WriterFailure>) {
         // However this ends, by a panic too, nobody is left waiting for somebody who is not there.
-        let _end = TurnAway(self.inbox.clone());
+        let _end = TurnAway(self.inbox.clone(), self.audience.feed.clone());
         let mut effects = first;
         loop {
             match self.carry_out(effects) {
-                Carried::On(Some(records)) => effects = self.write(&records),
+                Carried::On(Some(write)) => effects = self.write(write),
                 Carried::On(None) => {
+                    self.registrar.set_room(self.ledger.room());
                     let found = self.inbox.take(&*self.clock, self.patience());
                     if found.is_closed && found.waiting.is_empty() {
                         return (self.ledger, None);
                     }
                     effects = self.feed(found, Input::Woken);
                 }
-                Carried::Ended(failure) => return (self.ledger, Some(failure)),
+                // Nothing was written: what was decided is dropped, and what is in the ledger counts.
+                Carried::Ended(AppendFailure::NotWritten) => {
+                    if self.is_stopped_while_it_rests() {
+                        return (self.ledger, None);
+                    }
+                    match self.begin_again() {
+                        Ok(begun) => effects = begun,
+                        Err(error) => return (self.ledger, Some(error.into())),
+                    }
+                }
+                Carried::Ended(failure) => {
+                    let source = self.error.take();
+                    return (self.ledger, Some(WriterFailure::Append { failure, source }));
+                }
             }
         }
     }
 
-    /// Writes, and then steps with everything that came in meanwhile before it steps with the outcome: so that
-    /// whoever came in time is stamped in time.
-    fn write(&mut self, records: &[EventRecord]) -> Vec<Effect> {
-        let head = self.ledger.head().seq;
-        let outcome = match self.ledger.append(head, records, &[]) {
-            Ok(_) => Ok(()),
-            Err(AppendError::Overtaken { .. }) => Err(AppendFailure::Overtaken),
-            Err(AppendError::OutcomeUnknown { .. }) => Err(AppendFailure::Unknown),
+    /// Signs and writes, and then steps with everything that came in meanwhile before it steps with the outcome: so
+    /// that whoever came in time is stamped in time.
+    fn write(&mut self, write: Write) -> Vec<Effect> {
+        let Write { records, mut leaves } = write;
+        let before = self.ledger.head();
+        let unsealed = BatchBytes::new(Seq(before.seq.0 + 1), &records);
+        leaves.push(Leaf::of_batch(self.id, before.hash, &unsealed));
+        let first = unsealed.first();
+        let outcome = match seal_batch(&self.key, self.id, first.0, &leaves) {
+            Ok(sealed) => {
+                let seal = sealed.seal().to_bytes();
+                let appended = self.ledger.append_batch(&unsealed.sealed(&seal));
+                appended.map(|head| Batch { first, records, seal, hash: head.hash }).map_or_else(
+                    |error| {
+                        let failure = failure_of(&error);
+                        self.error = Some(error);
+                        Err(failure)
+                    },
+                    |batch| {
+                        self.written = Some(Written { batch, sealed });
+                        Ok(())
+                    },
+                )
+            }
+            // More than can be signed at once; the limits of a batch keep it from that.
             Err(_) => Err(AppendFailure::NotWritten),
         };
+        self.registrar.set_room(self.ledger.room());
         let found = self.inbox.take(&*self.clock, Some(Duration::ZERO));
         self.feed(found, Input::Appended(outcome))
     }
@@ -160,13 +343,14 @@ impl<L: Ledger> Run<L> {
 
     fn carry_out(&mut self, effects: Vec<Effect>) -> Carried {
         let mut to_write = None;
+        let mut proof = None;
         for effect in effects {
             match effect {
-                Effect::Append(records) => to_write = Some(records),
-                Effect::Publish(events) => (self.publish)(&events, self.registrar.state()),
+                Effect::Append(write) => to_write = Some(write),
+                Effect::Publish(events) => proof = self.publish(&events),
                 Effect::Answer { caller, reply } => {
                     if let Some(respond) = self.callers.remove(&caller) {
-                        respond(reply);
+                        respond(Response { reply, proof: proof.clone() });
                     }
                 }
                 // Who waits learns it from what was published.
@@ -177,6 +361,46 @@ impl<L: Ledger> Run<L> {
         Carried::On(to_write)
     }
 
+    fn publish(&mut self, events: &[Event]) -> Option<Arc<Proof>> {
+        self.audience.view.publish(events);
+        let Written { batch, sealed } = self.written.take()?;
+        self.audience.feed.publish(Arc::new(batch));
+        Some(Arc::new(Proof::new(self.id, sealed, events)))
+    }
+
+    /// Before it begins again: a ledger that could not be written a moment ago is not asked without end. Whoever
+    /// asks meanwhile is told at once. Says whether this writer was told to stop.
+    fn is_stopped_while_it_rests(&self) -> bool {
+        loop {
+            let found = self.inbox.take(&*self.clock, Some(REST));
+            let has_room = self.ledger.room() > Room::Nothing;
+            let reply = if has_room {
+                Reply::Unavailable
+            } else {
+                Reply::Answered {
+                    answer: Answer::Refused(Refusal::NoSpace),
+                    stamp: self.registrar.state().now(),
+                }
+            };
+            found.waiting.into_iter().for_each(|waiting| (waiting.respond)(reply.clone().into()));
+            if found.is_closed || has_room {
+                return found.is_closed;
+            }
+        }
+    }
+
+    /// Drops what was decided and goes on from what the ledger holds.
+    fn begin_again(&mut self) -> Result<Vec<Effect>, StartError> {
+        self.written = None;
+        let state = self.registrar.state();
+        let empty = State::new(state.tag(), state.limits().clone(), self.hash_key);
+        let replay = replay(&self.ledger, self.id, empty, self.hash_key)?;
+        let (registrar, effects, _) =
+            start_registrar(self.id, replay.into_state(), &*self.clock, self.settings)?;
+        self.registrar = registrar;
+        Ok(effects)
+    }
+
     /// How long to wait for a request before there is something to do without one.
     fn patience(&self) -> Option<Duration> {
         let at = self.registrar.wake_at()?;
@@ -184,15 +408,24 @@ impl<L: Ledger> Run<L> {
     }
 }
 
-struct TurnAway(Arc<Inbox>);
+fn failure_of(error: &AppendError) -> AppendFailure {
+    match error {
+        AppendError::Overtaken { .. } => AppendFailure::Overtaken,
+        AppendError::OutcomeUnknown { .. } => AppendFailure::Unknown,
+        _ => AppendFailure::NotWritten,
+    }
+}
+
+struct TurnAway(Arc<Inbox>, Arc<Feed>);
 
 impl Drop for TurnAway {
     fn drop(&mut self) {
         self.0.turn_away();
+        self.1.end();
     }
 }
 
 enum Carried {
-    On(Option<Vec<EventRecord>>),
+    On(Option<Write>),
     Ended(AppendFailure),
 }

@@ -9,11 +9,11 @@ use std::process::{Child, Command as Process, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::kernel::{Answer, Fence, State, Tick};
-use tenure_ledger::EmbeddedLedger;
-use tenure_ledger::embedded::{Options, verify};
-use tenure_registrar::shell::{BootClock, Writer, replay};
-use tenure_registrar::{Reply, Settings};
+use tenure_core::kernel::{Answer, Fence, HashKey, Limits, State, Tick};
+use tenure_ledger::Head;
+use tenure_ledger::embedded::{Opening, Options, Retention, verify};
+use tenure_registrar::Reply;
+use tenure_registrar::shell::{BootClock, Replay, Routine, Service, ServiceOptions};
 
 use crate::shell::acquire;
 
@@ -21,26 +21,32 @@ const DATA: &str = "TENURE_KILL_DATA";
 const ROUNDS: u64 = 100;
 const IN_FLIGHT: u64 = 64;
 
-fn options() -> Options {
-    // Small, so that files are changed in the middle of it too.
-    Options { segment_size: 1 << 16, witness: None }
+fn options() -> ServiceOptions {
+    ServiceOptions {
+        // Small, so that files are changed in the middle of it too.
+        ledger: Options { segment_size: 1 << 16, reserve: 2 << 16, witness: None },
+        // And checkpoints are made, and segments pruned, all the time.
+        routine: Routine {
+            checkpoint_after: 400,
+            retention: Retention { bytes: 20 << 16, ..Retention::default() },
+        },
+        ..ServiceOptions::default()
+    }
 }
 
 /// Only does something when the test below starts it.
 #[test]
 fn the_process_that_is_killed() {
     let Some(data) = std::env::var_os(DATA) else { return };
-    let ledger = EmbeddedLedger::open(Path::new(&data), options()).unwrap();
     let clock = Arc::new(BootClock::new().unwrap());
-    let writer =
-        Writer::start(ledger, State::default(), clock, Settings::default(), Box::new(|_, _| {})).unwrap();
-    let handle = writer.handle();
+    let service = Service::open(Path::new(&data), options(), clock).unwrap();
+    let handle = service.handle();
     let process = std::process::id();
     let (sender, told) = std::sync::mpsc::channel();
     let ask = move |number: u64| {
         let sender = sender.clone();
         let command = acquire(&format!("thing:{process}.{number}"), "load", 86_400);
-        handle.ask(command, move |reply| drop(sender.send(reply)));
+        handle.ask(command, move |response| drop(sender.send(response.reply)));
     };
     // As many under way as a busy server has; each answer makes room for the next request.
     (0..IN_FLIGHT).for_each(&ask);
@@ -91,12 +97,32 @@ fn journal(mut child: Child, kill_after: Duration) -> BTreeMap<Fence, Tick> {
     journal
 }
 
+/// What the ledger adds up to, with every signature checked.
+fn replay(data: &Path, head: Head) -> Replay {
+    let mut opening =
+        Opening::begin(data, options().ledger).expect("a kill leaves nothing that does not open");
+    let (limits, key) = (Limits::default(), HashKey::default());
+    let mut replay = match opening.take_checkpoint() {
+        Some(checkpoint) => Replay::resume(&checkpoint, limits, key).expect("a whole checkpoint"),
+        None => {
+            let ledger = opening.identity().ledger;
+            Replay::new(ledger, State::new(ledger.tag(), limits, key))
+        }
+    }
+    .checking_seals();
+    while let Some(batch) = opening.next_batch().expect("it can be read") {
+        replay.apply(&batch).expect("it adds up, and is signed");
+    }
+    assert_eq!(replay.head(), head);
+    replay
+}
+
 // S2-2, S2-3, S2-5: state is what the ledger says, and the ledger has all that was acknowledged.
 #[test]
 fn after_a_kill_at_any_moment_every_acknowledged_grant_is_there_with_its_exact_end() {
     let folder = tempfile::tempdir().unwrap();
     let mut highest = Fence(0);
-    let mut acknowledged = 0;
+    let (mut acknowledged, mut checkpoints) = (0, 0);
     for round in 0..ROUNDS {
         let data = folder.path().join((round / 10).to_string());
         if round % 10 == 0 {
@@ -110,15 +136,15 @@ fn after_a_kill_at_any_moment_every_acknowledged_grant_is_there_with_its_exact_e
         assert!(first > highest, "round {round}: {first:?} was given out before");
 
         let report = verify(&data).expect("a kill damages nothing");
-        let ledger =
-            EmbeddedLedger::open(&data, options()).expect("a kill leaves nothing that does not open");
-        assert_eq!(tenure_ledger::Ledger::head(&ledger), report.head);
-        let state = replay(&ledger, State::default()).unwrap();
+        let replay = replay(&data, report.head);
         for (fence, end) in &journal {
-            let lease = state.lease(*fence).unwrap_or_else(|| panic!("round {round}: {fence:?} is lost"));
+            let lease = replay.state().lease(*fence);
+            let lease = lease.unwrap_or_else(|| panic!("round {round}: {fence:?} is lost"));
             assert_eq!(lease.expires_at, *end, "round {round}: {fence:?}");
         }
-        highest = state.last_fence();
+        highest = replay.state().last_fence();
+        checkpoints += report.checkpoints;
     }
+    assert!(checkpoints > 10, "only {checkpoints} checkpoints: the test tried less than it says");
     assert!(acknowledged > 1_000, "only {acknowledged} grants: the test tried nothing");
 }

@@ -3,7 +3,7 @@
 use tenure_core::kernel::{ClockReading, State, Tick};
 use tenure_registrar::{Caller, Effect, Input, Registrar, Settings};
 
-use crate::story::{WALL, check};
+use crate::story::{LEDGER, WALL, check};
 use crate::words;
 
 #[test]
@@ -128,7 +128,8 @@ fn a_clock_that_goes_back_ends_nothing_early_and_keeps_nobody_busy() {
 fn a_clock_at_the_end_of_its_numbers_breaks_nothing() {
     let reading = ClockReading { clock: "boot-a".into(), microseconds: u64::MAX - 5 };
     let settings = Settings::default();
-    let (mut registrar, _) = Registrar::start(State::default(), reading, WALL, settings).expect("a start");
+    let (mut registrar, _) =
+        Registrar::start(LEDGER, State::default(), reading, WALL, settings).expect("a start");
     let ask = |caller, text: &str| Input::Asked {
         caller: Caller(caller),
         command: words::command(&text.split(' ').collect::<Vec<_>>()),
@@ -146,7 +147,7 @@ fn at_the_end_of_all_ticks_everything_is_over_and_nothing_new_is_granted() {
     let reading = ClockReading { clock: "boot-a".into(), microseconds: 0 };
     let settings = Settings::default();
     let (mut registrar, _) =
-        Registrar::start(State::default(), reading, u64::MAX, settings).expect("a start");
+        Registrar::start(LEDGER, State::default(), reading, u64::MAX, settings).expect("a start");
     let ask = |caller, text: &str| Input::Asked {
         caller: Caller(caller),
         command: words::command(&text.split(' ').collect::<Vec<_>>()),

@@ -8,7 +8,7 @@ use tenure_core::kernel::{
 use tenure_core::ledger::EventRecord;
 use tenure_registrar::{AppendFailure, Caller, Effect, Input, Registrar, Reply, Settings};
 
-use crate::story::{WALL, read, replay};
+use crate::story::{LEDGER, WALL, read, replay};
 
 /// A registrar, its ledger, and what the ledger's readers know.
 pub struct World {
@@ -164,9 +164,9 @@ impl World {
     fn note(&mut self, effects: Vec<Effect>, may_tell: bool) {
         for effect in effects {
             match effect {
-                Effect::Append(records) => {
+                Effect::Append(write) => {
                     assert!(self.writing.is_none(), "two writes at once");
-                    self.writing = Some(records);
+                    self.writing = Some(write.records);
                 }
                 Effect::Publish(events) => {
                     assert!(may_tell && self.writing.is_none(), "{events:?} is not durable");
@@ -266,5 +266,5 @@ impl Known {
 
 fn start(ledger: &[EventRecord], clock: u32, reading: u64, settings: Settings) -> (Registrar, Vec<Effect>) {
     let reading = ClockReading { clock: format!("boot-{clock}").into(), microseconds: reading };
-    Registrar::start(replay(ledger), reading, WALL, settings).expect("a start")
+    Registrar::start(LEDGER, replay(ledger), reading, WALL, settings).expect("a start")
 }

@@ -1,18 +1,24 @@
 //! The writer's thread on real ledgers: who is answered when, and what is there after a restart.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use tenure_core::kernel::{
-    Acquire, Answer, Claim, Command, Contention, Event, Fence, Holder, Labels, Mode, Nonce, Principal,
-    Refusal, Resource, Span, State, Want,
+    Acquire, Answer, Claim, Command, Contention, Fence, HashKey, Holder, Labels, Limits, Mode, Nonce,
+    Principal, Refusal, Resource, Span, State, Tick, Want,
 };
-use tenure_core::ledger::EventRecord;
 use tenure_ledger::embedded::Options;
-use tenure_ledger::{AppendError, Batch, EmbeddedLedger, Head, Ledger, MemoryLedger, ReadError, Seq};
-use tenure_registrar::shell::{BootClock, Clock, Writer};
+use tenure_ledger::signing::{NodeKey, Passport, TrustedKeys};
+use tenure_ledger::{AppendError, Batch, BatchBytes, Head, Ledger, MemoryLedger, ReadError, Seq};
+use tenure_registrar::shell::{
+    BootClock, Clock, Feed, Next, Office, Response, Service, ServiceOptions, Subscription, Writer,
+    WriterFailure, replay,
+};
 use tenure_registrar::{AppendFailure, Reply, Settings};
+
+use crate::story::LEDGER;
 
 /// A clock that stands still until it is moved.
 #[derive(Debug, Default)]
@@ -43,9 +49,9 @@ impl Ledger for SlowLedger {
         self.inner.head()
     }
 
-    fn append(&mut self, expected: Seq, records: &[EventRecord], seal: &[u8]) -> Result<Head, AppendError> {
+    fn append_batch(&mut self, batch: &BatchBytes) -> Result<Head, AppendError> {
         self.gate.recv().unwrap_or(Ok(()))?;
-        self.inner.append(expected, records, seal)
+        self.inner.append_batch(batch)
     }
 
     fn read(&self, after: Seq) -> Box<dyn Iterator<Item = Result<Batch, ReadError>> + '_> {
@@ -73,20 +79,30 @@ fn renew(lease: u64) -> Command {
     Command::Renew { lease: Fence(lease), claim: Claim::Token, ttl: None }
 }
 
-fn granted(reply: Reply) -> Fence {
-    match reply {
+fn granted(response: Response) -> Fence {
+    match response.reply {
         Reply::Answered { answer: Answer::Granted { leases }, .. } => leases[0],
         other => panic!("not granted: {other:?}"),
     }
 }
 
 fn start<L: Ledger + Send + 'static>(ledger: L, clock: Arc<dyn Clock>) -> Writer<L> {
-    Writer::start(ledger, State::default(), clock, Settings::default(), Box::new(|_, _| {})).unwrap()
+    start_with(ledger, clock, Settings::default())
+}
+
+fn start_with<L: Ledger + Send + 'static>(ledger: L, clock: Arc<dyn Clock>, settings: Settings) -> Writer<L> {
+    let hash_key = HashKey::default();
+    let empty = State::new(LEDGER.tag(), Limits::default(), hash_key);
+    let replay = replay(&ledger, LEDGER, empty, hash_key).expect("it adds up");
+    let feed = Feed::new(replay.head(), None);
+    let key = Arc::new(NodeKey::from_secret(&[7; 32]));
+    Writer::start(ledger, Office { replay, key, clock, settings, hash_key }, feed).expect("it starts")
 }
 
 fn slow() -> (mpsc::Sender<Result<(), AppendError>>, SlowLedger) {
     let (sender, gate) = mpsc::channel();
-    sender.send(Ok(())).expect("the first write says that the writer started");
+    sender.send(Ok(())).expect("the first write says with which key it signs");
+    sender.send(Ok(())).expect("the second one that the writer started");
     (sender, SlowLedger { inner: MemoryLedger::default(), gate })
 }
 
@@ -99,15 +115,13 @@ fn nobody_is_answered_before_the_write_returns() {
     writer.handle().ask(acquire("db", "ann", 10), move |reply| sender.send(reply).unwrap());
     // The refusal rests on the grant, so it waits for the same write.
     writer.handle().ask(acquire("db", "bob", 10), move |reply| other.send(reply).unwrap());
-    assert_eq!(replies.recv_timeout(Duration::from_millis(200)), Err(mpsc::RecvTimeoutError::Timeout));
+    replies.recv_timeout(Duration::from_millis(200)).expect_err("the write is not back");
     gate.send(Ok(())).unwrap();
     gate.send(Ok(())).unwrap();
-    let mut told = [replies.recv().unwrap(), replies.recv().unwrap()];
-    told.sort_by_key(|reply| !matches!(reply, Reply::Answered { answer: Answer::Granted { .. }, .. }));
-    let [first, second] = told;
+    let [first, second] = [replies.recv().unwrap(), replies.recv().unwrap()];
     assert_eq!(granted(first), Fence(1));
     assert!(
-        matches!(second, Reply::Answered { answer: Answer::Refused(Refusal::Held { .. }), .. }),
+        matches!(second.reply, Reply::Answered { answer: Answer::Refused(Refusal::Held { .. }), .. }),
         "{second:?}"
     );
 }
@@ -129,7 +143,7 @@ fn a_disk_that_stalls_ends_no_lease_whose_heartbeat_had_arrived() {
     (0..4).for_each(|_| gate.send(Ok(())).unwrap());
     let told = [replies.recv().unwrap(), replies.recv().unwrap()];
     let renewed =
-        told.iter().any(|reply| matches!(reply, Reply::Answered { answer: Answer::Renewed { .. }, .. }));
+        told.iter().any(|told| matches!(told.reply, Reply::Answered { answer: Answer::Renewed { .. }, .. }));
     assert!(renewed, "{told:?}");
 }
 
@@ -141,10 +155,11 @@ fn a_write_that_fails_ends_the_writer_and_everybody_is_told() {
     let failure =
         AppendError::OutcomeUnknown { at: Seq(2), source: std::io::Error::other("the disk is gone") };
     gate.send(Err(failure)).unwrap();
-    assert_eq!(handle.ask_and_wait(acquire("db", "ann", 10)), Reply::OutcomeUnknown);
+    assert_eq!(handle.ask_and_wait(acquire("db", "ann", 10)).reply, Reply::OutcomeUnknown);
     let (_, end) = writer.stop();
-    assert_eq!(end, Some(AppendFailure::Unknown));
-    assert_eq!(handle.ask_and_wait(acquire("db", "ann", 10)), Reply::Unavailable);
+    let end = end.expect("the writer ended by itself");
+    assert!(matches!(end, WriterFailure::Append { failure: AppendFailure::Unknown, .. }), "{end:?}");
+    assert_eq!(handle.ask_and_wait(acquire("db", "ann", 10)).reply, Reply::Unavailable);
 }
 
 #[test]
@@ -152,7 +167,7 @@ fn more_than_the_inbox_holds_is_told_busy_at_once() {
     let (gate, ledger) = slow();
     let settings = Settings { inbox: 3, ..Settings::default() };
     let clock = Arc::new(HandClock::default());
-    let writer = Writer::start(ledger, State::default(), clock, settings, Box::new(|_, _| {})).unwrap();
+    let writer = start_with(ledger, clock, settings);
     let (sender, replies) = mpsc::channel();
     // One is being written, three wait.
     writer.handle().ask(acquire("first", "ann", 10), |_| {});
@@ -161,7 +176,7 @@ fn more_than_the_inbox_holds_is_told_busy_at_once() {
         let command = acquire(&format!("thing-{number}"), "ann", 10);
         writer.handle().ask(command, move |reply| sender.send(reply).unwrap());
     });
-    let busy = replies.try_iter().filter(|reply| *reply == Reply::Busy).count();
+    let busy = replies.try_iter().filter(|told| told.reply == Reply::Busy).count();
     assert!(busy >= 30, "only {busy} of 40 were told at once");
     drop(gate);
     writer.stop();
@@ -173,70 +188,163 @@ fn a_restart_finds_every_lease_with_its_exact_end() {
     let clock = Arc::new(HandClock::default());
     let mut ends = Vec::new();
     for round in 1..=3_u64 {
-        let ledger = EmbeddedLedger::open(folder.path(), Options::default()).unwrap();
-        let published = Arc::new(Mutex::new(Vec::new()));
-        let seen = published.clone();
-        let publish =
-            Box::new(move |events: &[Event], _: &State| seen.lock().unwrap().extend_from_slice(events));
-        let writer =
-            Writer::start(ledger, State::default(), clock.clone(), Settings::default(), publish).unwrap();
+        let service = open(folder.path(), clock.clone());
         let resource = format!("thing-{round}");
-        assert_eq!(granted(writer.handle().ask_and_wait(acquire(&resource, "ann", 3_600))), Fence(round));
+        assert_eq!(granted(service.handle().ask_and_wait(acquire(&resource, "ann", 3_600))), Fence(round));
         for (fence, expires_at) in &ends {
-            let reply = writer.handle().ask_and_wait(Command::Renew {
+            let response = service.handle().ask_and_wait(Command::Renew {
                 lease: Fence(*fence),
                 claim: Claim::Token,
                 ttl: Some(Span::from_secs(1)),
             });
             // A renewal that would not extend says when the lease ends, and changes nothing.
             let expected = Answer::Renewed { lease: Fence(*fence), expires_at: *expires_at };
-            assert!(matches!(reply, Reply::Answered { answer, .. } if answer == expected), "round {round}");
+            let found = matches!(response.reply, Reply::Answered { answer, .. } if answer == expected);
+            assert!(found, "round {round}");
         }
-        let issued = published.lock().unwrap().iter().find_map(|event| match event {
-            Event::Issued(issued) => Some(issued.expires_at),
-            _ => None,
-        });
-        ends.push((round, issued.expect("it was published before it was answered")));
-        let (ledger, end) = writer.stop();
-        assert_eq!(end, None);
-        ledger.close().unwrap();
+        // Whoever was answered finds it in the view.
+        ends.push((round, service.view().read(|state| state.lease(Fence(round)).unwrap().expires_at)));
+        service.stop().unwrap();
         clock.0.fetch_add(90_000_000, Ordering::SeqCst);
+    }
+}
+
+fn open(data: &Path, clock: Arc<dyn Clock>) -> Service {
+    let ledger = Options { segment_size: 1 << 16, reserve: 0, witness: None };
+    Service::open(data, ServiceOptions { ledger, ..ServiceOptions::default() }, clock).expect("it opens")
+}
+
+/// The types of the next events, with their numbers.
+fn heard(subscription: &mut Subscription) -> Vec<(u64, String)> {
+    match subscription.next(Duration::from_secs(30)) {
+        Next::Batch(batch) => {
+            let types = batch.records.iter().map(|record| record.event_type.clone());
+            (batch.first.0..).zip(types).collect()
+        }
+        other => panic!("no batch: {other:?}"),
     }
 }
 
 #[test]
 fn an_end_is_announced_without_anybody_asking() {
-    let (sender, announced) = mpsc::channel();
-    let publish = Box::new(move |events: &[Event], _: &State| {
-        let ends = events.iter().filter(|event| matches!(event, Event::Expired { .. }));
-        ends.for_each(|event| sender.send(event.at()).unwrap());
-    });
-    let clock = Arc::new(BootClock::new().unwrap());
-    let ledger = MemoryLedger::default();
-    let writer = Writer::start(ledger, State::default(), clock, Settings::default(), publish).unwrap();
+    let writer = start(MemoryLedger::default(), Arc::new(BootClock::new().unwrap()));
     granted(writer.handle().ask_and_wait(acquire("db", "ann", 1)));
-    announced.recv_timeout(Duration::from_secs(30)).expect("the end is announced");
+    let mut subscription = writer.feed().subscribe(writer.feed().head().seq);
+    loop {
+        if heard(&mut subscription).iter().any(|(_, kind)| kind == "lease.expired") {
+            break;
+        }
+    }
     writer.stop();
 }
 
 #[test]
-fn a_writer_that_panics_leaves_nobody_waiting() {
-    let publish = Box::new(|events: &[Event], _: &State| {
-        let granted = events.iter().any(|event| matches!(event, Event::Issued(_)));
-        assert!(!granted, "this watcher cannot cope with grants");
-    });
+fn a_feed_tells_everything_from_any_point_on_and_ends_with_its_writer() {
+    let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(HandClock::default());
-    let writer =
-        Writer::start(MemoryLedger::default(), State::default(), clock, Settings::default(), publish)
-            .unwrap();
+    let service = open(folder.path(), clock.clone());
+    granted(service.handle().ask_and_wait(acquire("first", "ann", 60)));
+    service.stop().unwrap();
+
+    let service = open(folder.path(), clock);
+    granted(service.handle().ask_and_wait(acquire("second", "ann", 60)));
+    let feed = service.feed();
+    // The first three are in the ledger only: this service did not write them.
+    let mut all = feed.subscribe(Seq(0));
+    let told: Vec<_> = (0..5).flat_map(|_| heard(&mut all)).collect();
+    let types = ["key.added", "clock.resumed", "lease.issued", "clock.resumed", "lease.issued"];
+    let expected: Vec<_> = (1..).zip(types.map(String::from)).collect();
+    assert_eq!(told, expected);
+    let mut late = feed.subscribe(Seq(4));
+    assert_eq!(heard(&mut late), [(5, "lease.issued".into())]);
+    assert!(matches!(late.next(Duration::from_millis(1)), Next::Nothing));
+    service.stop().unwrap();
+    assert!(matches!(late.next(Duration::from_secs(30)), Next::Ended));
+}
+
+#[test]
+fn a_view_shows_nothing_that_is_not_durable() {
+    let (gate, ledger) = slow();
+    let writer = start(ledger, Arc::new(HandClock::default()));
+    let view = writer.handle().view().clone();
+    let (sender, told) = mpsc::channel();
+    writer.handle().ask(acquire("db", "ann", 10), move |response| sender.send(response).unwrap());
+    told.recv_timeout(Duration::from_millis(200)).expect_err("the write is not back");
+    assert_eq!(view.read(State::live_leases), 0, "a reader waits for no write, and sees none");
+    gate.send(Ok(())).unwrap();
+    told.recv().unwrap();
+    assert_eq!(view.read(State::live_leases), 1);
+}
+
+/// A ledger that cannot cope.
+struct PanickingLedger(MemoryLedger);
+
+impl Ledger for PanickingLedger {
+    fn head(&self) -> Head {
+        self.0.head()
+    }
+
+    fn append_batch(&mut self, batch: &BatchBytes) -> Result<Head, AppendError> {
+        assert!(batch.first() < Seq(3), "this ledger cannot cope with grants");
+        self.0.append_batch(batch)
+    }
+
+    fn read(&self, after: Seq) -> Box<dyn Iterator<Item = Result<Batch, ReadError>> + '_> {
+        self.0.read(after)
+    }
+}
+
+#[test]
+fn a_writer_that_panics_leaves_nobody_waiting() {
+    let writer = start(PanickingLedger(MemoryLedger::default()), Arc::new(HandClock::default()));
     let handle = writer.handle();
     let (sender, told) = mpsc::channel();
     let first = handle.clone();
     std::thread::spawn(move || {
-        let asked =
-            [first.ask_and_wait(acquire("a", "ann", 10)), first.ask_and_wait(acquire("b", "ann", 10))];
+        let asked = ["a", "b"].map(|resource| first.ask_and_wait(acquire(resource, "ann", 10)).reply);
         sender.send(asked).unwrap();
     });
     let asked = told.recv_timeout(Duration::from_secs(30)).expect("both are told something");
     assert_eq!(asked, [Reply::OutcomeUnknown, Reply::Unavailable]);
+    let mut feed = writer.feed().subscribe(Seq(2));
+    assert!(matches!(feed.next(Duration::from_secs(30)), Next::Ended), "watchers are told too");
+}
+
+// A write that was refused whole changes nothing: the writer goes on by itself, from what the ledger holds.
+#[test]
+fn a_write_that_certainly_did_not_happen_is_forgotten_and_the_writer_goes_on() {
+    let (gate, ledger) = slow();
+    let writer = start(ledger, Arc::new(HandClock::default()));
+    gate.send(Err(AppendError::Unavailable(std::io::Error::other("not now")))).unwrap();
+    assert_eq!(writer.handle().ask_and_wait(acquire("db", "ann", 10)).reply, Reply::Unavailable);
+    // It starts anew, which is a write of its own.
+    (0..2).for_each(|_| gate.send(Ok(())).unwrap());
+    let asked_again = std::iter::repeat_with(|| writer.handle().ask_and_wait(acquire("db", "bob", 10)));
+    let response = asked_again.skip_while(|response| response.reply == Reply::Unavailable).next();
+    assert_eq!(granted(response.unwrap()), Fence(1), "the number of the grant that never was is given out");
+    drop(gate);
+    assert!(writer.stop().1.is_none());
+}
+
+// S2-7: the registrar signs lease operations, and whoever knows its key can tell.
+#[test]
+fn a_grant_a_renewal_and_a_repeat_come_with_passports_that_verify() {
+    let clock = Arc::new(HandClock::default());
+    let writer = start(MemoryLedger::default(), clock.clone());
+    let handle = writer.handle();
+    let trusted: TrustedKeys = [NodeKey::from_secret(&[7; 32]).public_key()].into_iter().collect();
+    let claims = |response: &Response| {
+        let text = handle.passport(response, Fence(1)).expect("a passport").to_text();
+        Passport::parse(&text).unwrap().verify(&trusted).expect("it is genuine")
+    };
+    let response = handle.ask_and_wait(acquire("db", "ann", 10));
+    let first = claims(&response);
+    assert_eq!((first.resource.as_str(), first.fence, first.expires_at), ("db", Fence(1), Tick(10_000_000)));
+    clock.0.store(4_000_000, Ordering::SeqCst);
+    let renewed = claims(&handle.ask_and_wait(renew(1)));
+    assert_eq!((renewed.at, renewed.expires_at), (Tick(4_000_000), Tick(14_000_000)));
+    // Nothing was written for this one: it is signed by itself, over the same terms.
+    let repeat = claims(&Response::from(response.reply));
+    assert_eq!((repeat.at, repeat.expires_at), (Tick(4_000_000), Tick(14_000_000)));
+    writer.stop();
 }

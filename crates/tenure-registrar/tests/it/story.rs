@@ -15,11 +15,14 @@
 
 use tenure_core::kernel::{ClockReading, Event, HashKey, LedgerTag, Limits, State, decode};
 use tenure_core::ledger::EventRecord;
+use tenure_ledger::LedgerId;
 use tenure_registrar::{AppendFailure, Caller, Effect, Input, Registrar, Settings};
 
 use crate::words;
 
 pub const TAG: LedgerTag = LedgerTag(0xabcd);
+/// The ledger whose leases have that tag.
+pub const LEDGER: LedgerId = LedgerId([0, 0, 0xab, 0xcd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
 pub const WALL: u64 = 1_700_000_000_000_000_000;
 
 /// A registrar, and the ledger that outlives it.
@@ -128,7 +131,7 @@ impl Desk {
         self.writing = None;
         self.open.clear();
         let reading = ClockReading { clock: self.clock.as_str().into(), microseconds };
-        let started = Registrar::start(self.replayed(), reading, self.wall, self.settings);
+        let started = Registrar::start(LEDGER, self.replayed(), reading, self.wall, self.settings);
         let (registrar, effects) = started.expect("a ledger that can be gone on with");
         self.registrar = Some(registrar);
         self.note(&effects, microseconds);
@@ -146,9 +149,9 @@ impl Desk {
     fn note(&mut self, effects: &[Effect], microseconds: u64) {
         for effect in effects {
             match effect {
-                Effect::Append(records) => {
+                Effect::Append(write) => {
                     assert!(self.writing.is_none(), "a second write before the first came back");
-                    self.writing = Some(records.clone());
+                    self.writing = Some(write.records.clone());
                 }
                 Effect::Answer { caller, .. } => {
                     let place = self.open.iter().position(|other| other == caller);

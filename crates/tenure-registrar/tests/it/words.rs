@@ -47,8 +47,8 @@ pub fn want(text: &str, ttl: Span) -> Want {
 
 pub fn effect<'a>(effect: &Effect, name: impl Fn(&Caller) -> &'a str) -> String {
     match effect {
-        Effect::Append(records) => {
-            format!("append {}", events(&records.iter().map(read).collect::<Vec<_>>()))
+        Effect::Append(write) => {
+            format!("append {}", events(&write.records.iter().map(read).collect::<Vec<_>>()))
         }
         Effect::Publish(published) => format!("publish {}", events(published)),
         Effect::Served { ticket, leases } => format!("t{} served{}", ticket.0, numbers(leases)),
@@ -74,6 +74,7 @@ fn event(event: &Event) -> String {
         Event::Queued(queued) => format!("queued t{} until {}", queued.ticket.0, tick(queued.until)),
         Event::Left { ticket, at, .. } => format!("left t{} at {}", ticket.0, tick(*at)),
         Event::Marked { at, .. } => format!("marked {}", tick(*at)),
+        Event::Restored { fence, .. } => format!("restored after {}", fence.0),
         Event::Resumed { at, .. } => format!("resumed at {}", tick(*at)),
     }
 }

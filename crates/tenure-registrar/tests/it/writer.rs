@@ -171,6 +171,6 @@ fn a_ledger_at_the_end_of_time_refuses_to_start_instead_of_wrapping() {
     state
         .apply(&Event::Resumed { at, reading: reading.clone(), wall_anchor: WALL, wall_clock: WALL })
         .expect("a first start");
-    let started = Registrar::start(state, reading, WALL, Settings::default());
+    let started = Registrar::start(crate::story::LEDGER, state, reading, WALL, Settings::default());
     assert_eq!(started.err(), Some(StartFailure::NoTimeLeft));
 }

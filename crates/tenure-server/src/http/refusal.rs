@@ -63,6 +63,12 @@ fn refused(refusal: Refusal, now: impl FnOnce() -> Tick) -> Failure {
             failure.0.end = Some(end_name(end).to_owned());
             failure
         }
+        Refusal::NoSpace => Failure::new(Code::NoSpace, detail),
+        Refusal::HeldBack { remaining, .. } => {
+            let mut failure = Failure::new(Code::HeldBack, detail);
+            failure.0.remaining_ms = Some(remaining.as_millis());
+            failure
+        }
         Refusal::Exhausted => Failure::new(Code::Exhausted, detail),
         // Nothing that can be asked here leads to any other.
         _ => unexpected(),

@@ -8,8 +8,9 @@ fn a_server_that_cannot_write_says_so_and_ends() {
     let mut server = start_in(folder, |settings| settings.segment_size = 4_096).unwrap();
     server.acquire("db:0", "a", 60_000);
     // Without its directory there is no next file, which is needed soon.
-    std::fs::remove_dir_all(server.folder.path().join("data")).unwrap();
-    let wishes = (1..100).map(|number| wish(&format!("db:{number}"), "a", 60_000));
+    let folder = server.folder.path();
+    std::fs::rename(folder.join("data"), folder.join("elsewhere")).unwrap();
+    let wishes = (1..1_000).map(|number| wish(&format!("db:{number}"), "a", 60_000));
     let refused = wishes.map(|wish| server.post("/v1/leases", &wish)).find(|answer| answer.status != 201);
     let refused = refused.expect("the disk must fail at some time");
     assert!(["UNAVAILABLE", "OUTCOME_UNKNOWN"].contains(&refused.json()["code"].as_str().unwrap()));

@@ -26,6 +26,15 @@ fn a_renewal_gives_the_whole_time_again() {
 }
 
 #[test]
+fn a_grant_and_every_renewal_come_with_a_passport_of_their_own() {
+    let server = start();
+    let granted = server.post("/v1/leases", &wish("db:1", "a", 30_000)).json();
+    let renewed = server.renew(&text(&granted["lease"]["id"]), &text(&granted["token"])).json();
+    let (first, second) = (text(&granted["passport"]), text(&renewed["passport"]));
+    assert!(first.len() > 100 && second.len() > 100 && first != second, "{first} {second}");
+}
+
+#[test]
 fn a_released_lease_is_free_and_releasing_it_again_says_how_it_ended() {
     let server = start();
     let (id, token) = server.acquire("db:1", "a", 30_000);

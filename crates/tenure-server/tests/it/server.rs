@@ -45,6 +45,7 @@ pub fn start_in(folder: TempDir, change: impl FnOnce(&mut Settings)) -> Result<R
 pub fn settings(folder: &Path) -> Settings {
     let mut settings = Settings::new(folder.join("data"));
     settings.segment_size = 1 << 16;
+    settings.reserve = 1 << 16;
     settings.witness = Some(folder.join("witness"));
     settings
 }

@@ -59,7 +59,7 @@ impl Serve {
         let configuration = Sources::new(self.flags(), variable, &folders)
             .and_then(|sources| Configuration::new(&sources, &folders))
             .map_err(wrong)?;
-        let Configuration { listen, data, witness, segment_size } = configuration;
+        let Configuration { listen, data, witness, segment_size, reserve } = configuration;
         let admin_token = preset_token()?;
         // One directory has one name, or it would have two witnesses.
         let data = make(&data).map_err(|error| {
@@ -70,7 +70,8 @@ impl Serve {
         let witness = witness.map_or_else(usual, Ok).map_err(wrong)?;
         let usual = Settings::new(data);
         let segment_size = segment_size.unwrap_or(usual.segment_size);
-        Ok(Settings { listen, segment_size, witness: Some(witness), admin_token, ..usual })
+        let reserve = reserve.unwrap_or(usual.reserve);
+        Ok(Settings { listen, segment_size, reserve, witness: Some(witness), admin_token, ..usual })
     }
 
     fn flags(self) -> Flags {

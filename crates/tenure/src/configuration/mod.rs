@@ -16,7 +16,7 @@ pub use self::folders::Folders;
 pub use self::sources::{Flags, Sources};
 
 /// Every key that there is. Any other in a file is refused: a misspelt one must not be ignored.
-const KEYS: &[&str] = &["listen", "data", "ledger.witness", "ledger.segment_size"];
+const KEYS: &[&str] = &["listen", "data", "ledger.witness", "ledger.segment_size", "ledger.reserve"];
 
 /// What the program was told to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Configuration {
     pub witness: Option<PathBuf>,
     /// How large each file of the ledger is; `None` is the usual size.
     pub segment_size: Option<u64>,
+    /// How much is set aside for the ends of leases when the disk is full; `None` is the usual amount.
+    pub reserve: Option<u64>,
 }
 
 /// Why a configuration cannot be used.
@@ -93,6 +95,7 @@ impl Configuration {
             data,
             witness: sources.get("ledger.witness").map(|value| value.text.into()),
             segment_size: sources.parse("ledger.segment_size", "a number of bytes")?,
+            reserve: sources.parse("ledger.reserve", "a number of bytes")?,
         })
     }
 }

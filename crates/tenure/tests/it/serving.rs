@@ -73,14 +73,14 @@ fn a_disk_that_fails_ends_it_with_its_own_code() {
     let served = Served::start(serve(folder.path()).env("TENURE_LEDGER_SEGMENT_SIZE", "4096"));
     let admin = fs::read_to_string(folder.path().join("data/admin.token")).unwrap();
     // Without its directory there is no next file, which is needed soon.
-    fs::remove_dir_all(folder.path().join("data")).unwrap();
+    fs::rename(folder.path().join("data"), folder.path().join("elsewhere")).unwrap();
     let wish = |number: u32| format!(r#"{{"resource":"db:{number}","holder":"a","ttlMs":60000}}"#);
     let failed =
-        (0..100).any(|number| served.ask("POST /v1/leases", admin.trim_end(), &wish(number)).0 == 503);
+        (0..1_000).any(|number| served.ask("POST /v1/leases", admin.trim_end(), &wish(number)).0 == 503);
     assert!(failed, "the disk must fail at some time");
     let (code, _, errors) = served.end();
     assert_eq!(code, Some(74), "{errors}");
-    assert!(errors.contains("the ledger cannot be written") && errors.contains("start again"), "{errors}");
+    assert!(errors.contains("the ledger could not be written") && errors.contains("because: "), "{errors}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::kernel::value::{Digest, Fence, LedgerTag, Nonce, RequestKey, Span, TI
 use crate::lease::{LeaseError, ReleaseReason};
 use crate::ledger::EventRecord;
 use crate::rules::names::{InvalidInput, stored_id};
-use crate::stored::{self, clock_event, lease_event, wait_event};
+use crate::stored::{self, clock_event, lease_event, wait_event, writer_event};
 
 /// A record that this version cannot read. Stop and call a human: the ledger is damaged, or newer.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -44,6 +44,7 @@ pub fn decode(record: &EventRecord, tag: LedgerTag) -> Result<Option<Event>, Dec
         "lease" => decode_lease(record, message::<stored::LeaseEvent>(record)?, tag),
         "wait" => decode_wait(message::<stored::WaitEvent>(record)?).map(Read::Event),
         "clock" => decode_clock(message::<stored::ClockEvent>(record)?).map(Read::Event),
+        "writer" => decode_writer(&message::<stored::WriterEvent>(record)?).map(Read::Event),
         _ => return Ok(None),
     };
     let (expected, event) = match read.map_err(|input| malformed(record, input))? {
@@ -184,6 +185,17 @@ fn decode_clock(message: stored::ClockEvent) -> Result<Event, InvalidInput> {
     })
 }
 
+fn decode_writer(message: &stored::WriterEvent) -> Result<Event, InvalidInput> {
+    match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
+        writer_event::Event::Restored(restored) => Ok(Event::Restored {
+            at: Tick(restored.tick),
+            epoch: restored.epoch,
+            fence: Fence(restored.fence),
+            hold_until: Tick(restored.hold_until_tick),
+        }),
+    }
+}
+
 fn decode_reading(reading: Option<stored::ClockReading>) -> Result<ClockReading, InvalidInput> {
     let reading = reading.ok_or_else(|| invalid("reading", "is missing"))?;
     Ok(ClockReading { clock: reading.clock.into(), microseconds: reading.microseconds })
@@ -239,6 +251,7 @@ fn type_of(event: &Event) -> &'static str {
         Event::Left { .. } => "wait.left",
         Event::Marked { .. } => "clock.mark",
         Event::Resumed { .. } => "clock.resumed",
+        Event::Restored { .. } => "writer.restored",
     }
 }
 

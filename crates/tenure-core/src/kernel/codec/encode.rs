@@ -96,6 +96,16 @@ pub fn encode(event: &Event, stamp: Stamp<'_>) -> EventRecord {
             };
             clock("clock.resumed", stored::clock_event::Event::Resumed(resumed))
         }
+        Event::Restored { at, epoch, fence, hold_until } => {
+            let restored = stored::WriterRestored {
+                epoch: *epoch,
+                fence: fence.0,
+                tick: at.0,
+                hold_until_tick: hold_until.0,
+            };
+            let event = Some(stored::writer_event::Event::Restored(restored));
+            record("writer.restored", REGISTRAR, &stored::WriterEvent { event })
+        }
     }
 }
 

@@ -126,7 +126,13 @@ fn grant(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer, Refusal> {
     // All or nothing: whatever could end this half-way is asked before the first grant.
     let missing = acquire.wants.iter().filter(|want| own_lease(draft, acquire, want).is_none());
     let has_time = |want: &Want| draft.now.checked_add(want.ttl).is_some();
-    if draft.fences_left() < missing.count() as u64 || !acquire.wants.iter().all(has_time) {
+    let missing = missing.count();
+    if missing > 0 {
+        draft.check_may_grant()?;
+    } else if acquire.wants.iter().any(|want| gets_time(draft, acquire, want)) {
+        draft.check_may_renew()?;
+    }
+    if draft.fences_left() < missing as u64 || !acquire.wants.iter().all(has_time) {
         return Err(Refusal::Exhausted);
     }
     let mut leases = Vec::with_capacity(acquire.wants.len());
@@ -151,6 +157,12 @@ fn grant(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer, Refusal> {
     Ok(Answer::Granted { leases })
 }
 
+/// Whether the holder has this already, and would have it for longer.
+fn gets_time(draft: &Draft<'_>, acquire: &Acquire, want: &Want) -> bool {
+    let until = draft.now.saturating_add(want.ttl);
+    own_lease(draft, acquire, want).is_some_and(|(_, expires_at)| extends(expires_at.0, until.0))
+}
+
 /// The lease that the holder already has, where its face wants that to count. It may have got it in this
 /// very decision, because it waited and its turn came.
 fn own_lease(draft: &Draft<'_>, acquire: &Acquire, want: &Want) -> Option<(Fence, Tick)> {
@@ -172,6 +184,7 @@ fn own_lease(draft: &Draft<'_>, acquire: &Acquire, want: &Want) -> Option<(Fence
 }
 
 fn queue(draft: &mut Draft<'_>, acquire: &Acquire, until: Tick) -> Result<Answer, Refusal> {
+    draft.check_may_grant()?;
     let limits = draft.state.limits();
     if acquire.wants.len() > limits.wants_waiting || acquire.bytes() > limits.waiting_bytes {
         let (wants, bytes) = (limits.wants_waiting, limits.waiting_bytes);

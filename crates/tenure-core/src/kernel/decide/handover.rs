@@ -61,6 +61,7 @@ pub(super) fn continue_as(
     successor: Successor<'_>,
 ) -> Result<Answer, Refusal> {
     let state = draft.state;
+    draft.check_may_grant()?;
     if draft.now.checked_add(lease.ttl).is_none() || draft.fences_left() == 0 {
         return Err(Refusal::Exhausted);
     }

@@ -8,6 +8,7 @@ mod reclaim;
 mod release;
 mod renew;
 mod revoke;
+mod serve;
 mod withdraw;
 
 use super::answer::{Answer, Decision, Refusal};
@@ -50,6 +51,7 @@ fn answer(draft: &mut Draft<'_>, command: &Command) -> Result<Answer, Refusal> {
         Command::Revoke { lease, cause, by, detail } => revoke::revoke(draft, *lease, *cause, by, detail),
         Command::Reclaim { holder, by, detail } => reclaim::reclaim(draft, holder, by, detail),
         Command::Withdraw { ticket, principal, end } => withdraw::withdraw(draft, *ticket, principal, *end),
+        Command::Serve { most } => serve::serve(draft, *most),
         Command::Expire { most } => expire::expire(draft, *most),
     }
 }

@@ -21,6 +21,7 @@ pub(super) fn renew(
     if !extends(lease.expires_at.0, expires_at.0) {
         return Ok(Answer::Renewed { lease: fence, expires_at: lease.expires_at });
     }
+    draft.check_may_renew()?;
     draft.push(Event::Renewed { lease: fence, at: draft.now, expires_at, ttl });
     Ok(Answer::Renewed { lease: fence, expires_at })
 }

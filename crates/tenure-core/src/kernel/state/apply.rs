@@ -65,6 +65,12 @@ impl State {
             Event::Resumed { at, reading, wall_anchor, .. } => {
                 self.apply_resumed(*at, reading, *wall_anchor)?
             }
+            Event::Restored { at, fence, hold_until, .. } => {
+                ensure(*fence >= self.last_fence && *fence <= Fence::MAX, "it takes fences back")?;
+                ensure(hold_until >= at, "it holds grants back until before it happened")?;
+                self.last_fence = *fence;
+                self.hold = Some(*hold_until);
+            }
         }
         self.now = event.at();
         self.forget();
@@ -96,8 +102,7 @@ impl State {
         }
         let holder = self.busy_holder(&issued.holder, &issued.principal);
         let resource = self.intern_resource(&issued.resource);
-        let place = self.holders.get(holder).leases.len();
-        let slot = self.leases.insert(LeaseEntry {
+        let principal = self.enter_lease(LeaseEntry {
             fence: issued.fence,
             issued_at: issued.at,
             expires_at: issued.expires_at,
@@ -107,18 +112,11 @@ impl State {
             key: issued.key.map(Box::new),
             resource,
             holder,
-            place: u32::try_from(place).expect("fewer than 2^32 leases fit into memory"),
+            place: 0,
             renewals: 0,
             mode: issued.mode,
         });
-        let holder = self.holders.get_mut(holder);
-        holder.leases.push(slot);
-        let principal = holder.principal;
-        self.principals.get_mut(principal).leases += 1;
-        self.resources.get_mut(resource).leases.push(slot);
-        self.by_fence.insert(issued.fence, slot);
         self.expiries.insert((issued.expires_at, issued.fence));
-        self.lengths.add(issued.ttl);
         self.last_fence = issued.fence;
         if let Some(key) = issued.key {
             self.keys.issued(principal, key, issued.fence);
@@ -157,21 +155,11 @@ impl State {
         let holder = self.busy_holder(&queued.holder, &queued.principal);
         let resources: Vec<Slot> =
             queued.wants.iter().map(|want| self.intern_resource(&want.resource)).collect();
-        for resource in &resources {
-            self.resources.get_mut(*resource).queue.insert(queued.ticket);
-        }
-        let entry = self.holders.get_mut(holder);
-        entry.tickets.insert(queued.ticket);
-        let principal = entry.principal;
-        let counts = self.principals.get_mut(principal);
-        counts.waits += 1;
-        counts.wanted += queued.wants.len();
+        let principal = self.enter_wait(queued.clone(), holder, resources);
         if let Some(key) = queued.key {
             self.keys.queued(principal, key, queued.ticket);
         }
-        self.deadlines.insert((queued.until, queued.ticket));
         self.last_ticket = queued.ticket;
-        self.waits.insert(queued.ticket, Waiting { queued: queued.clone(), holder, resources });
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use crate::kernel::name::{Holder, Labels, Principal, Resource};
 use crate::kernel::value::{Fence, Nonce, RequestKey, Span, Tick, Ticket};
 
 /// A live lease. A million of these should fit into a small machine: no field without a need.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct LeaseEntry {
     pub(crate) fence: Fence,
     pub(crate) issued_at: Tick,
@@ -30,7 +30,7 @@ pub(crate) struct LeaseEntry {
 }
 
 /// A resource that somebody holds or waits for.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ResourceEntry {
     pub(crate) name: Resource,
     pub(crate) leases: Few,
@@ -38,7 +38,7 @@ pub(crate) struct ResourceEntry {
 }
 
 /// Somebody who holds or waits, or did within the last day.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct HolderEntry {
     pub(crate) name: Holder,
     pub(crate) principal: Slot,
@@ -56,7 +56,7 @@ pub(crate) struct Rest {
 }
 
 /// Somebody who may speak.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct PrincipalEntry {
     pub(crate) name: Principal,
     /// How many leases its holders have.
@@ -68,7 +68,7 @@ pub(crate) struct PrincipalEntry {
 }
 
 /// Somebody in the queue.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Waiting {
     pub(crate) queued: Queued,
     pub(crate) holder: Slot,
@@ -77,7 +77,7 @@ pub(crate) struct Waiting {
 }
 
 /// The leases on one resource: nearly always one.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Few {
     None,
     One(Slot),

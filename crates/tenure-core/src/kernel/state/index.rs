@@ -8,7 +8,7 @@
 use super::slab::Slot;
 
 /// Slots by hash.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Index {
     places: Vec<Option<Entry>>,
     len: usize,
@@ -30,10 +30,21 @@ impl Index {
         self.run_from(hash).find(|(_, entry)| found(entry)).map(|(_, entry)| entry.slot)
     }
 
+    /// Makes room for so many more, as large as it would have grown step by step.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        let mut size = self.places.len().max(SMALLEST);
+        while (self.len + more) * 4 > size * 3 {
+            size *= 2;
+        }
+        if size > self.places.len() {
+            self.grow_to(size);
+        }
+    }
+
     /// Adds a slot that is not there yet.
     pub(crate) fn insert(&mut self, hash: u32, slot: Slot) {
         if (self.len + 1) * 4 > self.places.len() * 3 {
-            self.grow();
+            self.grow_to((self.places.len() * 2).max(SMALLEST));
         }
         self.len += 1;
         self.put(Entry { hash, slot });
@@ -77,8 +88,7 @@ impl Index {
         self.places[place] = Some(entry);
     }
 
-    fn grow(&mut self) {
-        let size = (self.places.len() * 2).max(SMALLEST);
+    fn grow_to(&mut self, size: usize) {
         let before = std::mem::replace(&mut self.places, vec![None; size]);
         before.into_iter().flatten().for_each(|entry| self.put(entry));
     }

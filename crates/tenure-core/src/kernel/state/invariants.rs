@@ -118,7 +118,8 @@ impl State {
                 }
             }
         }
-        ensure(live == keyed.len(), || "keys and leases with a key differ in count".into())
+        ensure(live == keyed.len(), || "keys and leases with a key differ in count".into())?;
+        ensure(self.keys.is_in_order(), || "keys are not queued to be forgotten as they say".into())
     }
 }
 

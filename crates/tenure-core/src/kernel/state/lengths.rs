@@ -3,7 +3,7 @@
 use crate::kernel::value::{Span, TICK_RATE_HZ};
 
 /// Live leases counted by a hundredth of their length, in whole seconds from 1 to 60.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Lengths([usize; MOST_SECONDS]);
 
 /// Never less often than every minute.

@@ -43,7 +43,7 @@ pub struct EndedLease {
 
 /// The leases that ended last. They stand in a table of their own and the tree leads there: whatever is
 /// put into a tree is moved about by its neighbours.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct EndedLeases {
     leases: Slab<EndedLease>,
     by_fence: BTreeMap<Fence, Slot>,
@@ -74,6 +74,11 @@ impl EndedLeases {
         }
     }
 
+    /// Oldest end first: the order in which they are forgotten.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = &EndedLease> {
+        self.order.iter().map(|(_, slot)| self.leases.get(*slot))
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &EndedLease> {
         self.by_fence.values().map(|slot| self.leases.get(*slot))
     }
@@ -98,13 +103,22 @@ pub(crate) enum KeyOutcome {
 }
 
 /// The keys of every principal.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Keys {
     entries: BTreeMap<(Slot, Digest), KeyEntry>,
     order: VecDeque<(Tick, Slot, Digest)>,
 }
 
 impl Keys {
+    /// The keys with these entries, which come in their order. Keys that are forgotten at one tick are
+    /// forgotten together, so their order among themselves may be any.
+    pub(crate) fn from_sorted(entries: Vec<((Slot, Digest), KeyEntry)>) -> Self {
+        let ends = entries.iter().filter_map(|((slot, key), entry)| Some((entry.forget_at?, *slot, *key)));
+        let mut order: Vec<_> = ends.collect();
+        order.sort_unstable();
+        Self { entries: entries.into_iter().collect(), order: order.into() }
+    }
+
     /// What is remembered under `key` at `now`.
     pub(crate) fn get(&self, principal: Slot, key: Digest, now: Tick) -> Option<&KeyEntry> {
         let entry = self.entries.get(&(principal, key))?;
@@ -176,6 +190,24 @@ impl Keys {
                 self.entries.remove(&(principal, key));
             }
         }
+    }
+
+    /// The keys of one principal, in their order.
+    pub(crate) fn of(&self, principal: Slot) -> impl Iterator<Item = (&Digest, &KeyEntry)> {
+        let (first, last) = (Digest([u8::MIN; 16]), Digest([u8::MAX; 16]));
+        let own = self.entries.range((principal, first)..=(principal, last));
+        own.map(|((_, key), entry)| (key, entry))
+    }
+
+    /// Whether each key that has a tick to be forgotten at stands in the queue once, in order, and nothing else does.
+    pub(crate) fn is_in_order(&self) -> bool {
+        let ends =
+            self.entries.iter().filter_map(|((slot, key), entry)| Some((entry.forget_at?, *slot, *key)));
+        let (mut ends, mut queue): (Vec<_>, Vec<_>) = (ends.collect(), self.order.iter().copied().collect());
+        let ascends = queue.is_sorted_by_key(|(forget_at, _, _)| *forget_at);
+        ends.sort_unstable();
+        queue.sort_unstable();
+        ascends && ends == queue
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&(Slot, Digest), &KeyEntry)> {

@@ -1,6 +1,7 @@
 //! Everything that is needed to answer a request, and nothing else: what the events so far add up to.
 
 mod apply;
+mod enter;
 mod entry;
 mod index;
 mod invariants;
@@ -8,6 +9,7 @@ mod lengths;
 mod memory;
 mod numbers;
 mod own;
+mod saved;
 mod slab;
 mod snapshot;
 mod table;
@@ -21,6 +23,7 @@ pub(crate) use entry::{LeaseEntry, Waiting};
 pub(crate) use invariants::ensure;
 pub use memory::EndedLease;
 pub(crate) use memory::KeyOutcome;
+pub use saved::RestoreError;
 pub(crate) use slab::Slot;
 pub use snapshot::Snapshot;
 pub use table::HashKey;
@@ -33,13 +36,14 @@ use self::numbers::Numbers;
 use self::slab::Slab;
 use self::table::Table;
 use super::event::ClockReading;
+use super::granting::{Granting, still_held_back};
 use super::limits::{HOLDER_KEPT, Limits};
 use super::name::{Holder, Principal, Resource};
 use super::value::{Fence, LedgerTag, Span, Tick, Ticket};
 use crate::rules::time::is_over;
 
-/// The kernel's state. It changes by [`State::apply`] only.
-#[derive(Debug)]
+/// The kernel's state. It changes by [`State::apply`] only, and is kept as bytes by [`State::save`].
+#[derive(Debug, Clone)]
 pub struct State {
     tag: LedgerTag,
     limits: Limits,
@@ -48,6 +52,9 @@ pub struct State {
     clock: Option<ClockState>,
     last_fence: Fence,
     last_ticket: Ticket,
+    /// Nothing is granted before this tick.
+    hold: Option<Tick>,
+    granting: Granting,
     leases: Slab<LeaseEntry>,
     by_fence: Numbers,
     expiries: BTreeSet<(Tick, Fence)>,
@@ -113,6 +120,8 @@ impl State {
             clock: None,
             last_fence: Fence::default(),
             last_ticket: Ticket::default(),
+            hold: None,
+            granting: Granting::default(),
             leases: Slab::default(),
             by_fence: Numbers::default(),
             expiries: BTreeSet::new(),
@@ -152,6 +161,27 @@ impl State {
     /// The newest fence; 0 before the first grant.
     pub fn last_fence(&self) -> Fence {
         self.last_fence
+    }
+
+    /// What there is room for.
+    pub fn granting(&self) -> Granting {
+        self.granting
+    }
+
+    /// Says what there is room for. Part of the configuration, not of the ledger: what events add up to is the
+    /// same whatever it says.
+    pub fn set_granting(&mut self, granting: Granting) {
+        self.granting = granting;
+    }
+
+    /// Until when nothing may be granted, if that is still to come at `now`.
+    pub fn held_back_until(&self, now: Tick) -> Option<Tick> {
+        still_held_back(self.hold, now)
+    }
+
+    /// Whether anybody waits.
+    pub fn has_waiters(&self) -> bool {
+        !self.waits.is_empty()
     }
 
     /// When the next lease or wait is over, if nothing happens before.
@@ -221,6 +251,11 @@ impl State {
     /// Whether anybody waits for a resource.
     pub(crate) fn is_waited_for(&self, resource: Slot) -> bool {
         !self.resources.get(resource).queue.is_empty()
+    }
+
+    /// Everybody who waits, oldest first.
+    pub(crate) fn waits(&self) -> impl Iterator<Item = &Waiting> {
+        self.waits.values()
     }
 
     pub(crate) fn waiting(&self, ticket: Ticket) -> Option<&Waiting> {

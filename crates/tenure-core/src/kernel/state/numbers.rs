@@ -9,7 +9,7 @@ use super::slab::Slot;
 use crate::kernel::value::Fence;
 
 /// Slots by fence.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Numbers {
     pages: BTreeMap<u64, [Option<Slot>; PAGE]>,
     len: usize,

@@ -6,7 +6,7 @@ use super::slab::Slot;
 ///
 /// The newest stand in the holder's entry itself, which a grant has at hand anyway. A list through the
 /// leases, or the end of a vector, is a trip to memory for each grant once there are many leases.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Own {
     newest: [Option<Slot>; NEWEST],
     others: Vec<Slot>,

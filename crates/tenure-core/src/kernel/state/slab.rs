@@ -7,14 +7,14 @@ use std::num::NonZeroU32;
 pub(crate) struct Slot(NonZeroU32);
 
 /// Entries in pages, found by [`Slot`].
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Slab<T> {
     pages: Vec<Vec<Entry<T>>>,
     free: Option<Slot>,
     len: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Entry<T> {
     Full(T),
     Free { next: Option<Slot> },
@@ -28,7 +28,8 @@ impl Slot {
         Slot(number.expect("fewer than 2^32 entries fit into memory"))
     }
 
-    fn index(self) -> usize {
+    /// Its place in the order of all slots, from 0.
+    pub(crate) fn index(self) -> usize {
         self.0.get() as usize - 1
     }
 }

@@ -19,7 +19,7 @@ pub(crate) trait Named {
 pub struct HashKey(pub u64, pub u64);
 
 /// A slab and an index by name. Names stand in the entries only.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Table<T> {
     entries: Slab<T>,
     index: Index,
@@ -43,6 +43,29 @@ impl<T: Named> Table<T> {
             let slot = self.entries.insert(make());
             self.index.insert(hash, slot);
             slot
+        })
+    }
+
+    /// Adds an entry that nobody finds before [`Self::index_all`].
+    pub(crate) fn push(&mut self, entry: T) -> Slot {
+        self.entries.insert(entry)
+    }
+
+    /// Makes everything that was pushed into an empty table findable. Says whether each name stands there once.
+    ///
+    /// In the order of the hashes, which is that of the index: a million names that come one by one are a
+    /// million trips to memory.
+    pub(crate) fn index_all(&mut self) -> bool {
+        let hashed = self.entries.iter().map(|(slot, entry)| (self.hash(entry.name()), slot));
+        let mut hashed: Vec<(u32, Slot)> = hashed.collect();
+        hashed.sort_unstable();
+        self.index.reserve(hashed.len());
+        hashed.iter().for_each(|(hash, slot)| self.index.insert(*hash, *slot));
+        let mut alike = hashed.chunk_by(|one, other| one.0 == other.0).filter(|alike| alike.len() > 1);
+        alike.all(|alike| {
+            let mut names: Vec<_> = alike.iter().map(|(_, slot)| self.get(*slot).name()).collect();
+            names.sort_unstable();
+            names.windows(2).all(|pair| pair[0] != pair[1])
         })
     }
 
@@ -75,5 +98,30 @@ impl<T: Named> Table<T> {
         hasher.write(name.as_bytes());
         let [a, b, c, d, ..] = hasher.finish().to_le_bytes();
         u32::from_le_bytes([a, b, c, d])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Named for String {
+        fn name(&self) -> &str {
+            self
+        }
+    }
+
+    #[test]
+    fn names_that_are_indexed_together_are_found_and_stand_once() {
+        let mut table = Table::new(HashKey(1, 2));
+        let names = || (0..5_000).map(|number| format!("name-{number}"));
+        let slots: Vec<Slot> = names().map(|name| table.push(name)).collect();
+        assert!(table.index_all());
+        names().zip(&slots).for_each(|(name, slot)| assert_eq!(table.find(&name), Some(*slot)));
+        assert_eq!(table.find("name-5000"), None);
+
+        let mut table = Table::new(HashKey(1, 2));
+        names().chain(["name-77".to_owned()]).for_each(|name| _ = table.push(name));
+        assert!(!table.index_all());
     }
 }

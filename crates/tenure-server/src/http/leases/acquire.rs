@@ -43,9 +43,11 @@ pub(super) async fn acquire(
         let nonce = nonce.or_else(|| state.ended(fence).map(|lease| lease.nonce))?;
         let lease = find(state, fence, stamp)?;
         let token = app.tokens.lease_token(&lease.id, nonce).to_string();
-        Some(Granted { lease, token, passport: response.passport(fence) })
+        Some((lease, token))
     });
-    Ok(json(StatusCode::CREATED, &granted.ok_or_else(unexpected)?))
+    let (lease, token) = granted.ok_or_else(unexpected)?;
+    let passport = app.registrar.passport(&response, fence);
+    Ok(json(StatusCode::CREATED, &Granted { lease, token, passport }))
 }
 
 fn read(mut fields: Fields) -> Result<Acquire, Failure> {

@@ -33,7 +33,7 @@ pub(super) async fn renew(
         None => find(state, fence, stamp),
     });
     let lease = lease.ok_or_else(unexpected)?;
-    Ok(json(StatusCode::OK, &Renewed { lease, passport: response.passport(fence) }))
+    Ok(json(StatusCode::OK, &Renewed { lease, passport: app.registrar.passport(&response, fence) }))
 }
 
 fn read(mut fields: Fields) -> Result<Renew, Failure> {

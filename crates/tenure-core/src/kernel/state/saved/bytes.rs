@@ -1,0 +1,202 @@
+//! Numbers and texts as bytes. It knows no leases.
+
+use super::RestoreError;
+
+/// Collects bytes and passes them on in pieces: a million leases never stand in memory a second time.
+pub(super) struct Put<'a> {
+    piece: Vec<u8>,
+    write: &'a mut dyn FnMut(&[u8]),
+}
+
+const PIECE: usize = 1 << 16;
+
+impl<'a> Put<'a> {
+    pub(super) fn new(write: &'a mut dyn FnMut(&[u8])) -> Self {
+        Self { piece: Vec::with_capacity(PIECE + PIECE / 4), write }
+    }
+
+    pub(super) fn byte(&mut self, byte: u8) {
+        self.piece.push(byte);
+    }
+
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        self.piece.extend_from_slice(bytes);
+    }
+
+    /// Seven bits a byte, lowest first; the highest bit says that more follow.
+    pub(super) fn number(&mut self, number: u64) {
+        if self.piece.len() >= PIECE {
+            self.pass_on();
+        }
+        let mut rest = number;
+        while rest >= 0x80 {
+            self.piece.push(low_bits(rest) | 0x80);
+            rest >>= 7;
+        }
+        self.piece.push(low_bits(rest));
+    }
+
+    pub(super) fn count(&mut self, count: usize) {
+        self.number(count as u64);
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        self.count(text.len());
+        self.bytes(text.as_bytes());
+    }
+
+    /// Passes on what is left.
+    pub(super) fn finish(mut self) {
+        self.pass_on();
+    }
+
+    fn pass_on(&mut self) {
+        (self.write)(&self.piece);
+        self.piece.clear();
+    }
+}
+
+fn low_bits(number: u64) -> u8 {
+    number.to_le_bytes()[0] & 0x7f
+}
+
+/// Reads what [`Put`] wrote. Nothing that it is told makes it panic or allocate.
+pub(super) struct Take<'a> {
+    rest: &'a [u8],
+    length: usize,
+}
+
+impl<'a> Take<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes, length: bytes.len() }
+    }
+
+    pub(super) fn byte(&mut self) -> Result<u8, RestoreError> {
+        let (first, rest) = self.rest.split_first().ok_or_else(|| self.too_short())?;
+        self.rest = rest;
+        Ok(*first)
+    }
+
+    pub(super) fn array<const LENGTH: usize>(&mut self) -> Result<[u8; LENGTH], RestoreError> {
+        let (first, rest) = self.rest.split_first_chunk().ok_or_else(|| self.too_short())?;
+        self.rest = rest;
+        Ok(*first)
+    }
+
+    pub(super) fn number(&mut self) -> Result<u64, RestoreError> {
+        let mut number = 0_u64;
+        for shift in (0..u64::BITS).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7f);
+            let fits = shift + 7 <= u64::BITS || bits >> (u64::BITS - shift) == 0;
+            self.ensure(fits, "a number has over 64 bits")?;
+            number |= bits << shift;
+            if byte < 0x80 {
+                self.ensure(byte != 0 || shift == 0, "a number is longer than it need be")?;
+                return Ok(number);
+            }
+        }
+        Err(self.damaged("a number has over 64 bits"))
+    }
+
+    /// A number that grows: `before` and a distance.
+    pub(super) fn after(&mut self, before: u64) -> Result<u64, RestoreError> {
+        let distance = self.number()?;
+        self.ensure(distance > 0, "two numbers are the same")?;
+        before.checked_add(distance).ok_or_else(|| self.damaged("a number has over 64 bits"))
+    }
+
+    /// How many follow, each of at least `least` bytes: as many as could be there at all.
+    pub(super) fn count(&mut self, least: usize) -> Result<usize, RestoreError> {
+        let count = usize::try_from(self.number()?).ok();
+        let possible = count.filter(|count| *count <= self.rest.len() / least);
+        possible.ok_or_else(|| self.too_short())
+    }
+
+    pub(super) fn text(&mut self) -> Result<&'a str, RestoreError> {
+        let length = self.count(1)?;
+        let (text, rest) = self.rest.split_at_checked(length).ok_or_else(|| self.too_short())?;
+        let text = std::str::from_utf8(text).map_err(|_| self.damaged("a text is not UTF-8"))?;
+        self.rest = rest;
+        Ok(text)
+    }
+
+    pub(super) fn finish(self) -> Result<(), RestoreError> {
+        self.ensure(self.rest.is_empty(), "something follows its end")
+    }
+
+    pub(super) fn ensure(&self, holds: bool, otherwise: &'static str) -> Result<(), RestoreError> {
+        if holds { Ok(()) } else { Err(self.damaged(otherwise)) }
+    }
+
+    pub(super) fn damaged(&self, reason: &'static str) -> RestoreError {
+        RestoreError::Damaged { at: self.length - self.rest.len(), reason }
+    }
+
+    fn too_short(&self) -> RestoreError {
+        self.damaged("it ends too soon")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(what: impl FnOnce(&mut Put<'_>)) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut write = |piece: &[u8]| bytes.extend_from_slice(piece);
+        let mut put = Put::new(&mut write);
+        what(&mut put);
+        put.finish();
+        bytes
+    }
+
+    #[test]
+    fn a_number_comes_back_in_as_few_bytes_as_it_needs() {
+        let around = |shift: u32| (1_u64 << shift).saturating_sub(1)..=(1_u64 << shift) + 1;
+        for number in (0..u64::BITS).flat_map(around).chain([u64::MAX - 1, u64::MAX]) {
+            let bytes = put(|put| put.number(number));
+            let bits = u64::BITS - number.leading_zeros();
+            assert_eq!(bytes.len(), bits.div_ceil(7).max(1) as usize, "{number}");
+            let mut take = Take::new(&bytes);
+            assert_eq!(take.number(), Ok(number));
+            assert_eq!(take.finish(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_number_has_one_form_and_at_most_64_bits() {
+        let refused = |bytes: &[u8]| Take::new(bytes).number().expect_err("no number");
+        let damaged = |at, reason| RestoreError::Damaged { at, reason };
+        assert_eq!(refused(&[0x80, 0x00]), damaged(2, "a number is longer than it need be"));
+        assert_eq!(refused(&[0x80]), damaged(1, "it ends too soon"));
+        let mut large = [0xff; 10];
+        large[9] = 0x02;
+        assert_eq!(refused(&large), damaged(10, "a number has over 64 bits"));
+        assert_eq!(refused(&[0xff; 11]), damaged(10, "a number has over 64 bits"));
+    }
+
+    #[test]
+    fn a_length_beyond_the_end_is_found_before_anything_is_made_for_it() {
+        let bytes = put(|put| put.number(u64::MAX));
+        assert!(Take::new(&bytes).text().is_err() && Take::new(&bytes).count(1).is_err());
+        let bytes = put(|put| put.text("abcdef"));
+        assert_eq!(Take::new(&bytes).text(), Ok("abcdef"));
+        assert!(Take::new(&bytes[..6]).text().is_err());
+        assert_eq!(Take::new(&bytes).count(1), Ok(6));
+        assert!(Take::new(&bytes).count(2).is_err());
+    }
+
+    #[test]
+    fn what_is_larger_than_a_piece_comes_in_several() {
+        let (mut pieces, mut total) = (0, 0);
+        let mut write = |piece: &[u8]| {
+            pieces += 1;
+            total += piece.len();
+        };
+        let mut put = Put::new(&mut write);
+        (0..PIECE as u64).for_each(|_| put.number(300));
+        put.finish();
+        assert_eq!((pieces, total), (2, 2 * PIECE));
+    }
+}

@@ -1,0 +1,221 @@
+//! From bytes to the state. Whatever could not have been saved is refused.
+
+use super::bytes::Take;
+use super::form::Terms;
+use super::{RestoreError, VERSION};
+use crate::kernel::command::each_resource_once;
+use crate::kernel::event::{ClockReading, Queued};
+use crate::kernel::limits::Limits;
+use crate::kernel::mode::Modes;
+use crate::kernel::name::{Holder, Principal, Resource};
+use crate::kernel::state::entry::{Few, HolderEntry, LeaseEntry, PrincipalEntry, ResourceEntry, Rest};
+use crate::kernel::state::own::Own;
+use crate::kernel::state::{Anchor, ClockState, HashKey, Slot, State};
+use crate::kernel::value::{Fence, LedgerTag, Tick, Ticket};
+
+impl State {
+    /// The state that [`State::save`] wrote. It holds what [`State::check_invariants`] asks for, whatever the
+    /// bytes are; that they are the ones that were saved is for whoever stores them to know.
+    pub fn restore(
+        bytes: &[u8],
+        tag: LedgerTag,
+        limits: Limits,
+        key: HashKey,
+    ) -> Result<State, RestoreError> {
+        let mut take = Take::new(bytes);
+        let found = take.byte()?;
+        if found != VERSION {
+            return Err(RestoreError::Version { found });
+        }
+        let state = State::new(tag, limits, key);
+        let mut restoring =
+            Restoring { state, take, principals: Vec::new(), holders: Vec::new(), resources: Vec::new() };
+        restoring.head()?;
+        restoring.principals()?;
+        restoring.leases()?;
+        restoring.waits()?;
+        restoring.resting_holders()?;
+        restoring.names()?;
+        restoring.keys()?;
+        restoring.ended_leases()?;
+        restoring.take.finish()?;
+        Ok(restoring.state)
+    }
+}
+
+pub(super) struct Restoring<'a> {
+    pub(super) state: State,
+    pub(super) take: Take<'a>,
+    /// By their numbers.
+    pub(super) principals: Vec<Slot>,
+    /// By their numbers, the first of which is 1.
+    holders: Vec<Slot>,
+    resources: Vec<Slot>,
+}
+
+impl Restoring<'_> {
+    fn head(&mut self) -> Result<(), RestoreError> {
+        let (state, take) = (&mut self.state, &mut self.take);
+        state.now = Tick(take.number()?);
+        state.clock = match take.byte()? {
+            0 => None,
+            1 => {
+                let tick = take.past(state.now)?;
+                let reading = ClockReading { clock: take.text()?.into(), microseconds: take.number()? };
+                let anchor = Anchor { tick: take.past(tick)?, wall: take.number()? };
+                Some(ClockState { tick, reading, anchor })
+            }
+            _ => return Err(take.damaged("there is neither a clock nor none")),
+        };
+        state.last_fence = Fence(take.number()?);
+        take.ensure(state.last_fence <= Fence::MAX, "its last fence is too large")?;
+        state.last_ticket = Ticket(take.number()?);
+        state.hold = match take.byte()? {
+            0 => None,
+            1 => Some(Tick(take.number()?)),
+            _ => return Err(take.damaged("nothing says whether grants are held back")),
+        };
+        Ok(())
+    }
+
+    fn principals(&mut self) -> Result<(), RestoreError> {
+        for _ in 0..self.take.count(2)? {
+            let name = self.take.name(Principal::parse)?;
+            let before = self.principals.last().map(|slot| &self.state.principals.get(*slot).name);
+            self.take.ensure(before.is_none_or(|before| *before < name), "principals are not in order")?;
+            let entry = PrincipalEntry { name, leases: 0, wanted: 0, waits: 0 };
+            self.principals.push(self.state.principals.push(entry));
+        }
+        Ok(())
+    }
+
+    fn leases(&mut self) -> Result<(), RestoreError> {
+        let count = self.take.count(4 + Terms::LEAST)?;
+        // One tree of all ends is made faster than a million insertions into it.
+        let mut ends = Vec::with_capacity(count);
+        let mut shared = Vec::new();
+        let mut fence = Fence(0);
+        for _ in 0..count {
+            fence = Fence(self.take.after(fence.0)?);
+            self.take.ensure(fence <= self.state.last_fence, "a lease was never given out")?;
+            let holder = self.holder()?;
+            let resource = self.resource()?;
+            let terms = self.take.terms(self.state.now)?;
+            ends.push((terms.expires_at, fence));
+            self.state.enter_lease(LeaseEntry {
+                fence,
+                issued_at: terms.issued_at,
+                expires_at: terms.expires_at,
+                ttl: terms.ttl,
+                nonce: terms.nonce,
+                labels: terms.labels,
+                key: None,
+                resource,
+                holder,
+                place: 0,
+                renewals: terms.renewals,
+                mode: terms.mode,
+            });
+            if self.state.resources.get(resource).leases.as_slice().len() == 2 {
+                shared.push(resource);
+            }
+        }
+        ends.sort_unstable();
+        self.state.expiries = ends.into_iter().collect();
+        shared.into_iter().try_for_each(|resource| self.check_modes(resource))
+    }
+
+    /// Whether each of several leases on a resource goes with those before it.
+    fn check_modes(&self, resource: Slot) -> Result<(), RestoreError> {
+        let mut kept_out = Modes::default();
+        for lease in self.state.leases_on(resource) {
+            self.take.ensure(!kept_out.contains(lease.mode), "two leases do not go together")?;
+            kept_out = kept_out.union(Modes::kept_out_by(lease.mode));
+        }
+        Ok(())
+    }
+
+    fn waits(&mut self) -> Result<(), RestoreError> {
+        let mut ticket = Ticket(0);
+        for _ in 0..self.take.count(5)? {
+            ticket = Ticket(self.take.after(ticket.0)?);
+            self.take.ensure(ticket <= self.state.last_ticket, "a ticket was never drawn")?;
+            let holder = self.holder()?;
+            let at = self.take.past(self.state.now)?;
+            let until = Tick(self.take.after(at.0)?);
+            let (mut wants, mut resources) = (Vec::new(), Vec::new());
+            for _ in 0..self.take.count(1)? {
+                let resource = self.resource()?;
+                resources.push(resource);
+                wants.push(self.take.want(self.state.resource_name(resource).clone())?);
+            }
+            self.take.ensure(!wants.is_empty(), "it waits for nothing")?;
+            self.take.ensure(each_resource_once(&wants), "it waits for one resource twice")?;
+            let (name, principal) = (self.state.holder_name(holder), self.state.principal_of(holder).1);
+            let (name, principal) = (name.clone(), principal.clone());
+            let queued = Queued { ticket, holder: name, principal, wants, at, until, key: None };
+            self.state.enter_wait(queued, holder, resources);
+        }
+        Ok(())
+    }
+
+    fn resting_holders(&mut self) -> Result<(), RestoreError> {
+        let mut before = Tick(0);
+        for _ in 0..self.take.count(4)? {
+            let name = self.take.name(Holder::parse)?;
+            let principal = self.principal()?;
+            let since = self.take.past(self.state.now)?;
+            self.take.ensure(since >= before, "rests are not in their order")?;
+            before = since;
+            self.state.rests += 1;
+            let number = self.state.rests;
+            let slot = self.new_holder(name, principal, Some(Rest { since, number }));
+            self.state.idle_holders.insert(number, slot);
+        }
+        Ok(())
+    }
+
+    fn resource(&mut self) -> Result<Slot, RestoreError> {
+        let number = usize::try_from(self.take.number()?).ok();
+        if number == Some(0) {
+            let name = self.take.name(Resource::parse)?;
+            let entry = ResourceEntry { name, leases: Few::None, queue: Default::default() };
+            let slot = self.state.resources.push(entry);
+            self.resources.push(slot);
+            return Ok(slot);
+        }
+        let found = number.and_then(|number| self.resources.get(number - 1));
+        found.copied().ok_or_else(|| self.take.damaged("there is no such resource"))
+    }
+
+    pub(super) fn principal(&mut self) -> Result<Slot, RestoreError> {
+        let number = usize::try_from(self.take.number()?).ok();
+        let found = number.and_then(|number| self.principals.get(number));
+        found.copied().ok_or_else(|| self.take.damaged("there is no such principal"))
+    }
+
+    fn holder(&mut self) -> Result<Slot, RestoreError> {
+        let number = usize::try_from(self.take.number()?).ok();
+        if number == Some(0) {
+            let name = self.take.name(Holder::parse)?;
+            let principal = self.principal()?;
+            let slot = self.new_holder(name, principal, None);
+            self.holders.push(slot);
+            return Ok(slot);
+        }
+        let found = number.and_then(|number| self.holders.get(number - 1));
+        found.copied().ok_or_else(|| self.take.damaged("there is no such holder"))
+    }
+
+    fn new_holder(&mut self, name: Holder, principal: Slot, rest: Option<Rest>) -> Slot {
+        let (leases, tickets) = (Own::default(), Default::default());
+        self.state.holders.push(HolderEntry { name, principal, leases, tickets, rest })
+    }
+
+    /// From here on, everything is found by its name.
+    fn names(&mut self) -> Result<(), RestoreError> {
+        self.take.ensure(self.state.principals.index_all(), "a principal stands twice")?;
+        self.take.ensure(self.state.holders.index_all(), "a holder stands twice")?;
+        self.take.ensure(self.state.resources.index_all(), "a resource stands twice")
+    }
+}

@@ -1,0 +1,211 @@
+//! A state that was saved and restored is the same state: whatever is asked from then on, it answers alike.
+
+use proptest::prelude::*;
+use tenure_core::kernel::{
+    ClockReading, Command, Decision, Event, Fence, HashKey, Holder, Issued, Labels, LedgerTag, Limits, Mode,
+    Nonce, Principal, Resource, Span, State, Tick, decide,
+};
+use tenure_core::lease::ReleaseReason;
+
+use crate::kernel_strategies::{Script, Step, config, session, steps};
+use crate::story::World;
+
+const TAG: LedgerTag = LedgerTag(0xabcd);
+
+pub fn save(state: &State) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    state.save(&mut |piece| bytes.extend_from_slice(piece));
+    bytes
+}
+
+/// The same state with another hash key, and with everything in other places.
+pub fn restore(state: &State) -> State {
+    let bytes = save(state);
+    let restored = State::restore(&bytes, state.tag(), state.limits().clone(), HashKey(3, 4));
+    let restored = restored.expect("what was saved is restored");
+    check_same(state, &restored);
+    restored
+}
+
+pub fn check_same(one: &State, other: &State) {
+    other.check_invariants().expect("a restored state holds what any state holds");
+    assert_eq!(one.snapshot(), other.snapshot());
+    assert_eq!(save(one), save(other), "one state, two forms");
+    assert_eq!((one.next_deadline(), one.mark_interval()), (other.next_deadline(), other.mark_interval()));
+}
+
+/// A state and what it became by being saved and restored.
+struct Twins {
+    first: State,
+    restored: Option<State>,
+}
+
+impl Twins {
+    fn new(limits: Limits) -> Self {
+        let mut first = State::new(TAG, limits, HashKey(1, 2));
+        let resumed = Event::Resumed {
+            at: Tick(5),
+            reading: reading(5),
+            wall_anchor: 1_000_000,
+            wall_clock: 1_000_007,
+        };
+        first.apply(&resumed).expect("a writer starts");
+        Self { first, restored: None }
+    }
+
+    fn play(&mut self, script: &mut Script, steps: &[Step]) {
+        for step in steps {
+            let (command, stamp) = script.next(step, &self.first);
+            self.take(&command, stamp);
+        }
+    }
+
+    fn take(&mut self, command: &Command, now: Tick) -> Decision {
+        let decision = decide(&self.first, command, now);
+        if let Some(restored) = &self.restored {
+            assert_eq!(decide(restored, command, now), decision, "{command:?}");
+        }
+        decision.events.iter().for_each(|event| self.apply(event));
+        decision
+    }
+
+    fn apply(&mut self, event: &Event) {
+        let applied = self.first.apply(event);
+        assert_eq!(applied, Ok(()), "{event:?}");
+        if let Some(restored) = &mut self.restored {
+            assert_eq!(restored.apply(event), applied, "{event:?}");
+            check_same(&self.first, restored);
+        }
+    }
+
+    /// Time passes until something may be forgotten, though nothing is asked.
+    fn wait(&mut self, span: Span) {
+        let at = self.first.now().saturating_add(span);
+        self.apply(&Event::Marked { at, reading: reading(at.0) });
+    }
+}
+
+fn reading(microseconds: u64) -> ClockReading {
+    ClockReading { clock: "boot/ns".into(), microseconds }
+}
+
+/// Times after which keys, ended leases and names of holders are forgotten, and just not.
+fn pause() -> impl Strategy<Value = Span> {
+    let kept = prop::sample::select(vec![60_000_000, 600_000_000, 86_400_000_000_u64]);
+    prop_oneof![1 => Just(Span(0)), 2 => (kept, 0..3_u64).prop_map(|(kept, by)| Span(kept - 1 + by))]
+}
+
+proptest! {
+    #![proptest_config(config(1_000))]
+
+    // S2-4
+    #[test]
+    fn a_restored_state_answers_for_ever_as_if_it_had_never_been_bytes(
+        (limits, before) in session(),
+        after in prop::collection::vec((steps(8), pause()), 1..6),
+    ) {
+        let (mut twins, mut script) = (Twins::new(limits), Script::default());
+        twins.play(&mut script, &before);
+        twins.restored = Some(restore(&twins.first));
+        for (steps, pause) in &after {
+            twins.play(&mut script, steps);
+            twins.wait(*pause);
+        }
+    }
+
+    #[test]
+    fn the_same_events_lead_to_the_same_bytes_whatever_the_hash_key((limits, steps) in session()) {
+        let (mut twins, mut script) = (Twins::new(limits.clone()), Script::default());
+        twins.restored = Some(restore(&twins.first));
+        twins.play(&mut script, &steps);
+        let mut halves = Twins::new(limits);
+        let (mut script, half) = (Script::default(), steps.len() / 2);
+        halves.play(&mut script, &steps[..half]);
+        // However often it was bytes in between.
+        halves.first = restore(&restore(&halves.first));
+        halves.play(&mut script, &steps[half..]);
+        prop_assert_eq!(save(&twins.first), save(&halves.first));
+    }
+}
+
+/// Of two circles of one length, the answer names the one that is first by what is in the state: not by
+/// where the holders stand in memory, which a restored state has forgotten.
+#[test]
+fn the_same_circle_is_named_after_a_restore() {
+    let mut world = World::new(Limits::default());
+    // Carol comes before bob into the table, and after him on the resource.
+    world.play(
+        "
+        0  acquire x carol 10                 -> granted 1
+        0  release 1                          -> released 1
+        0  acquire r/shared bob 100           -> granted 2
+        0  acquire r/shared carol 100         -> granted 3
+        0  acquire a alice 100                -> granted 4
+        0  acquire d dave 100                 -> granted 5
+        0  acquire r dave 100 wait 50         -> queued t1 place 1 behind bob carol until 50
+        0  acquire a/shared bob 100 wait 50   -> queued t2 place 1 behind alice until 50
+        0  acquire a/shared carol 100 wait 50 -> queued t3 place 2 behind alice until 50
+    ",
+    );
+    let question = "1  acquire d alice 100 wait 50 -> deadlock alice dave bob";
+    world.play(question);
+    world.state = restore(&world.state);
+    world.play(question);
+}
+
+/// More leases than are remembered ended at one tick, the newest first.
+#[test]
+fn what_ended_first_is_still_forgotten_first() {
+    const KEPT: u64 = 1 << 16;
+    let mut twins = Twins::new(Limits::default());
+    for number in 1..=KEPT + 8 {
+        twins.apply(&issued(number));
+    }
+    let released = |number| Event::Released {
+        lease: Fence(number),
+        at: Tick(10),
+        by: Holder::parse("holder").expect("a holder"),
+        reason: ReleaseReason::Voluntary,
+    };
+    (9..=KEPT + 8).rev().for_each(|number| twins.apply(&released(number)));
+    let mut restored = restore(&twins.first);
+    for number in 1..=8 {
+        let oldest = Fence(KEPT + 9 - number);
+        for state in [&mut twins.first, &mut restored] {
+            assert!(state.ended(oldest).is_some());
+            state.apply(&released(number)).expect("it is released");
+            assert!(state.ended(oldest).is_none(), "{number}");
+        }
+    }
+    check_same(&twins.first, &restored);
+}
+
+fn issued(number: u64) -> Event {
+    Event::Issued(Issued {
+        fence: Fence(number),
+        resource: Resource::parse(&format!("resource-{number}")).expect("a resource"),
+        holder: Holder::parse("holder").expect("a holder"),
+        principal: Principal::parse("principal").expect("a principal"),
+        mode: Mode::Exclusive,
+        at: Tick(10),
+        expires_at: Tick(20),
+        ttl: Span(10),
+        nonce: Nonce([7; 16]),
+        labels: Labels::default(),
+        key: None,
+        ticket: None,
+        continues: None,
+    })
+}
+
+#[test]
+fn what_a_restore_holds_back_is_held_back_after_another_start() {
+    let mut state = State::default();
+    let (at, hold_until) = (Tick(7), Tick(1_000));
+    state
+        .apply(&Event::Restored { at, epoch: 2, fence: Fence(1 << 40), hold_until })
+        .expect("a copy was put back");
+    let restored = restore(&state);
+    assert_eq!(restored.snapshot(), state.snapshot());
+    assert_eq!(restored.held_back_until(Tick(999)), Some(hold_until));
+}

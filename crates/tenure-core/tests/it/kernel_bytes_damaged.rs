@@ -1,0 +1,221 @@
+//! Bytes that are no state are refused, and never believed in part; those that are stay readable.
+
+use proptest::prelude::*;
+use tenure_core::kernel::{
+    Acquire, Cause, ClockReading, Command, Contention, Digest, Event, Fence, HashKey, Holder, Labels,
+    LedgerTag, Limits, Mode, Nonce, Principal, RequestKey, Resource, RestoreError, Span, State, Tick, Want,
+    decide,
+};
+
+use crate::kernel_bytes::{restore, save};
+use crate::kernel_strategies::{Script, config, session};
+
+/// Something of everything that a state can hold.
+fn sample() -> State {
+    let mut state = State::default();
+    let reading = ClockReading { clock: "boot/ns".into(), microseconds: 300 };
+    let resumed = Event::Resumed { at: Tick(100), reading, wall_anchor: 1_000, wall_clock: 0 };
+    state.apply(&resumed).expect("a writer starts");
+    let seconds = |seconds: u64| Tick(seconds * 1_000_000);
+    let labels = || Labels::parse([("why", "release 4"), ("by", "")]).expect("labels");
+    let acquire = |state: &mut State, at: u64, who: &str, what: &[(&str, Mode)], key: u8, wait: u64| {
+        let want = |(resource, mode): &(&str, Mode)| Want {
+            resource: Resource::parse(resource).expect("a resource"),
+            mode: *mode,
+            ttl: Span::from_secs(100),
+            nonce: Nonce([key; 16]),
+            labels: labels(),
+        };
+        let (holder, owner) = who.split_once('@').expect("a holder and its principal");
+        let acquire = Acquire {
+            principal: Principal::parse(owner).expect("a principal"),
+            holder: Holder::parse(holder).expect("a holder"),
+            wants: what.iter().map(want).collect(),
+            contention: Contention::Queue { patience: Span::from_secs(wait) },
+            key: (key > 0).then_some(RequestKey { key: Digest([key; 16]), body: Digest([key + 1; 16]) }),
+        };
+        take(state, &Command::Acquire(acquire), seconds(at));
+    };
+    let end = |state: &mut State, at: u64, lease: u64, cause: Cause| {
+        let (by, detail) = (Principal::parse("admin").expect("a principal"), "".into());
+        take(state, &Command::Revoke { lease: Fence(lease), cause, by, detail }, seconds(at));
+    };
+    acquire(&mut state, 1, "zoe@ops", &[("x", Mode::Exclusive)], 3, 0);
+    acquire(&mut state, 1, "yan@team", &[("y", Mode::Renames)], 0, 0);
+    acquire(&mut state, 2, "bob@team", &[("db", Mode::Shared), ("log", Mode::Provides)], 5, 0);
+    acquire(&mut state, 3, "ann@ops", &[("db", Mode::Consumes)], 0, 0);
+    acquire(&mut state, 4, "kim@team", &[("db", Mode::Mutates), ("z", Mode::Exclusive)], 7, 60);
+    end(&mut state, 5, 2, Cause::Wiped);
+    end(&mut state, 5, 1, Cause::Died);
+    end(&mut state, 6, 4, Cause::Disconnected);
+    let renew = Command::Renew { lease: Fence(3), claim: tenure_core::kernel::Claim::Token, ttl: None };
+    take(&mut state, &renew, seconds(7));
+    state
+}
+
+fn take(state: &mut State, command: &Command, now: Tick) {
+    for event in decide(state, command, now).events {
+        state.apply(&event).expect("what was decided is applied");
+    }
+    state.check_invariants().expect("it holds after every event");
+}
+
+fn read(bytes: &[u8]) -> Result<State, RestoreError> {
+    State::restore(bytes, LedgerTag(0), Limits::default(), HashKey(5, 6))
+}
+
+/// Refused, or a state in good order: it has this one form, and goes on.
+fn check(bytes: &[u8]) -> bool {
+    let Ok(mut state) = read(bytes) else { return false };
+    state.check_invariants().unwrap_or_else(|wrong| panic!("{wrong} in {}", hex(bytes)));
+    assert!(save(&state) == bytes, "two forms of one state: {}", hex(bytes));
+    let later = Tick(state.now().0.saturating_add(150_000_000));
+    take(&mut state, &Command::Expire { most: 2 }, later);
+    take(&mut state, &Command::Expire { most: 100 }, Tick(u64::MAX));
+    true
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What is stored already: these bytes are a promise. A change here is a new version.
+const GOLDEN: &str = concat!(
+    "01c09fab0301dc9eab0307626f6f742f6e73ac0200e80705010002036f7073047465616d02030003626f62010002646201",
+    "c096b102c0d8883280c2d72f01050505050505050505050505050505050202627900037768790972656c656173652034",
+    "020003616e6e0001038092f40180c2d72f80c2d72f000000000000000000000000000000000002026279000377687909",
+    "72656c656173652034010100036b696d01c08db701808ece1c02010580c2d72f07070707070707070707070707070707",
+    "0202627900037768790972656c65617365203400017a0080c2d72f070707070707070707070707070707070202627900",
+    "037768790972656c656173652034020379616e0180897a037a6f650080897a0103030303030303030303030303030303",
+    "0404040404040404040404040404040401018085d41b0205050505050505050505050505050505060606060606060606",
+    "060606060606060203010707070707070707070707070707070708080808080808080808080808080808000103020179",
+    "0379616e0107809bee0280c2d72f80c2d72f00000000000000000000000000000000000202627900037768790972656c",
+    "65617365203480897a06010178037a6f650000809bee0280c2d72f80c2d72f0003030303030303030303030303030303",
+    "0202627900037768790972656c65617365203480897a0904036c6f6703626f620102c096b10280c2d72f80c2d72f0005",
+    "0505050505050505050505050505050202627900037768790972656c656173652034c0843d07",
+);
+
+#[test]
+fn checkpoints_that_were_written_before_still_mean_the_same() {
+    let state = sample();
+    assert_eq!(hex(&save(&state)), GOLDEN);
+    restore(&state);
+}
+
+// S2-4
+#[test]
+fn a_state_that_breaks_off_anywhere_or_goes_on_is_refused() {
+    let bytes = save(&sample());
+    for length in 0..bytes.len() {
+        assert!(read(&bytes[..length]).is_err(), "{length} bytes of {}", bytes.len());
+    }
+    let longer = [&bytes[..], &[0]].concat();
+    let reason = "something follows its end";
+    assert_eq!(read(&longer).err(), Some(RestoreError::Damaged { at: bytes.len(), reason }));
+}
+
+#[test]
+fn an_unknown_version_is_named() {
+    let mut bytes = save(&sample());
+    for found in (0..=u8::MAX).filter(|found| *found != bytes[0]).collect::<Vec<_>>() {
+        bytes[0] = found;
+        assert_eq!(read(&bytes).err(), Some(RestoreError::Version { found }));
+    }
+}
+
+#[test]
+fn no_single_changed_byte_is_believed_against_the_rest() {
+    let bytes = save(&sample());
+    assert!(check(&bytes));
+    let (mut believed, mut refused) = (0, 0);
+    for place in 1..bytes.len() {
+        let mut changed = bytes.clone();
+        for value in (0..=u8::MAX).filter(|value| *value != bytes[place]) {
+            changed[place] = value;
+            *(if check(&changed) { &mut believed } else { &mut refused }) += 1;
+        }
+    }
+    // A nonce or a name may be any other; what refers to something may not.
+    assert!(believed > 0 && refused > 0, "{believed} and {refused}");
+}
+
+/// Lists that follow from one another, changed by hand: each has a check of its own.
+#[test]
+fn what_contradicts_the_rest_is_refused_with_its_reason() {
+    let head = |last_fence: u8, last_ticket: u8| vec![1, 50, 0, last_fence, last_ticket, 0];
+    let terms = |mode: u8| [vec![mode, 5, 10, 10, 0], vec![0; 16], vec![0]].concat();
+    let one = [head(9, 9), b"\x01\x01p".to_vec()].concat();
+    let new = |name: &[u8]| [b"\x00\x01", name, b"\x00"].concat();
+    let lease = |distance: u8, holder: &[u8], resource: &[u8], mode: u8| {
+        [&[distance], holder, resource, &terms(mode)].concat()
+    };
+    let first = |distance: u8, mode: u8| lease(distance, &new(b"h"), b"\x00\x01r", mode);
+    let none_else = vec![0, 0, 0, 0];
+    let reason = |parts: &[Vec<u8>]| match read(&parts.concat()) {
+        Ok(state) => state.check_invariants().map_or("broken", |()| "fine").to_owned(),
+        Err(RestoreError::Damaged { reason, .. }) => reason.to_owned(),
+        Err(other) => other.to_string(),
+    };
+    let two =
+        |first: Vec<u8>, second: Vec<u8>| reason(&[one.clone(), vec![2], first, second, none_else.clone()]);
+    let (h, i) = (new(b"h"), new(b"i"));
+    assert_eq!(two(first(1, 1), lease(1, &[1], &[1], 1)), "fine");
+    assert_eq!(two(first(1, 1), lease(1, &i, &[1], 3)), "fine");
+    assert_eq!(two(first(1, 1), lease(1, &i, &[1], 0)), "two leases do not go together");
+    assert_eq!(two(first(1, 2), lease(1, &i, &[1], 2)), "two leases do not go together");
+    assert_eq!(two(first(1, 1), lease(0, &i, &[1], 1)), "two numbers are the same");
+    assert_eq!(two(first(1, 1), lease(9, &i, &[1], 1)), "a lease was never given out");
+    assert_eq!(two(first(1, 1), lease(1, &h, &[1], 1)), "a holder stands twice");
+    assert_eq!(two(first(1, 1), lease(1, &[2], &[1], 1)), "there is no such holder");
+    assert_eq!(two(first(1, 1), lease(1, &[0, 1, b'i', 1], &[1], 1)), "there is no such principal");
+    assert_eq!(two(first(1, 1), lease(1, &i, &[1], 8)), "it is held in an unknown mode");
+    assert_eq!(two(first(1, 1), lease(1, &new(b"\n"), &[1], 1)), "a name is none");
+    assert_eq!(two(first(1, 1), lease(1, &i, &[2], 1)), "there is no such resource");
+    assert_eq!(two(first(1, 1), lease(1, &i, b"\x00\x01r", 1)), "a resource stands twice");
+    assert_eq!(two(first(1, 1), lease(1, &i, b"\x00\x01s", 0)), "fine");
+
+    let leases = [one.clone(), vec![1], first(4, 1), vec![0, 0]].concat();
+    let key = |number: u8, outcome: &[u8]| [vec![number; 32], outcome.to_vec()].concat();
+    let keys = |keys: &[Vec<u8>]| {
+        let count = u8::try_from(keys.len()).expect("few");
+        reason(&[leases.clone(), vec![count], keys.concat(), vec![0]])
+    };
+    assert_eq!(keys(&[key(1, &[1, 4]), key(2, &[2, 1, 1, 7])]), "fine");
+    assert_eq!(keys(&[key(2, &[1, 4]), key(1, &[1, 1, 7])]), "keys are not in their order");
+    assert_eq!(keys(&[key(1, &[1, 4]), key(2, &[2, 1, 3])]), "two keys lead to one lease");
+    assert_eq!(keys(&[key(1, &[1, 10])]), "a key leads to a lease that never was");
+    assert_eq!(keys(&[key(1, &[0, 1])]), "a key waits for nothing");
+    assert_eq!(keys(&[key(1, &[1, 1, 0xff, 0xff, 0xff, 0x7f])]), "a key is kept too long");
+    let ended = |fence: u8| [&[fence, 1, b'r', 1, b'h', 0], &terms(1)[..], &[2, 0]].concat();
+    let ends = |ends: &[Vec<u8>]| {
+        let count = u8::try_from(ends.len()).expect("few");
+        reason(&[leases.clone(), vec![0, count], ends.concat()])
+    };
+    assert_eq!(ends(&[ended(3), ended(2)]), "fine");
+    for wrong in [[3, 3], [3, 4], [3, 10]] {
+        assert_eq!(ends(&wrong.map(ended)), "an ended lease lives or never was");
+    }
+}
+
+proptest! {
+    #![proptest_config(config(1_000))]
+
+    #[test]
+    fn whatever_is_damaged_in_whatever_state_is_refused_or_in_good_order(
+        (limits, steps) in session(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 1..4_usize), 1..40),
+    ) {
+        let (mut state, mut script) = (State::new(LedgerTag(0), limits, HashKey(1, 2)), Script::default());
+        for step in &steps {
+            let (command, stamp) = script.next(step, &state);
+            take(&mut state, &command, stamp);
+        }
+        let bytes = save(&state);
+        for (place, value, count) in changes {
+            let mut changed = bytes.clone();
+            let start = place.index(bytes.len());
+            changed.iter_mut().skip(start).take(count).for_each(|byte| *byte = value.wrapping_add(*byte));
+            check(&changed);
+        }
+    }
+}

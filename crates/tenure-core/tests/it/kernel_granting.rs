@@ -1,0 +1,161 @@
+//! When not everything may be granted: a disk that is full, a ledger that was put back from a copy.
+
+use tenure_core::kernel::{Answer, Claim, Command, Event, Fence, Granting, Limits, Misfit, State, Tick};
+use tenure_core::lease::ReleaseReason;
+
+use crate::story::World;
+
+/// alice holds, bob and carol wait, dora reads.
+fn contended() -> World {
+    let mut world = World::new(Limits::default());
+    world.play(
+        "
+         0  acquire db alice 60            -> granted 1
+         1  acquire db bob 30 wait 600     -> queued t1 place 1 behind alice until 601
+         2  acquire db carol 30 wait 600   -> queued t2 place 2 behind alice bob until 602
+         3  acquire docs/shared dora 60    -> granted 2
+    ",
+    );
+    world
+}
+
+#[test]
+fn without_room_leases_are_renewed_and_end_but_none_begins() {
+    let mut world = contended();
+    world.state.set_granting(Granting::Renewals);
+    world.play(
+        "
+         4  acquire cache erin 30          -> no space
+         4  acquire db erin 30             -> held by alice until 60, 2 waiting
+         4  acquire db erin 30 wait 9      -> no space
+         5  renew 1                        -> renewed 1 until 65
+         6  transfer 1 to erin             -> no space
+         6  downgrade 1 shared             -> no space
+         7  acquire docs/shared dora 60 refresh  -> granted 2
+         8  release 1                      -> released 1
+         9  acquire db erin 30             -> held by bob until 601, 2 waiting
+    ",
+    );
+}
+
+#[test]
+fn with_less_room_still_leases_only_end() {
+    let mut world = contended();
+    world.state.set_granting(Granting::Nothing);
+    world.play(
+        "
+         4  renew 1                        -> no space
+         5  acquire docs/shared dora 60 refresh  -> no space
+         5  acquire docs/shared dora 30 refresh  -> granted 2
+         6  withdraw t2 by carol           -> left t2 Withdrawn, withdrawn
+        60  expire                         -> expired 1, swept
+        63  renew 2                        -> expired 2, 2 is over: expired
+        64  serve 10                       -> no space
+    ",
+    );
+}
+
+#[test]
+fn who_waited_meanwhile_is_let_in_once_there_is_room_again() {
+    let mut world = contended();
+    world.state.set_granting(Granting::Renewals);
+    world.play("10  release 1                      -> released 1");
+    world.state.set_granting(Granting::Everything);
+    world.play(
+        "
+        11  serve 10                       -> served t1 with 3, swept
+        12  serve 10                       -> swept
+        13  release 3                      -> served t2 with 4, released 3
+    ",
+    );
+}
+
+#[test]
+fn waiters_are_let_in_a_few_at_a_time() {
+    let mut world = World::new(Limits::default());
+    world.play(
+        "
+         0  acquire a one 60               -> granted 1
+         0  acquire b two 60               -> granted 2
+         1  acquire a bob 30 wait 600      -> queued t1 place 1 behind one until 601
+         1  acquire b carol 30 wait 600    -> queued t2 place 1 behind two until 601
+    ",
+    );
+    world.state.set_granting(Granting::Renewals);
+    world.play("2 release 1 -> released 1\n 2 release 2 -> released 2");
+    world.state.set_granting(Granting::Everything);
+    world.play("3 serve 1 -> served t1 with 3, swept, more\n 4 serve 1 -> served t2 with 4, swept");
+}
+
+#[test]
+fn an_answer_that_was_given_is_given_again_without_room() {
+    let mut world = World::new(Limits::default());
+    world.play("0  acquire db alice 60 key k          -> granted 1");
+    world.state.set_granting(Granting::Nothing);
+    world.play(
+        "
+         1  acquire db alice 60 key k          -> granted 1
+         2  acquire db alice 60 key k body b   -> key reused
+    ",
+    );
+}
+
+/// What `tenure ledger restored` appends.
+fn restored(at: u64, fence: u64, hold_until: u64) -> Event {
+    let seconds = |seconds: u64| Tick(seconds * 1_000_000);
+    Event::Restored { at: seconds(at), epoch: 2, fence: Fence(fence), hold_until: seconds(hold_until) }
+}
+
+#[test]
+fn after_a_restore_no_number_is_used_again_and_nothing_is_granted_for_a_while() {
+    let mut world = contended();
+    world.apply(&restored(4, 1 << 40, 100));
+    world.play(
+        "
+         5  acquire cache erin 30          -> held back until 100
+         5  renew 1                        -> held back until 100
+         6  transfer 1 to erin             -> held back until 100
+         6  acquire db erin 30 wait 9      -> held back until 100
+         7  release 1                      -> released 1
+        63  expire                         -> expired 2, swept
+        99.999999  acquire cache erin 30   -> held back until 100
+        99.999999  serve 10                -> held back until 100
+       100  serve 10                       -> served t1 with 1099511627777, swept
+       100  acquire cache erin 30          -> granted 1099511627778
+    ",
+    );
+}
+
+#[test]
+fn a_restore_takes_no_number_back() {
+    let mut state = State::default();
+    state.apply(&restored(4, 1 << 40, 4)).expect("a copy was put back");
+    let before = state.snapshot();
+    assert_eq!(state.apply(&restored(5, (1 << 40) - 1, 5)), Err(Misfit("it takes fences back")));
+    assert_eq!(state.apply(&restored(5, 1 << 53, 5)), Err(Misfit("it takes fences back")));
+    let hold = Err(Misfit("it holds grants back until before it happened"));
+    assert_eq!(state.apply(&restored(6, 1 << 40, 5)), hold);
+    assert_eq!(state.snapshot(), before);
+    assert_eq!(state.held_back_until(Tick(4_000_000)), None, "nobody holds anything");
+}
+
+#[test]
+fn a_crowd_of_waiters_is_let_in_over_several_decisions_and_nobody_overtakes_it() {
+    let mut world = World::new(Limits::default());
+    world.play("0  acquire db writer 60               -> granted 1");
+    for reader in 0..700 {
+        let behind = "behind writer until 600";
+        let place = reader + 1;
+        world.play(&format!(
+            "1 acquire db/shared r{reader} 60 wait 599 -> queued t{place} place {place} {behind}"
+        ));
+    }
+    let release = Command::Release { lease: Fence(1), claim: Claim::Token, reason: ReleaseReason::Completed };
+    let decision = world.take(&release, Tick(2_000_000));
+    assert_eq!(decision.events.len(), 1 + 512, "a release, and as many as fit into one decision");
+    assert!(decision.has_unserved);
+    world.play("3 acquire db late 60 -> held by r0 until 62, 188 waiting");
+    let decision = world.take(&Command::Serve { most: 1_000 }, Tick(4_000_000));
+    assert_eq!((decision.events.len(), decision.answer), (188, Answer::Swept { more: false }));
+    assert!(!decision.has_unserved);
+}

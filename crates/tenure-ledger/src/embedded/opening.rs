@@ -1,0 +1,308 @@
+//! Opens a ledger: looks at every record after the newest checkpoint, and hands out each batch on the way.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::Damage;
+use super::blanks::Blanks;
+use super::catalog::{Catalog, Content};
+use super::checkpoints::{self, Found};
+use super::directory::Directory;
+use super::disk::{Disk, DiskFile};
+use super::identity::{Identity, this_machine};
+use super::log::{EmbeddedLedger, Options};
+use super::record;
+use super::sector::SECTOR;
+use super::segment::{Segment, SegmentHead};
+use super::walk::Walk;
+use super::witness::{Witness, WitnessFile};
+use crate::batch::Batch;
+use crate::checkpoint::Checkpoint;
+use crate::ledger::{Head, Seq};
+
+/// Why a ledger does not open. Nothing was changed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Another process writes it.
+    #[error("another process is using {}; stop it first, or choose another --data", .0.display())]
+    Locked(PathBuf),
+    /// Its bytes are not what was written.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+    /// It is an older copy of itself.
+    #[error(
+        "the ledger ends at event {} but had come to {}: this is an older copy, and leases in it may be over or \
+         held by others; if you restored it on purpose, run `tenure ledger restored`",
+        found.0, witnessed.0
+    )]
+    Behind {
+        /// Where it ends.
+        found: Seq,
+        /// Where it had ended.
+        witnessed: Seq,
+    },
+    /// It was written on another machine.
+    #[error(
+        "the ledger belongs to another machine; if it was moved here and is no longer used there, run \
+         `tenure ledger moved`"
+    )]
+    Foreign,
+    /// There are segments and nothing says whose.
+    #[error("{} holds segments but no identity; part of the ledger is missing", .0.display())]
+    NoIdentity(PathBuf),
+    /// A newer version wrote it.
+    #[error("the ledger is in form {found}, and this version knows forms up to {newest}; use a newer tenure")]
+    Newer {
+        /// Its form.
+        found: u32,
+        /// The newest that is known.
+        newest: u32,
+    },
+    /// A segment must hold its head and a record.
+    #[error("a segment of {0} bytes is too small; it needs at least 4096, in whole sectors of 512")]
+    SegmentSize(u64),
+    /// The system said no.
+    #[error("the ledger cannot be opened")]
+    Io(#[from] io::Error),
+}
+
+/// A ledger that is being opened.
+pub struct Opening {
+    disk: Arc<dyn Disk>,
+    lock: Box<dyn Send>,
+    identity: Identity,
+    options: Options,
+    witness: Option<WitnessFile>,
+    witnessed: Option<Witness>,
+    checkpoint: Option<Checkpoint>,
+    checkpoints: Vec<Head>,
+    warnings: Vec<Damage>,
+    walk: Walk,
+    /// The segments that were not looked at yet.
+    ahead: VecDeque<String>,
+    /// The last one that was.
+    last: Option<Segment>,
+    batches: VecDeque<Batch>,
+}
+
+impl Opening {
+    /// Begins to open the ledger in `directory`, which is made if it is not there.
+    pub fn begin(directory: &Path, options: Options) -> Result<Opening, OpenError> {
+        Self::begin_on(Arc::new(Directory::make(directory)?), options)
+    }
+
+    /// Begins to open the ledger on `disk`.
+    pub fn begin_on(disk: Arc<dyn Disk>, options: Options) -> Result<Opening, OpenError> {
+        if options.segment_size < 4_096 || !options.segment_size.is_multiple_of(SECTOR as u64) {
+            return Err(OpenError::SegmentSize(options.segment_size));
+        }
+        let lock = disk.lock()?.ok_or_else(|| OpenError::Locked(disk.path("")))?;
+        let identity = identity_of(&*disk)?;
+        let witness = options.witness.as_deref().map(WitnessFile::open).transpose()?;
+        let witnessed = witness.as_ref().map(WitnessFile::read).transpose()?.flatten();
+        let witnessed = witnessed.filter(|witness| witness.ledger == identity.ledger);
+        let Found { newest: checkpoint, heads: checkpoints, damaged: warnings } =
+            checkpoints::find(&*disk, identity.ledger)?;
+        let anchors = checkpoint.iter().map(|checkpoint| checkpoint.head.head).collect();
+        let mut walk = Walk::new(identity.clone(), anchors, witnessed.map(|witness| witness.head));
+        let ahead = segments_from(&*disk, checkpoint.as_ref(), &mut walk)?;
+        let (last, batches) = (None, VecDeque::new());
+        Ok(Opening {
+            disk,
+            lock,
+            identity,
+            options,
+            witness,
+            witnessed,
+            checkpoint,
+            checkpoints,
+            warnings,
+            walk,
+            ahead,
+            last,
+            batches,
+        })
+    }
+
+    /// Which ledger this is.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The checkpoint from which to go on, if there is one.
+    pub fn take_checkpoint(&mut self) -> Option<Checkpoint> {
+        self.checkpoint.take()
+    }
+
+    /// Checkpoints that are damaged. The ledger does without them; the disk should be looked at.
+    pub fn warnings(&self) -> &[Damage] {
+        &self.warnings
+    }
+
+    /// The next batch after the checkpoint; nothing after the last.
+    pub fn next_batch(&mut self) -> Result<Option<Batch>, OpenError> {
+        let after = self.checkpoints.last().map_or(Seq(0), |head| head.seq);
+        loop {
+            match self.batches.pop_front() {
+                Some(batch) if batch.last() <= after => {}
+                Some(batch) => return Ok(Some(batch)),
+                None => {
+                    let Some(name) = self.ahead.pop_front() else { return Ok(None) };
+                    let bytes = self.disk.read(&name)?.unwrap_or_default();
+                    let mut segment = Segment::read(&self.disk.path(&name), &bytes)?;
+                    self.batches = self.walk.take(&mut segment)?.into();
+                    self.last = Some(segment);
+                }
+            }
+        }
+    }
+
+    /// Opens the ledger for writing, once all batches were looked at.
+    pub fn finish(mut self) -> Result<EmbeddedLedger, OpenError> {
+        while self.next_batch()?.is_some() {}
+        let head = self.walk.head;
+        if let Some(missed) = self.walk.unreached() {
+            let (file, after) = (self.disk.path(&checkpoints::name(missed.seq)), head.seq);
+            return Err(
+                Damage { file, offset: 0, after, reason: "the checkpoint is ahead of the ledger" }.into()
+            );
+        }
+        let is_behind = |witness: &Witness| witness.epoch > self.identity.epoch;
+        if let Some(witness) =
+            self.witnessed.filter(|witness| !self.walk.has_met_witness() || is_behind(witness))
+        {
+            return Err(OpenError::Behind { found: head.seq, witnessed: witness.head.seq });
+        }
+        self.identity.write(&*self.disk)?;
+        self.go_on(head)
+    }
+
+    fn go_on(self, head: Head) -> Result<EmbeddedLedger, OpenError> {
+        let Opening { disk, lock, identity, options, witness, checkpoints, walk, last, .. } = self;
+        let was_clean = disk.read(CLEAN)?.is_some_and(|text| text == clean_mark(head).as_bytes());
+        if disk.length(CLEAN)?.is_some() {
+            disk.remove(CLEAN)?;
+            disk.sync()?;
+        }
+        let blanks = Blanks::find(disk.clone(), options.segment_size, options.reserve)?;
+        let mut segments = walk.segments;
+        let (file, offset) = match last {
+            Some(last) if was_clean || is_untouched(&last) => {
+                (disk.open(&Segment::file_name(last.head.number))?, last.end)
+            }
+            last => {
+                let (segment, file, offset) =
+                    begin_after_unclean_end(&*disk, &blanks, &identity, &options, last.as_ref())?;
+                segments.push(segment);
+                (file, offset)
+            }
+        };
+        let content = Content { segments, head, checkpoints, has_news: true };
+        let catalog = Arc::new(Catalog::new(disk, identity, blanks, content));
+        Ok(EmbeddedLedger::new(catalog, options, file, offset, witness, lock))
+    }
+}
+
+/// There only after an orderly end.
+pub(crate) const CLEAN: &str = "clean";
+
+pub(crate) fn clean_mark(head: Head) -> String {
+    format!("{} {}\n", head.seq.0, head.hash)
+}
+
+/// The identity of the ledger on a disk, or a new one for an empty disk.
+fn identity_of(disk: &dyn Disk) -> Result<Identity, OpenError> {
+    match Identity::read(disk)? {
+        Some(identity) if identity.machine == this_machine() => Ok(identity),
+        Some(_) => Err(OpenError::Foreign),
+        None if segment_numbers(disk)?.is_empty() => Ok(Identity::new(this_machine())?),
+        None => Err(OpenError::NoIdentity(disk.path(""))),
+    }
+}
+
+/// The numbers of the segments on a disk, in order.
+pub(crate) fn segment_numbers(disk: &dyn Disk) -> io::Result<Vec<u64>> {
+    let mut numbers: Vec<u64> = disk.list()?.iter().filter_map(|name| Segment::number_of(name)).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// The segments to read: those behind the checkpoint, and the one that it stands in. Of the others only the first
+/// sector is looked at; `tenure verify` reads them all.
+fn segments_from(
+    disk: &dyn Disk,
+    checkpoint: Option<&Checkpoint>,
+    walk: &mut Walk,
+) -> Result<VecDeque<String>, OpenError> {
+    let names: Vec<String> = segment_numbers(disk)?.into_iter().map(Segment::file_name).collect();
+    let Some(checkpoint) = checkpoint else { return Ok(names.into()) };
+    let mut heads = Vec::new();
+    for name in &names {
+        let first = disk.read_at(name, 0, SECTOR)?.unwrap_or_default();
+        let head = SegmentHead::parse(&first).map_err(|reason| Damage {
+            file: disk.path(name),
+            offset: 0,
+            after: Seq(0),
+            reason,
+        })?;
+        heads.push(head);
+    }
+    let from = heads.partition_point(|head| head.after.seq <= checkpoint.head.head.seq).saturating_sub(1);
+    heads[..from].iter().for_each(|head| walk.pass_over(*head));
+    Ok(names.into_iter().skip(from).collect())
+}
+
+/// Nothing was ever written behind the head of this segment, so nothing in it can be in doubt.
+fn is_untouched(segment: &Segment) -> bool {
+    segment.last == segment.head.after && !segment.is_torn
+}
+
+fn begin_after_unclean_end(
+    disk: &dyn Disk,
+    blanks: &Blanks,
+    identity: &Identity,
+    options: &Options,
+    last: Option<&Segment>,
+) -> io::Result<(SegmentHead, Box<dyn DiskFile>, u64)> {
+    let number = last.map_or(1, |last| last.head.number + 1);
+    let after = last.map_or(Head::default(), |last| last.before_last);
+    let copy = last
+        .and_then(|last| last.last_content.as_ref())
+        .and_then(|content| record::encode(content, after.hash));
+    let copy = copy.map(|(sectors, _)| sectors).unwrap_or_default();
+    // A copy must fit, also when the configured size has become smaller.
+    let size = options.segment_size.max((SECTOR + copy.len()) as u64);
+    let Identity { ledger, epoch, .. } = *identity;
+    let head = SegmentHead { ledger, epoch, number, after, size };
+    let blank = if size == options.segment_size {
+        blanks.take()?
+    } else {
+        disk.blank("larger", size)?;
+        "larger"
+    };
+    let file = begin_segment(disk, blank, &head, &copy)?;
+    Ok((head, file, (SECTOR + copy.len()) as u64))
+}
+
+/// Makes a segment of a blank file, with everything in it before it gets its name.
+pub(crate) fn begin_segment(
+    disk: &dyn Disk,
+    blank: &str,
+    head: &SegmentHead,
+    records: &[u8],
+) -> io::Result<Box<dyn DiskFile>> {
+    let file = disk.open(blank)?;
+    file.write_at(&head.encode(), 0)?;
+    if !records.is_empty() {
+        file.write_at(records, SECTOR as u64)?;
+    }
+    file.sync()?;
+    disk.rename(blank, &Segment::file_name(head.number))?;
+    disk.sync()?;
+    Ok(file)
+}

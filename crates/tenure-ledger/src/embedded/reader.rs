@@ -1,0 +1,85 @@
+//! Reads what is durable, beside the writer and without waiting for it.
+
+use std::sync::Arc;
+
+use super::catalog::Catalog;
+use super::segment::{Segment, SegmentHead};
+use crate::batch::Batch;
+use crate::ledger::{Head, ReadError, Seq};
+use crate::ledger_id::LedgerId;
+
+/// Reads a ledger that somebody else writes, in the same process. It can be cloned and shared.
+#[derive(Debug, Clone)]
+pub struct Reader(Arc<Catalog>);
+
+impl Reader {
+    pub(crate) fn new(catalog: Arc<Catalog>) -> Reader {
+        Reader(catalog)
+    }
+
+    /// Which ledger this is.
+    pub fn ledger(&self) -> LedgerId {
+        self.0.identity.ledger
+    }
+
+    /// In which epoch it is.
+    pub fn epoch(&self) -> u64 {
+        self.0.identity.epoch
+    }
+
+    /// Where the ledger ends, as far as it is durable.
+    pub fn head(&self) -> Head {
+        self.0.content().head
+    }
+
+    /// After which event the ledger begins: 0 as long as nothing was pruned.
+    pub fn first(&self) -> Seq {
+        first_of(&self.0)
+    }
+
+    /// Every batch that holds an event after `after`, up to what is durable at this moment. It stops at the first
+    /// that cannot be read.
+    pub fn read(&self, after: Seq) -> impl Iterator<Item = Result<Batch, ReadError>> + use<> {
+        let catalog = self.0.clone();
+        let (segments, head) = {
+            let content = catalog.content();
+            (content.segments.clone(), content.head)
+        };
+        let first = segments.first().map_or(Seq(0), |segment| segment.after.seq);
+        let pruned = (after < first).then_some(Err(ReadError::OutOfRange { asked: after, first }));
+        // The last segment that begins at or before `after` holds what comes next.
+        let from = segments.partition_point(|segment| segment.after.seq <= after).saturating_sub(1);
+        let count = if pruned.is_some() || after >= head.seq { from } else { segments.len() };
+        let batches = (from..count).flat_map(move |index| {
+            let until = segments.get(index + 1).map_or(head.seq, |next| next.after.seq);
+            batches_of(&catalog, segments[index], until)
+        });
+        pruned.into_iter().chain(batches.filter(move |batch| is_after(batch, after)))
+    }
+}
+
+fn is_after(batch: &Result<Batch, ReadError>, after: Seq) -> bool {
+    batch.as_ref().map_or(true, |batch| batch.last() > after)
+}
+
+/// The batches of a segment that no later segment begins with a copy of.
+fn batches_of(catalog: &Catalog, head: SegmentHead, until: Seq) -> Vec<Result<Batch, ReadError>> {
+    if until <= head.after.seq {
+        return Vec::new();
+    }
+    let name = Segment::file_name(head.number);
+    let read = || -> Result<Segment, ReadError> {
+        // It may have been pruned since the list was read.
+        let gone = || ReadError::OutOfRange { asked: head.after.seq, first: first_of(catalog) };
+        let bytes = catalog.disk.read(&name)?.ok_or_else(gone)?;
+        Ok(Segment::read_until(&catalog.disk.path(&name), &bytes, until)?)
+    };
+    match read() {
+        Ok(segment) => segment.batches.into_iter().filter(|batch| batch.last() <= until).map(Ok).collect(),
+        Err(error) => vec![Err(error)],
+    }
+}
+
+fn first_of(catalog: &Catalog) -> Seq {
+    catalog.content().segments.first().map_or(Seq(0), |segment| segment.after.seq)
+}

@@ -1,0 +1,127 @@
+//! What a ledger needs done beside its writer: blank files, checkpoints, pruning.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::kernel::{Span, Tick, decode};
+
+use super::catalog::Catalog;
+use super::checkpoints::{self, KEPT};
+use super::reader::Reader;
+use super::segment::{Segment, SegmentHead};
+use crate::checkpoint::Checkpoint;
+use crate::ledger::{Head, ReadError, Seq};
+
+/// How long history is kept, whichever is reached first. What lives is never pruned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// As ticks count it, so that a wall clock that was set wrong prunes nothing.
+    pub age: Span,
+    /// On the disk.
+    pub bytes: u64,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { age: Span::from_secs(30 * 24 * 60 * 60), bytes: 4 << 30 }
+    }
+}
+
+/// Looks after a ledger that somebody else writes, in the same process. None of it is needed for what is durable to
+/// be durable: without it, a rotation takes longer, a start reads more, and nothing is pruned.
+#[derive(Debug, Clone)]
+pub struct Upkeep(Arc<Catalog>);
+
+impl Upkeep {
+    pub(crate) fn new(catalog: Arc<Catalog>) -> Upkeep {
+        Upkeep(catalog)
+    }
+
+    /// Waits until there may be something to do, at most this long.
+    pub fn wait(&self, at_most: Duration) {
+        self.0.wait(at_most);
+    }
+
+    /// Ends a wait at once.
+    pub fn wake(&self) {
+        self.0.tell();
+    }
+
+    /// Makes the next segment and the reserve. Without room there is an error, and the next try may find some.
+    pub fn make_blanks(&self) -> io::Result<()> {
+        while self.0.blanks.are_wanted() {
+            self.0.blanks.make_spare()?;
+            if self.0.blanks.make_reserve()? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what is durable.
+    pub fn reader(&self) -> Reader {
+        Reader::new(self.0.clone())
+    }
+
+    /// Up to where the newest checkpoint goes; the beginning if there is none.
+    pub fn checkpointed(&self) -> Head {
+        self.0.content().checkpoints.last().copied().unwrap_or_default()
+    }
+
+    /// The newest checkpoint.
+    pub fn checkpoint(&self) -> Result<Option<Checkpoint>, ReadError> {
+        Ok(checkpoints::find(&*self.0.disk, self.0.identity.ledger)?.newest)
+    }
+
+    /// Keeps a checkpoint that [`Checkpoint::write`] made, and drops those that are too old to be needed.
+    pub fn keep_checkpoint(&self, head: Head, bytes: &[u8]) -> io::Result<()> {
+        checkpoints::write(&*self.0.disk, head.seq, bytes)?;
+        let stale: Vec<Head> = {
+            let mut content = self.0.content();
+            content.checkpoints.retain(|other| *other != head);
+            content.checkpoints.push(head);
+            let stale = content.checkpoints.len().saturating_sub(KEPT);
+            content.checkpoints.drain(..stale).collect()
+        };
+        stale.iter().try_for_each(|head| self.0.disk.remove(&checkpoints::name(head.seq)))
+    }
+
+    /// Removes segments that are older, or more, than is to be kept and that both checkpoints have behind them.
+    /// `now` is the newest tick. Says how many went.
+    pub fn prune(&self, retention: Retention, now: Tick) -> Result<usize, ReadError> {
+        let mut pruned = 0;
+        while let Some(segment) = self.prunable(retention, now)? {
+            // Off the list first: whoever reads finds that it is gone, not that it is damaged.
+            self.0.content().segments.remove(0);
+            self.0.disk.remove(&Segment::file_name(segment.number))?;
+            // One after the other, in order: a crash must leave no hole.
+            self.0.disk.sync()?;
+            pruned += 1;
+        }
+        Ok(pruned)
+    }
+
+    fn prunable(&self, retention: Retention, now: Tick) -> Result<Option<SegmentHead>, ReadError> {
+        let content = self.0.content().clone();
+        let [first, second, ..] = content.segments[..] else { return Ok(None) };
+        let [older, _] = content.checkpoints[..] else { return Ok(None) };
+        if second.after.seq > older.seq {
+            return Ok(None);
+        }
+        let bytes: u64 = content.segments.iter().map(|segment| segment.size).sum();
+        let is_old =
+            || self.first_tick(second).map(|tick| tick.is_some_and(|tick| now.since(tick) > retention.age));
+        Ok((bytes > retention.bytes || is_old()?).then_some(first))
+    }
+
+    /// When the first event of a segment happened: all before it are older.
+    fn first_tick(&self, segment: SegmentHead) -> Result<Option<Tick>, ReadError> {
+        let (name, disk) = (Segment::file_name(segment.number), &*self.0.disk);
+        let bytes = disk.read(&name)?.unwrap_or_default();
+        let read = Segment::read_until(&disk.path(&name), &bytes, Seq(segment.after.seq.0 + 1))?;
+        let tag = self.0.identity.ledger.tag();
+        let records = read.batches.iter().flat_map(|batch| &batch.records);
+        Ok(records.filter_map(|record| decode(record, tag).ok().flatten()).map(|event| event.at()).next())
+    }
+}

@@ -1,0 +1,157 @@
+//! What happened, batch by batch, from any point on: from memory while it is recent, else from the ledger.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tenure_ledger::embedded::Reader;
+use tenure_ledger::{Batch, Head, ReadError, Seq};
+
+/// Told to everybody who listens, in order and without a gap.
+pub struct Feed {
+    recent: Mutex<Recent>,
+    published: Condvar,
+    /// Where older batches are. Without one, only what is in memory can be told again.
+    reader: Option<Reader>,
+}
+
+struct Recent {
+    batches: VecDeque<Arc<Batch>>,
+    events: usize,
+    head: Head,
+    has_ended: bool,
+}
+
+/// So many events are kept in memory at most, and one batch at least.
+const KEPT: usize = 1 << 16;
+
+/// What a listener gets.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Next {
+    /// The next batch. Of its events, only those after the point asked for are new.
+    Batch(Arc<Batch>),
+    /// Nothing new within the time.
+    Nothing,
+    /// The writer has ended; nothing more will come.
+    Ended,
+    /// What comes next was pruned. Begin anew from a snapshot, and go on after this event or a later one.
+    Compacted {
+        /// The last event that is gone.
+        first: Seq,
+    },
+    /// The ledger cannot be read.
+    Failed(ReadError),
+}
+
+/// Listens to a feed.
+pub struct Subscription {
+    feed: Arc<Feed>,
+    after: Seq,
+    /// Batches that were read from the ledger, because memory had them no longer.
+    older: VecDeque<Batch>,
+}
+
+impl Feed {
+    /// A feed that goes on after `head`; what is older is in `reader`.
+    pub fn new(head: Head, reader: Option<Reader>) -> Feed {
+        let recent = Recent { batches: VecDeque::new(), events: 0, head, has_ended: false };
+        Feed { recent: Mutex::new(recent), published: Condvar::new(), reader }
+    }
+
+    /// Where it is now: the last event that was told.
+    pub fn head(&self) -> Head {
+        self.lock().head
+    }
+
+    /// Listens to everything after event `after`.
+    pub fn subscribe(self: &Arc<Self>, after: Seq) -> Subscription {
+        Subscription { feed: self.clone(), after, older: VecDeque::new() }
+    }
+
+    pub(crate) fn publish(&self, batch: Arc<Batch>) {
+        let mut recent = self.lock();
+        recent.head = batch.head();
+        recent.events += batch.records.len();
+        recent.batches.push_back(batch);
+        while recent.events > KEPT && recent.batches.len() > 1 {
+            let dropped = recent.batches.pop_front().map_or(0, |batch| batch.records.len());
+            recent.events -= dropped;
+        }
+        drop(recent);
+        self.published.notify_all();
+    }
+
+    pub(crate) fn end(&self) {
+        self.lock().has_ended = true;
+        self.published.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Recent> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Subscription {
+    /// The last event that was told. Listening after it again goes on from here.
+    pub fn after(&self) -> Seq {
+        self.after
+    }
+
+    /// What comes next, waiting for it at most this long.
+    pub fn next(&mut self, at_most: Duration) -> Next {
+        let Some(batch) = self.older.pop_front() else {
+            return self.next_recent(at_most);
+        };
+        self.after = batch.last();
+        Next::Batch(Arc::new(batch))
+    }
+
+    fn next_recent(&mut self, at_most: Duration) -> Next {
+        let is_idle = |recent: &mut Recent| recent.head.seq <= self.after && !recent.has_ended;
+        let waited = self.feed.published.wait_timeout_while(self.feed.lock(), at_most, is_idle);
+        let recent = waited.unwrap_or_else(PoisonError::into_inner).0;
+        if recent.head.seq <= self.after {
+            return if recent.has_ended { Next::Ended } else { Next::Nothing };
+        }
+        let in_memory = recent.batches.front().is_some_and(|first| first.first.0 <= self.after.0 + 1);
+        if !in_memory {
+            drop(recent);
+            return self.next_from_ledger();
+        }
+        let index = recent.batches.partition_point(|batch| batch.last() <= self.after);
+        let batch = recent.batches[index].clone();
+        self.after = batch.last();
+        Next::Batch(batch)
+    }
+
+    /// Reads as much as is wanted at once: a segment is read whole anyway.
+    fn next_from_ledger(&mut self) -> Next {
+        let compacted = |first| Next::Compacted { first };
+        let Some(reader) = &self.feed.reader else {
+            let first = self.feed.lock().batches.front().map_or(Seq(0), |batch| Seq(batch.first.0 - 1));
+            return compacted(first);
+        };
+        let mut events = 0;
+        for batch in reader.read(self.after) {
+            match batch {
+                Ok(batch) => {
+                    events += batch.records.len();
+                    self.older.push_back(batch);
+                    if events > KEPT {
+                        break;
+                    }
+                }
+                Err(ReadError::OutOfRange { first, .. }) => return compacted(first),
+                Err(error) => return Next::Failed(error),
+            }
+        }
+        match self.older.pop_front() {
+            Some(batch) => {
+                self.after = batch.last();
+                Next::Batch(Arc::new(batch))
+            }
+            None => Next::Nothing,
+        }
+    }
+}
