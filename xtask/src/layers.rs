@@ -63,8 +63,27 @@ const LAYERS: &[Layer] = &[
         reason: "drives the same code as the program; nothing that ships depends on it",
     },
     Layer {
+        name: "tenure-api",
+        uses: &[],
+        external: Some(&["serde"]),
+        reason: "what goes over the wire; server and clients share it, so it knows neither",
+    },
+    Layer {
+        name: "tenure-server",
+        uses: &["tenure-api", "tenure-core", "tenure-ledger", "tenure-registrar"],
+        external: None,
+        reason: "authenticates, parses once, asks the registrar; decides nothing about a lease",
+    },
+    Layer {
         name: "tenure",
-        uses: &["tenure-client", "tenure-core", "tenure-ledger", "tenure-registrar"],
+        uses: &[
+            "tenure-api",
+            "tenure-client",
+            "tenure-core",
+            "tenure-ledger",
+            "tenure-registrar",
+            "tenure-server",
+        ],
         external: None,
         reason: "the program: the only crate that ships",
     },

@@ -1,7 +1,9 @@
 //! The command line: one file per command.
 
 mod command;
+mod configuration;
 mod exit;
+mod message;
 
 use std::process::ExitCode;
 

@@ -1,37 +1,155 @@
 //! `tenure serve`.
 
-use std::io::Write as _;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use tenure_server::{AdminToken, Server, Settings, StartError};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use zeroize::Zeroizing;
 
+use crate::configuration::{Configuration, ConfigurationError, Flags, Folders, Sources};
 use crate::exit;
+use crate::message::{complain, tell};
 
-/// Runs the lease authority (not in this version yet: it says so and ends).
+/// Runs the lease authority until it gets SIGTERM or SIGINT.
+///
+/// When it is ready, it prints one line: `listening on http://ADDRESS`. Every option can also be given in the
+/// environment (`TENURE_LISTEN`) or in the configuration file (`listen = "127.0.0.1:7420"`). The first start writes
+/// the token for requests to `admin.token` in the data directory; `TENURE_ADMIN_TOKEN` presets another.
 #[derive(Debug, Args)]
 pub struct Serve {
-    /// Where to listen.
-    #[arg(long, default_value = "127.0.0.1:7420", value_name = "ADDRESS")]
-    listen: String,
-    /// Where to keep the ledger. By default under the XDG state directory.
+    /// Where to listen: a loopback address [default: 127.0.0.1:7420]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Where to keep the ledger [default: tenure in the XDG state directory]
     #[arg(long, value_name = "DIRECTORY")]
     data: Option<PathBuf>,
+    /// The configuration file [default: tenure/config.toml in the XDG configuration directory]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
 }
 
 impl Serve {
-    /// Says what is missing, and what can be done instead.
+    /// Serves until it is told to stop.
     pub fn run(self) -> ExitCode {
-        let version = env!("CARGO_PKG_VERSION");
-        let kept =
-            self.data.map_or_else(String::new, |data| format!(" with the ledger in {}", data.display()));
-        let _ = writeln!(
-            std::io::stderr(),
-            "tenure {version} cannot serve yet: this version has the core and the ledger as libraries, but no API.\n\
-             Nothing was started on {}{kept}, and nothing was written.\n\
-             What works today: the libraries, and the proof of the core: cargo xtask sim --seeds 20",
-            self.listen,
-        );
-        exit::UNAVAILABLE.into()
+        let settings = match self.settings() {
+            Ok(settings) => settings,
+            Err(code) => return code,
+        };
+        let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => return cannot_serve(&error),
+        };
+        runtime.block_on(serve(settings))
     }
+
+    fn settings(self) -> Result<Settings, ExitCode> {
+        let wrong = |error: ConfigurationError| {
+            complain("the configuration cannot be used", &error);
+            ExitCode::from(exit::CONFIGURATION)
+        };
+        let folders = Folders::new(variable);
+        let configuration = Sources::new(self.flags(), variable, &folders)
+            .and_then(|sources| Configuration::new(&sources, &folders))
+            .map_err(wrong)?;
+        let Configuration { listen, data, witness, segment_size, reserve } = configuration;
+        let admin_token = preset_token()?;
+        // One directory has one name, or it would have two witnesses.
+        let data = make(&data).map_err(|error| {
+            complain(&format!("cannot keep a ledger in {}", data.display()), &error);
+            ExitCode::from(exit::UNAVAILABLE)
+        })?;
+        let usual = || Ok(folders.state("the witness", "say TENURE_LEDGER_WITNESS")?.join(witness_of(&data)));
+        let witness = witness.map_or_else(usual, Ok).map_err(wrong)?;
+        let usual = Settings::new(data);
+        let segment_size = segment_size.unwrap_or(usual.segment_size);
+        let reserve = reserve.unwrap_or(usual.reserve);
+        Ok(Settings { listen, segment_size, reserve, witness: Some(witness), admin_token, ..usual })
+    }
+
+    fn flags(self) -> Flags {
+        let listen = self.listen.map(|address| ("listen", address.to_string().into()));
+        let data = self.data.map(|data| ("data", data.into_os_string()));
+        Flags { config: self.config, values: listen.into_iter().chain(data).collect() }
+    }
+}
+
+async fn serve(settings: Settings) -> ExitCode {
+    // Before anything is begun that would have to be ended in good order.
+    let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
+    let [Ok(mut terminate), Ok(mut interrupt)] = signals else {
+        return cannot_serve(&io::Error::other("the system takes no handler for signals"));
+    };
+    let server = match Server::start(settings).await {
+        Ok(server) => server,
+        Err(error @ StartError::NotLoopback(_)) => {
+            complain("will not serve", &error);
+            return exit::CONFIGURATION.into();
+        }
+        Err(error) => return cannot_serve(&error),
+    };
+    // Who started us may read no further than this, or not at all.
+    let mut output = io::stdout();
+    let _ = writeln!(output, "listening on http://{}", server.address()).and_then(|()| output.flush());
+    let was_told = tokio::select! {
+        () = told(&mut terminate, &mut interrupt) => true,
+        () = server.ended() => false,
+    };
+    match server.stop().await {
+        Ok(()) if was_told => ExitCode::SUCCESS,
+        Ok(()) => exit::DISK.into(),
+        Err(error) => {
+            complain("stopped, because the ledger could not be written", &error);
+            tell(
+                "What was acknowledged is in the ledger. Look at the disk, then start again: the start reads what \
+                  it holds.\n",
+            );
+            exit::DISK.into()
+        }
+    }
+}
+
+async fn told(terminate: &mut Signal, interrupt: &mut Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+fn cannot_serve(error: &dyn std::error::Error) -> ExitCode {
+    complain("cannot serve", error);
+    exit::UNAVAILABLE.into()
+}
+
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+/// The token in `TENURE_ADMIN_TOKEN`. `TENURE_TOKEN` is the clients', and never read here.
+fn preset_token() -> Result<Option<AdminToken>, ExitCode> {
+    let Some(token) = variable("TENURE_ADMIN_TOKEN") else { return Ok(None) };
+    let token = Zeroizing::new(token.into_string().unwrap_or_default());
+    AdminToken::preset(&token).map(Some).map_err(|error| {
+        complain("TENURE_ADMIN_TOKEN cannot be used", &error);
+        exit::CONFIGURATION.into()
+    })
+}
+
+/// Makes a directory that only its owner can enter, and says what it is really called.
+fn make(data: &Path) -> io::Result<PathBuf> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(data)?;
+    data.canonicalize()
+}
+
+/// Where, below the state directory, the witness of the ledger in `data` is: not in `data`, where a copy of it would
+/// bring its own witness along.
+fn witness_of(data: &Path) -> PathBuf {
+    Path::new("tenure-witness").join(blake3::hash(data.as_os_str().as_bytes()).to_hex().as_str())
 }

@@ -1,0 +1,109 @@
+//! Why a request did not get what it wanted: one word that programs can rely on.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! codes {
+    ($($(#[$documentation:meta])* $code:ident = $text:literal, $status:literal, $title:literal;)*) => {
+        /// Why a request did not get what it wanted. `docs/errors` has a page for each.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[non_exhaustive]
+        pub enum Code {
+            $($(#[$documentation])* #[serde(rename = $text)] $code,)*
+        }
+
+        impl Code {
+            /// Every code there is.
+            pub const ALL: &[Code] = &[$(Code::$code,)*];
+
+            /// The code as it goes over the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Code::$code => $text,)* }
+            }
+
+            /// The HTTP status that goes with it.
+            pub const fn status(self) -> u16 {
+                match self { $(Code::$code => $status,)* }
+            }
+
+            /// What happened, in a few words for people.
+            pub const fn title(self) -> &'static str {
+                match self { $(Code::$code => $title,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The request cannot be understood, or holds a value that cannot be accepted.
+    Invalid = "INVALID", 400, "The request is not valid";
+    /// A time to live outside of what is permitted. It is never clamped.
+    TtlOutOfRange = "TTL_OUT_OF_RANGE", 400, "The time to live is out of range";
+    /// No bearer token, or one that is not known here.
+    Unauthorized = "UNAUTHORIZED", 401, "A valid bearer token is needed";
+    /// The lease's token is not the one that was given out with it.
+    TokenInvalid = "TOKEN_INVALID", 403, "The lease token does not fit the lease";
+    /// The holder's name belongs to somebody else.
+    HolderTaken = "HOLDER_TAKEN", 403, "The holder belongs to another principal";
+    /// The request comes from a web page of another origin.
+    ForeignOrigin = "FOREIGN_ORIGIN", 403, "Web pages of other origins may not ask";
+    /// No such lease or no such address.
+    NotFound = "NOT_FOUND", 404, "There is nothing here";
+    /// The address exists, but not for this method.
+    MethodNotAllowed = "METHOD_NOT_ALLOWED", 405, "This address does not take this method";
+    /// The body did not arrive in time.
+    TooSlow = "TOO_SLOW", 408, "The body did not arrive in time";
+    /// Somebody else has it.
+    Held = "HELD", 409, "The resource is held";
+    /// The idempotency key was used for another request.
+    KeyReused = "KEY_REUSED", 409, "The idempotency key was used for another request";
+    /// Waiting would never end.
+    Deadlock = "DEADLOCK", 409, "Waiting would close a circle";
+    /// The lease is over.
+    Expired = "EXPIRED", 410, "The lease is over";
+    /// The body is over the limit.
+    TooLarge = "TOO_LARGE", 413, "The body is too large";
+    /// The body is not JSON.
+    UnsupportedType = "UNSUPPORTED_TYPE", 415, "The body must be JSON";
+    /// The `Host` header names somebody else.
+    ForeignHost = "FOREIGN_HOST", 421, "The request is meant for another host";
+    /// Too many wait already.
+    QueueFull = "QUEUE_FULL", 429, "Too many wait already";
+    /// The principal holds as many leases as it may.
+    QuotaExceeded = "QUOTA_EXCEEDED", 429, "The quota of leases is used up";
+    /// The server made a mistake.
+    Internal = "INTERNAL", 500, "The server made a mistake";
+    /// Too much waits to be decided. Nothing happened.
+    Busy = "BUSY", 503, "The server is busy";
+    /// The write took so long that what it granted is over.
+    TooLate = "TOO_LATE", 503, "The answer came too late to be of use";
+    /// Nothing happened, and nothing will until the server is back.
+    Unavailable = "UNAVAILABLE", 503, "The server cannot answer now";
+    /// It may have happened.
+    OutcomeUnknown = "OUTCOME_UNKNOWN", 503, "Nobody knows whether it happened";
+    /// The disk has no room for new leases. Nothing happened.
+    NoSpace = "NO_SPACE", 503, "The disk has no room for new leases";
+    /// The ledger was restored from a copy, and nothing is granted yet.
+    HeldBack = "HELD_BACK", 503, "Nothing is granted yet after a restore";
+    /// The ledger has no number or no time left.
+    Exhausted = "EXHAUSTED", 503, "The ledger is used up";
+}
+
+impl Code {
+    /// Whether the same request, sent again a little later, may well succeed.
+    ///
+    /// A resource that is [held](Code::Held) is not among them: how long to wait for it is the caller's to decide.
+    pub const fn is_retryable(self) -> bool {
+        self.retry_after_seconds().is_some()
+    }
+
+    /// How long to wait before asking again, where that helps.
+    pub const fn retry_after_seconds(self) -> Option<u32> {
+        match self {
+            Code::TooSlow | Code::Busy | Code::TooLate | Code::Unavailable | Code::OutcomeUnknown => Some(1),
+            Code::QueueFull => Some(5),
+            // Somebody has to make room, or old leases to run out, first.
+            Code::NoSpace | Code::HeldBack => Some(30),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Every code is explained, and means the same everywhere.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use tenure_api::{Code, Problem};
+
+fn pages() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors")
+}
+
+#[test]
+fn every_code_has_its_page_and_every_page_its_code() {
+    let names = fs::read_dir(pages()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let pages: BTreeSet<_> = names.map(|name| name.strip_suffix(".md").unwrap().to_owned()).collect();
+    let codes: BTreeSet<_> = Code::ALL.iter().map(|code| code.as_str().to_owned()).collect();
+    assert_eq!(pages, codes);
+}
+
+#[test]
+fn every_page_says_what_happened_what_it_means_and_what_to_do() {
+    for code in Code::ALL {
+        let page = fs::read_to_string(pages().join(format!("{}.md", code.as_str()))).unwrap();
+        let first = page.lines().next().unwrap();
+        assert_eq!(first, format!("# {}: {}", code.as_str(), code.title()));
+        let status = format!("HTTP {}", code.status());
+        for part in [status.as_str(), "**What happened.**", "**What it means.**", "**What to do.**"] {
+            assert!(page.contains(part), "{first} lacks {part:?}");
+        }
+    }
+}
+
+#[test]
+fn a_code_goes_over_the_wire_as_the_word_that_it_is_known_by() {
+    for code in Code::ALL {
+        let text = format!("\"{}\"", code.as_str());
+        assert_eq!(serde_json::to_string(code).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Code>(&text).unwrap(), *code);
+    }
+}
+
+#[test]
+fn only_what_may_pass_by_itself_is_worth_another_try() {
+    for code in Code::ALL {
+        let may_pass =
+            matches!(code.status(), 408 | 503) && *code != Code::Exhausted || *code == Code::QueueFull;
+        assert_eq!(code.is_retryable(), may_pass, "{code:?}");
+    }
+}
+
+#[test]
+fn a_problem_has_the_fields_of_its_code_and_no_others() {
+    let mut problem = Problem::new(Code::Held, "deploy:prod is held by ci-42");
+    problem.resource = Some("deploy:prod".into());
+    problem.holder = Some("ci-42".into());
+    problem.remaining_ms = Some(21_870);
+    problem.waiting = Some(3);
+    let text = serde_json::to_string(&problem).unwrap();
+    assert_eq!(
+        text,
+        r#"{"type":"/errors/HELD","title":"The resource is held","status":409,"code":"HELD","#.to_owned()
+            + r#""detail":"deploy:prod is held by ci-42","resource":"deploy:prod","holder":"ci-42","#
+            + r#""remainingMs":21870,"waiting":3}"#
+    );
+    assert_eq!(serde_json::from_str::<Problem>(&text).unwrap(), problem);
+}

@@ -1,0 +1,4 @@
+//! What the wire promises.
+
+mod codes;
+mod shapes;

@@ -1,0 +1,79 @@
+//! Reads a body: JSON, not too large, not too slow.
+
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody as _};
+use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderMap, header};
+use http_body_util::BodyExt as _;
+use tenure_api::Code;
+use tenure_core::kernel::Digest;
+use tokio::time::timeout;
+
+use super::answer::Failure;
+use super::fields::Fields;
+
+/// The largest body.
+const MOST_BYTES: usize = 64 << 10;
+/// How much more than that is read and dropped, so that a caller that still sends can read why it was refused.
+const MOST_DROPPED: usize = 1 << 20;
+/// A body must be complete within this time.
+const BODY_TIME: Duration = Duration::from_secs(10);
+
+/// A body that was read.
+pub(super) struct JsonBody {
+    pub(super) fields: Fields,
+    /// Of its bytes as they came, to tell a repeated request from another one.
+    pub(super) digest: Digest,
+}
+
+impl<S: Send + Sync> FromRequest<S> for JsonBody {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let (parts, body) = request.into_parts();
+        let is_json = is_json(&parts.headers);
+        let too_slow =
+            |_| Failure::new(Code::TooSlow, "the body was not complete within 10 s; send it again");
+        let bytes = timeout(BODY_TIME, collect(body)).await.map_err(too_slow)??;
+        if !is_json {
+            return Err(Failure::new(
+                Code::UnsupportedType,
+                "send JSON, with `Content-Type: application/json`",
+            ));
+        }
+        Ok(Self { fields: Fields::read(&bytes)?, digest: Digest::of(&bytes) })
+    }
+}
+
+async fn collect(mut body: Body) -> Result<Vec<u8>, Failure> {
+    let too_large = || Failure::new(Code::TooLarge, format!("a body has at most {MOST_BYTES} bytes"));
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > MOST_BYTES + MOST_DROPPED {
+        return Err(too_large());
+    }
+    let (mut bytes, mut dropped) = (Vec::new(), 0);
+    while let Some(frame) = body.frame().await {
+        let cut_short = |_| Failure::new(Code::Invalid, "the body ended before it was complete");
+        let Ok(data) = frame.map_err(cut_short)?.into_data() else { continue };
+        if dropped == 0 && bytes.len() + data.len() <= MOST_BYTES {
+            bytes.extend_from_slice(&data);
+            continue;
+        }
+        dropped += data.len();
+        if dropped > MOST_DROPPED {
+            break;
+        }
+    }
+    if dropped > 0 { Err(too_large()) } else { Ok(bytes) }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let mut all = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(only), None) = (all.next(), all.next()) else { return false };
+    let Ok(text) = only.to_str() else { return false };
+    let (media_type, parameters) = text.split_once(';').unwrap_or((text, ""));
+    let charset = parameters.trim().to_ascii_lowercase();
+    media_type.trim().eq_ignore_ascii_case("application/json")
+        && ["", "charset=utf-8", "charset=\"utf-8\""].contains(&charset.as_str())
+}

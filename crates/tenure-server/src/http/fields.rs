@@ -1,0 +1,71 @@
+//! The fields of a request, taken out one by one; what is left was not asked for by anybody.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use tenure_api::Code;
+
+use super::answer::Failure;
+use super::json;
+
+/// The fields that were not taken yet. It has no `Debug`: one of them may be a token.
+pub(super) struct Fields(Map<String, Value>);
+
+impl Fields {
+    /// Reads a body, which must be one object.
+    pub(super) fn read(body: &[u8]) -> Result<Self, Failure> {
+        match json::parse(body) {
+            Ok(Value::Object(fields)) => Ok(Self(fields)),
+            Ok(_) => Err(Failure::new(Code::Invalid, "the body must be a JSON object")),
+            // Our errors and the parser's name a place and a rule, and repeat nothing of the body.
+            Err(error) => {
+                Err(Failure::new(Code::Invalid, format!("the body is not JSON as we read it: {error}")))
+            }
+        }
+    }
+
+    pub(super) fn text(&mut self, name: &str) -> Result<String, Failure> {
+        self.optional_text(name)?.ok_or_else(|| Failure::invalid(name, "is missing"))
+    }
+
+    pub(super) fn optional_text(&mut self, name: &str) -> Result<Option<String>, Failure> {
+        match self.0.remove(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(Failure::invalid(name, "must be a string")),
+        }
+    }
+
+    pub(super) fn number(&mut self, name: &str) -> Result<u64, Failure> {
+        self.optional_number(name)?.ok_or_else(|| Failure::invalid(name, "is missing"))
+    }
+
+    pub(super) fn optional_number(&mut self, name: &str) -> Result<Option<u64>, Failure> {
+        let Some(value) = self.0.remove(name) else { return Ok(None) };
+        let number = value.as_u64();
+        number.map(Some).ok_or_else(|| Failure::invalid(name, "must be a whole number from 0 to 2^64 - 1"))
+    }
+
+    /// An object of strings; empty where there is none.
+    pub(super) fn texts(&mut self, name: &str) -> Result<BTreeMap<String, String>, Failure> {
+        let wrong = || Failure::invalid(name, "must be an object whose values are strings");
+        match self.0.remove(name) {
+            None => Ok(BTreeMap::new()),
+            Some(Value::Object(fields)) => fields
+                .into_iter()
+                .map(|(name, value)| match value {
+                    Value::String(text) => Ok((name, text)),
+                    _ => Err(wrong()),
+                })
+                .collect(),
+            Some(_) => Err(wrong()),
+        }
+    }
+
+    /// Refuses what nobody took: a caller counts on what it asked for.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        let Some(name) = self.0.keys().next() else { return Ok(()) };
+        let shown: String = name.chars().take(64).collect();
+        Err(Failure::invalid(&format!("{shown:?}"), "is not a field of this request; leave it out"))
+    }
+}

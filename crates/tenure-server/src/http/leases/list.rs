@@ -1,0 +1,170 @@
+//! `GET /v1/leases`: which leases there are, in parts, in the order of their fences.
+
+use std::sync::Arc;
+
+use axum::extract::{Query, State};
+use axum::http::{StatusCode, Uri};
+use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Deserialize;
+use tenure_api::{Code, Lease, LeaseState, Page};
+use tenure_core::kernel::{self, EndedLease, Fence, Holder, LeaseView, LedgerTag, Resource, Tick};
+use tenure_core::rules::time::is_over;
+
+use super::show::{ended, live, state_after};
+use crate::app::App;
+use crate::http::answer::{Failure, json};
+
+const MOST: usize = 1_000;
+const USUAL: usize = 100;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    resource: Option<String>,
+    holder: Option<String>,
+    state: Option<LeaseState>,
+    limit: Option<usize>,
+    after: Option<String>,
+}
+
+/// Which leases are asked for.
+struct Filter {
+    resource: Option<Resource>,
+    holder: Option<Holder>,
+    state: LeaseState,
+    limit: usize,
+    after: Fence,
+}
+
+pub(super) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Result<Response, Failure> {
+    let asked = Query::<Asked>::try_from_uri(&uri);
+    let Query(asked) = asked.map_err(|error| Failure::new(Code::Invalid, error.body_text()))?;
+    let filter = Filter::new(asked, app.registrar.read(kernel::State::tag))?;
+    let now = app.registrar.now();
+    let page = app.registrar.read(|state| page(state, &filter, now));
+    Ok(json(StatusCode::OK, &page))
+}
+
+impl Filter {
+    fn new(asked: Asked, tag: LedgerTag) -> Result<Self, Failure> {
+        let limit = asked.limit.unwrap_or(USUAL);
+        if !(1..=MOST).contains(&limit) {
+            return Err(Failure::invalid("limit", &format!("must be from 1 to {MOST}")));
+        }
+        let unknown = || Failure::invalid("after", "must be the `next` of an earlier page of this server");
+        let after = asked.after.map(|cursor| place_of(&cursor, tag).ok_or_else(unknown)).transpose()?;
+        Ok(Self {
+            resource: asked.resource.as_deref().map(Resource::parse).transpose()?,
+            holder: asked.holder.as_deref().map(Holder::parse).transpose()?,
+            state: asked.state.unwrap_or_default(),
+            limit,
+            after: after.unwrap_or_default(),
+        })
+    }
+
+    fn fits(&self, fence: Fence, resource: &Resource, holder: &Holder) -> bool {
+        fence > self.after
+            && self.resource.as_ref().is_none_or(|wanted| wanted == resource)
+            && self.holder.as_ref().is_none_or(|wanted| wanted == holder)
+    }
+
+    fn fits_ended(&self, lease: &EndedLease) -> bool {
+        self.fits(lease.fence, &lease.resource, &lease.holder) && state_after(lease.end) == self.state
+    }
+}
+
+fn page(state: &kernel::State, filter: &Filter, now: Tick) -> Page {
+    // One more than is shown, to know whether anything follows.
+    let most = filter.limit + 1;
+    let mut leases = match filter.state {
+        LeaseState::Active => unannounced(state, filter, now, false, most),
+        LeaseState::Released => remembered(state, filter, most),
+        LeaseState::Expired => {
+            let mut leases = remembered(state, filter, most);
+            // What is over is over, announced or not. Mostly nothing is, and then nobody looks for it.
+            if state.next_deadline().is_some_and(|deadline| is_over(now.0, deadline.0)) {
+                leases.extend(unannounced(state, filter, now, true, most));
+                leases.sort_unstable_by_key(|lease| lease.fence);
+            }
+            leases
+        }
+    };
+    let follows = leases.len() > filter.limit;
+    leases.truncate(filter.limit);
+    let next = leases.last().filter(|_| follows).map(|lease| URL_SAFE_NO_PAD.encode(&lease.id));
+    Page { leases, next }
+}
+
+/// The first leases that fit and are not announced to be over: those that live, or those that are over all the same.
+fn unannounced(state: &kernel::State, filter: &Filter, now: Tick, over: bool, most: usize) -> Vec<Lease> {
+    let fits = |lease: &LeaseView<'_>| {
+        filter.fits(lease.fence, lease.resource, lease.holder) && is_over(now.0, lease.expires_at.0) == over
+    };
+    let mut found: Vec<_> = match (&filter.resource, &filter.holder) {
+        (Some(resource), _) => state.leases_on_resource(resource).filter(fits).collect(),
+        (None, Some(holder)) => state.leases_of_holder(holder).filter(fits).collect(),
+        (None, None) => state.leases_from(filter.after).filter(fits).take(most).collect(),
+    };
+    found.sort_unstable_by_key(|lease| lease.fence);
+    found.into_iter().take(most).map(|lease| live(state, lease, now)).collect()
+}
+
+/// The first leases that fit, of those that ended not long ago.
+fn remembered(state: &kernel::State, filter: &Filter, most: usize) -> Vec<Lease> {
+    let found = state.ended_leases().filter(|lease| filter.fits_ended(lease));
+    found.take(most).map(|lease| ended(state, lease)).collect()
+}
+
+fn place_of(cursor: &str, tag: LedgerTag) -> Option<Fence> {
+    let id = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
+    tag.fence_of(&id)
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::kernel::{
+        Acquire, Command, Contention, Labels, Mode, Nonce, Principal, Span, Want, decide,
+    };
+
+    use super::*;
+
+    /// A state in which `a` holds this for a second from tick 0.
+    fn held() -> kernel::State {
+        let mut state = kernel::State::default();
+        let want = Want {
+            resource: Resource::parse("db:1").unwrap(),
+            mode: Mode::Exclusive,
+            ttl: Span::from_secs(1),
+            nonce: Nonce::default(),
+            labels: Labels::default(),
+        };
+        let acquire = Command::Acquire(Acquire {
+            principal: Principal::parse("admin").unwrap(),
+            holder: Holder::parse("a").unwrap(),
+            wants: vec![want],
+            contention: Contention::Refuse,
+            key: None,
+        });
+        for event in decide(&state, &acquire, Tick(0)).events {
+            state.apply(&event).unwrap();
+        }
+        state
+    }
+
+    fn fences(state: &kernel::State, wanted: LeaseState, now: Tick) -> Vec<u64> {
+        let filter =
+            Filter { resource: None, holder: None, state: wanted, limit: 10, after: Fence::default() };
+        page(state, &filter, now).leases.iter().map(|lease| lease.fence).collect()
+    }
+
+    #[test]
+    fn what_is_over_is_listed_as_over_before_anyone_announces_it() {
+        let (state, end) = (held(), Tick(1_000_000));
+        assert_eq!(fences(&state, LeaseState::Active, Tick(end.0 - 1)), [1]);
+        assert_eq!(fences(&state, LeaseState::Expired, Tick(end.0 - 1)), [0; 0]);
+        assert_eq!(fences(&state, LeaseState::Active, end), [0; 0]);
+        assert_eq!(fences(&state, LeaseState::Expired, end), [1]);
+    }
+}

@@ -1,0 +1,46 @@
+//! `POST /v1/leases/{id}/release`.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use tenure_api::{OneLease, Release};
+use tenure_core::kernel::{Answer, Claim, Command};
+use tenure_core::lease::ReleaseReason;
+
+use super::show::find;
+use super::{LeaseId, proven};
+use crate::app::App;
+use crate::http::answer::{Failure, json};
+use crate::http::body::JsonBody;
+use crate::http::fields::Fields;
+use crate::http::refusal::{answered, not_found, unexpected};
+
+pub(super) async fn release(
+    State(app): State<Arc<App>>,
+    id: LeaseId,
+    body: JsonBody,
+) -> Result<Response, Failure> {
+    let asked = read(body.fields)?;
+    let reason = reason(asked.reason.as_deref())?;
+    let fence = proven(&app, &id, &asked.token)?;
+    let response = app.registrar.ask(Command::Release { lease: fence, claim: Claim::Token, reason }).await;
+    let (answer, _) = answered(response.reply, || app.registrar.now())?;
+    let Answer::Released { lease: fence } = answer else { return Err(unexpected()) };
+    let now = app.registrar.now();
+    let lease = app.registrar.read(|state| find(state, fence, now)).ok_or_else(not_found)?;
+    Ok(json(StatusCode::OK, &OneLease { lease }))
+}
+
+fn read(mut fields: Fields) -> Result<Release, Failure> {
+    let asked = Release { token: fields.text("token")?, reason: fields.optional_text("reason")? };
+    fields.finish()?;
+    Ok(asked)
+}
+
+fn reason(name: Option<&str>) -> Result<ReleaseReason, Failure> {
+    let Some(name) = name else { return Ok(ReleaseReason::Completed) };
+    let known = ReleaseReason::parse(name);
+    known.map_err(|_| Failure::invalid("reason", "must be `COMPLETED`, `ABORTED` or `VOLUNTARY`"))
+}

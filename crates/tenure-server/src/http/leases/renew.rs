@@ -1,0 +1,43 @@
+//! `POST /v1/leases/{id}/renew`.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use tenure_api::{Renew, Renewed};
+use tenure_core::kernel::{Answer, Claim, Command, Span};
+
+use super::show::{find, live};
+use super::{LeaseId, proven};
+use crate::app::App;
+use crate::http::answer::{Failure, json};
+use crate::http::body::JsonBody;
+use crate::http::fields::Fields;
+use crate::http::refusal::{answered, unexpected};
+
+pub(super) async fn renew(
+    State(app): State<Arc<App>>,
+    id: LeaseId,
+    body: JsonBody,
+) -> Result<Response, Failure> {
+    let asked = read(body.fields)?;
+    let fence = proven(&app, &id, &asked.token)?;
+    let ttl = asked.ttl_ms.map(Span::from_millis);
+    let response = app.registrar.ask(Command::Renew { lease: fence, claim: Claim::Token, ttl }).await;
+    let (answer, stamp) = answered(response.reply.clone(), || app.registrar.now())?;
+    let Answer::Renewed { lease: fence, expires_at } = answer else { return Err(unexpected()) };
+    let lease = app.registrar.read(|state| match state.lease(fence) {
+        // The end that was answered, not one that came after it.
+        Some(lease) => Some(live(state, tenure_core::kernel::LeaseView { expires_at, ..lease }, stamp)),
+        None => find(state, fence, stamp),
+    });
+    let lease = lease.ok_or_else(unexpected)?;
+    Ok(json(StatusCode::OK, &Renewed { lease, passport: app.registrar.passport(&response, fence) }))
+}
+
+fn read(mut fields: Fields) -> Result<Renew, Failure> {
+    let asked = Renew { token: fields.text("token")?, ttl_ms: fields.optional_number("ttlMs")? };
+    fields.finish()?;
+    Ok(asked)
+}

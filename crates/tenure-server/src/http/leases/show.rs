@@ -1,0 +1,89 @@
+//! `GET /v1/leases/{id}`, and how every lease is shown.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use tenure_api::{Lease, LeaseState, OneLease};
+use tenure_core::kernel::{self, End, EndedLease, Fence, LeaseView, Tick};
+use tenure_core::rules::time::{is_over, remaining};
+
+use super::LeaseId;
+use crate::app::App;
+use crate::http::answer::{Failure, json};
+use crate::http::refusal::{end_name, not_found};
+use crate::http::times::time_of;
+
+pub(super) async fn show(State(app): State<Arc<App>>, id: LeaseId) -> Result<Response, Failure> {
+    let now = app.registrar.now();
+    let found = app.registrar.read(|state| find(state, state.tag().fence_of(&id.0)?, now));
+    Ok(json(StatusCode::OK, &OneLease { lease: found.ok_or_else(not_found)? }))
+}
+
+/// The lease with this number, dead or alive, as it is at `at`.
+pub(super) fn find(state: &kernel::State, fence: Fence, at: Tick) -> Option<Lease> {
+    let live = state.lease(fence).map(|lease| live(state, lease, at));
+    live.or_else(|| state.ended(fence).map(|lease| ended(state, lease)))
+}
+
+/// A lease that nobody has announced to be over. It may be all the same.
+pub(super) fn live(state: &kernel::State, lease: LeaseView<'_>, at: Tick) -> Lease {
+    let shown = Lease {
+        id: state.tag().lease_id(lease.fence),
+        resource: lease.resource.as_str().to_owned(),
+        holder: lease.holder.as_str().to_owned(),
+        mode: lease.mode.as_str().to_owned(),
+        state: LeaseState::Active,
+        fence: lease.fence.0,
+        ttl_ms: lease.ttl.as_millis(),
+        remaining_ms: remaining(at.0, lease.expires_at.0) / 1_000,
+        acquired_at: time_of(state, lease.issued_at),
+        expires_at: time_of(state, lease.expires_at),
+        renewal_count: lease.renewals,
+        labels: lease.labels.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        ended_at: None,
+        end: None,
+    };
+    if is_over(at.0, lease.expires_at.0) {
+        over(shown, End::Expired, time_of(state, lease.expires_at))
+    } else {
+        shown
+    }
+}
+
+/// A lease that is over.
+pub(super) fn ended(state: &kernel::State, lease: &EndedLease) -> Lease {
+    let as_it_was = LeaseView {
+        fence: lease.fence,
+        resource: &lease.resource,
+        holder: &lease.holder,
+        principal: &lease.principal,
+        mode: lease.mode,
+        issued_at: lease.issued_at,
+        expires_at: lease.expires_at,
+        ttl: lease.ttl,
+        renewals: lease.renewals,
+        nonce: lease.nonce,
+        labels: &lease.labels,
+    };
+    over(live(state, as_it_was, lease.ended_at), lease.end, time_of(state, lease.ended_at))
+}
+
+/// The state of a lease that ended in this way.
+pub(super) fn state_after(end: End) -> LeaseState {
+    match end {
+        End::Expired => LeaseState::Expired,
+        End::Released(_) | End::Revoked(_) => LeaseState::Released,
+    }
+}
+
+fn over(lease: Lease, end: End, ended_at: String) -> Lease {
+    Lease {
+        state: state_after(end),
+        remaining_ms: 0,
+        ended_at: Some(ended_at),
+        end: Some(end_name(end).to_owned()),
+        ..lease
+    }
+}

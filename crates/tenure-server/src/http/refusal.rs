@@ -1,0 +1,102 @@
+//! From what the registrar said to what the caller is told.
+
+use tenure_api::Code;
+use tenure_core::kernel::{Answer, Cause, End, Refusal, Tick};
+use tenure_core::rules::time::remaining;
+use tenure_registrar::Reply;
+
+use super::answer::Failure;
+
+/// The kernel's answer and the request's stamp, or why there is none.
+pub(super) fn answered(reply: Reply, now: impl FnOnce() -> Tick) -> Result<(Answer, Tick), Failure> {
+    let failure = match reply {
+        Reply::Answered { answer: Answer::Refused(refusal), .. } => refused(refusal, now),
+        Reply::Answered { answer, stamp } => return Ok((answer, stamp)),
+        Reply::Busy => Failure::new(Code::Busy, "too much waits to be decided; nothing happened, ask again"),
+        Reply::TooLate => Failure::new(
+            Code::TooLate,
+            "the write took so long that the lease is over; look at the disk, and ask for a new one",
+        ),
+        Reply::Unavailable => Failure::new(
+            Code::Unavailable,
+            "the server is stopping, or its ledger cannot be written; nothing happened, ask again later",
+        ),
+        Reply::OutcomeUnknown => Failure::new(
+            Code::OutcomeUnknown,
+            "the disk failed while this was written; ask again with the same Idempotency-Key when the server is back",
+        ),
+    };
+    Err(failure)
+}
+
+/// What an answer means that does not belong to the question.
+pub(super) fn unexpected() -> Failure {
+    Failure::new(Code::Internal, "the registrar gave an answer to another question; please report this")
+}
+
+fn refused(refusal: Refusal, now: impl FnOnce() -> Tick) -> Failure {
+    let detail = refusal.to_string();
+    match refusal {
+        Refusal::Invalid(invalid) => invalid.into(),
+        Refusal::TtlOutOfRange { .. } => Failure::new(Code::TtlOutOfRange, detail),
+        Refusal::Held { resource, holder, until, waiting } => {
+            let mut failure = Failure::new(Code::Held, format!("{detail}; ask again later"));
+            failure.0.resource = Some(resource.as_str().to_owned());
+            failure.0.holder = Some(holder.as_str().to_owned());
+            failure.0.remaining_ms = Some(remaining(now().0, until.0) / 1_000);
+            failure.0.waiting = Some(waiting);
+            failure
+        }
+        Refusal::QueueFull { .. } => Failure::new(Code::QueueFull, detail),
+        Refusal::Deadlock { .. } => Failure::new(Code::Deadlock, detail),
+        Refusal::QuotaExceeded { .. } => Failure::new(Code::QuotaExceeded, detail),
+        Refusal::KeyReused => Failure::new(Code::KeyReused, format!("{detail}; use a new key")),
+        Refusal::HolderTaken { holder } => {
+            let mut failure = Failure::new(Code::HolderTaken, format!("{detail}; choose another name"));
+            failure.0.holder = Some(holder.as_str().to_owned());
+            failure
+        }
+        Refusal::NotFound | Refusal::NoSuchTicket => not_found(),
+        Refusal::NotHolder => token_invalid(),
+        Refusal::Over { end, .. } => {
+            let mut failure = Failure::new(Code::Expired, "the lease is over; acquire the resource anew");
+            failure.0.end = Some(end_name(end).to_owned());
+            failure
+        }
+        Refusal::NoSpace => Failure::new(Code::NoSpace, detail),
+        Refusal::HeldBack { remaining, .. } => {
+            let mut failure = Failure::new(Code::HeldBack, detail);
+            failure.0.remaining_ms = Some(remaining.as_millis());
+            failure
+        }
+        Refusal::Exhausted => Failure::new(Code::Exhausted, detail),
+        // Nothing that can be asked here leads to any other.
+        _ => unexpected(),
+    }
+}
+
+/// No such lease.
+pub(super) fn not_found() -> Failure {
+    Failure::new(Code::NotFound, "there is no such lease, or it ended too long ago to be remembered")
+}
+
+/// Somebody else's token.
+pub(super) fn token_invalid() -> Failure {
+    Failure::new(Code::TokenInvalid, "the token is not the one that was given out with this lease")
+}
+
+/// How a lease ended, in one word.
+pub(super) fn end_name(end: End) -> &'static str {
+    match end {
+        End::Expired => "EXPIRED",
+        End::Released(reason) => reason.as_str(),
+        End::Revoked(cause) => match cause {
+            Cause::Revoked => "REVOKED",
+            Cause::Reclaimed => "RECLAIMED",
+            Cause::Wiped => "WIPED",
+            Cause::Disconnected => "DISCONNECTED",
+            Cause::Transferred => "TRANSFERRED",
+            Cause::Died => "DIED",
+        },
+    }
+}

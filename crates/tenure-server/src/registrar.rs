@@ -1,0 +1,134 @@
+//! The writer, for async callers. The only file that knows the registrar's shell.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tenure_core::kernel::{Command, Fence, HashKey, State, Tick};
+use tenure_ledger::embedded::Options;
+use tenure_registrar::Reply;
+use tenure_registrar::shell::{
+    BootClock, Handle, Response, Service, ServiceError, ServiceOptions, StopError as ServiceEnd,
+};
+use thiserror::Error;
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+/// How often to look whether the writer has ended by itself.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Why there is no registrar.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RegistrarError {
+    /// The ledger does not open, or does not add up.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// The writer's first write failed.
+    #[error("the ledger can be read, but not written; look at the disk")]
+    FirstWrite(#[source] Option<RegistrarEnd>),
+    /// The system gives no clock or no random bytes.
+    #[error("the system does not give {what}")]
+    System {
+        /// What is missing.
+        what: &'static str,
+        /// What it said.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// How a registrar ended that was not asked to, or not in good order.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RegistrarEnd {
+    /// The disk failed, or another writer came.
+    #[error(transparent)]
+    Service(#[from] ServiceEnd),
+    /// A mistake in the program.
+    #[error("the writer's thread ended by a mistake in the program")]
+    Panicked,
+}
+
+/// A running writer, and what may be seen of its state.
+pub(crate) struct Registrar {
+    handle: Handle,
+    /// Nothing once it was stopped.
+    service: Mutex<Option<Service>>,
+}
+
+impl Registrar {
+    /// Opens the ledger, replays it, and starts to take requests. It waits for the disk.
+    pub(crate) fn open(directory: &Path, ledger: Options) -> Result<Self, RegistrarError> {
+        let clock = BootClock::new().map_err(|source| RegistrarError::System { what: "a clock", source })?;
+        let options = ServiceOptions { ledger, hash_key: hash_key()?, ..ServiceOptions::default() };
+        let service = Service::open(directory, options, Arc::new(clock))?;
+        let registrar = Self { handle: service.handle(), service: Mutex::new(Some(service)) };
+        // Nobody is answered before the start itself is durable; whoever is, can be.
+        match registrar.handle.ask_and_wait(Command::Expire { most: 1 }).reply {
+            Reply::Answered { .. } => Ok(registrar),
+            _ => Err(RegistrarError::FirstWrite(registrar.stop().err())),
+        }
+    }
+
+    /// Asks, and waits for the answer, which is durable.
+    pub(crate) async fn ask(&self, command: Command) -> Response {
+        let (sender, receiver) = oneshot::channel();
+        self.handle.ask(command, move |response| drop(sender.send(response)));
+        // The writer answers everybody before it ends; if it could not, nobody knows.
+        receiver.await.unwrap_or_else(|_| Reply::OutcomeUnknown.into())
+    }
+
+    /// The proof of a lease for others. Not from within [`Self::read`]: it looks by itself.
+    pub(crate) fn passport(&self, response: &Response, lease: Fence) -> Option<String> {
+        self.handle.passport(response, lease).map(|passport| passport.to_text())
+    }
+
+    /// Looks at what is durable. It never waits for the disk.
+    pub(crate) fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        self.handle.view().read(look)
+    }
+
+    /// The time on the registrar's clock.
+    pub(crate) fn now(&self) -> Tick {
+        self.handle.view().now()
+    }
+
+    /// Whether the writer is at its end.
+    pub(crate) fn has_ended(&self) -> bool {
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        service.as_ref().is_none_or(Service::has_ended)
+    }
+
+    /// Waits for the writer's end.
+    pub(crate) async fn ended(&self) {
+        while !self.has_ended() {
+            sleep(LOOK).await;
+        }
+    }
+
+    /// Answers whoever waits, writes what is left, and closes the ledger. It waits for the disk.
+    pub(crate) fn stop(&self) -> Result<(), RegistrarEnd> {
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(service) = service else { return Ok(()) };
+        let stop = std::panic::AssertUnwindSafe(|| service.stop());
+        Ok(std::panic::catch_unwind(stop).map_err(|_| RegistrarEnd::Panicked)??)
+    }
+}
+
+impl Drop for Registrar {
+    /// Whoever drops it has another reason to end: the directory must be free for the next one all the same.
+    fn drop(&mut self) {
+        let _ = self.stop();
+    }
+}
+
+fn hash_key() -> Result<HashKey, RegistrarError> {
+    let number = || {
+        getrandom::u64().map_err(|error| RegistrarError::System {
+            what: "random bytes",
+            source: std::io::Error::other(error.to_string()),
+        })
+    };
+    Ok(HashKey(number()?, number()?))
+}

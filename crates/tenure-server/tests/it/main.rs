@@ -1,0 +1,11 @@
+//! The real server on a real port, spoken to in real HTTP.
+
+mod acquiring;
+mod bodies;
+mod connections;
+mod disk;
+mod ending;
+mod listing;
+mod restarts;
+mod server;
+mod who_may_ask;

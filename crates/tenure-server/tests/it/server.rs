@@ -1,0 +1,184 @@
+//! A server in a folder of its own, and a client of a few lines.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tenure_server::{Server, Settings, StartError, StopError};
+use tokio::runtime::Runtime;
+
+/// A server that runs.
+pub struct Running {
+    pub folder: TempDir,
+    pub address: SocketAddr,
+    pub token: String,
+    runtime: Runtime,
+    server: Option<Server>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub text: String,
+}
+
+pub fn start() -> Running {
+    start_in(tempfile::tempdir().unwrap(), |_| {}).unwrap()
+}
+
+/// Starts a server on what is in `folder`, with small files.
+pub fn start_in(folder: TempDir, change: impl FnOnce(&mut Settings)) -> Result<Running, StartError> {
+    let runtime = Runtime::new().unwrap();
+    let mut settings = settings(folder.path());
+    change(&mut settings);
+    let server = runtime.block_on(Server::start(settings))?;
+    let read = std::fs::read_to_string(folder.path().join("data/admin.token"));
+    let token = read.unwrap_or_default().trim_end().to_owned();
+    Ok(Running { folder, address: server.address(), token, runtime, server: Some(server) })
+}
+
+pub fn settings(folder: &Path) -> Settings {
+    let mut settings = Settings::new(folder.join("data"));
+    settings.segment_size = 1 << 16;
+    settings.reserve = 1 << 16;
+    settings.witness = Some(folder.join("witness"));
+    settings
+}
+
+impl Running {
+    /// Stops it in good order, and gives back what it wrote.
+    pub fn stop(mut self) -> TempDir {
+        self.stop_with_outcome().unwrap();
+        self.folder
+    }
+
+    pub fn stop_with_outcome(&mut self) -> Result<(), StopError> {
+        self.runtime.block_on(self.server.take().unwrap().stop())
+    }
+
+    /// Waits until it cannot go on.
+    pub fn wait_for_its_end(&self) {
+        self.runtime.block_on(self.server.as_ref().unwrap().ended());
+    }
+
+    pub fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream
+    }
+
+    /// Sends these bytes, and reads until the server closes.
+    pub fn exchange(&self, request: &[u8]) -> Answer {
+        let mut stream = self.connect();
+        stream.write_all(request).unwrap();
+        read_to_end(stream)
+    }
+
+    /// Asks with these header lines beside `Host`.
+    pub fn ask(&self, line: &str, headers: &[String], body: &str) -> Answer {
+        let mut request = format!("{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", self.address);
+        headers.iter().for_each(|header| request += &format!("{header}\r\n"));
+        request += &format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        self.exchange(request.as_bytes())
+    }
+
+    pub fn bearer(&self) -> String {
+        format!("Authorization: Bearer {}", self.token)
+    }
+
+    pub fn get(&self, path: &str) -> Answer {
+        self.ask(&format!("GET {path}"), &[self.bearer()], "")
+    }
+
+    pub fn post_text(&self, path: &str, body: &str) -> Answer {
+        let headers = [self.bearer(), "Content-Type: application/json".into()];
+        self.ask(&format!("POST {path}"), &headers, body)
+    }
+
+    pub fn post(&self, path: &str, body: &Value) -> Answer {
+        self.post_text(path, &body.to_string())
+    }
+
+    pub fn post_with_key(&self, key: &str, body: &Value) -> Answer {
+        let key = format!("Idempotency-Key: {key}");
+        let headers = [self.bearer(), "Content-Type: application/json".into(), key];
+        self.ask("POST /v1/leases", &headers, &body.to_string())
+    }
+
+    /// Acquires, which must succeed: the lease's id and token.
+    pub fn acquire(&self, resource: &str, holder: &str, ttl_ms: u64) -> (String, String) {
+        let answer = self.post("/v1/leases", &wish(resource, holder, ttl_ms));
+        assert_eq!(answer.status, 201, "{answer:?}");
+        let json = answer.json();
+        (text(&json["lease"]["id"]), text(&json["token"]))
+    }
+
+    pub fn renew(&self, id: &str, token: &str) -> Answer {
+        self.post(&format!("/v1/leases/{id}/renew"), &json!({ "token": token }))
+    }
+
+    pub fn release(&self, id: &str, token: &str) -> Answer {
+        self.post(&format!("/v1/leases/{id}/release"), &json!({ "token": token }))
+    }
+
+    /// Asks about a lease until it is over, which is an event that nobody announces to us.
+    pub fn wait_until_over(&self, id: &str) -> Value {
+        loop {
+            let lease = self.get(&format!("/v1/leases/{id}")).json()["lease"].clone();
+            if lease["state"] != "ACTIVE" {
+                return lease;
+            }
+        }
+    }
+}
+
+pub fn wish(resource: &str, holder: &str, ttl_ms: u64) -> Value {
+    json!({ "resource": resource, "holder": holder, "ttlMs": ttl_ms })
+}
+
+pub fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
+}
+
+pub fn read_to_end(mut stream: TcpStream) -> Answer {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    let answer = String::from_utf8(bytes).unwrap();
+    let (head, text) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer but {answer:?}"));
+    let mut lines = head.lines();
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+    let headers = lines.map(|line| line.split_once(": ").unwrap());
+    let headers = headers.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned())).collect();
+    Answer { status, headers, text: text.to_owned() }
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+
+    /// That it is a problem with this status and code, and everything that a problem has.
+    #[track_caller]
+    pub fn is_problem(&self, status: u16, code: &str) -> Value {
+        assert_eq!(
+            (self.status, self.header("content-type")),
+            (status, Some("application/problem+json")),
+            "{self:?}"
+        );
+        let problem = self.json();
+        assert_eq!((&problem["code"], &problem["status"]), (&json!(code), &json!(status)), "{self:?}");
+        assert!(text(&problem["type"]).ends_with(&format!("/errors/{code}")), "{self:?}");
+        assert!(!text(&problem["title"]).is_empty() && !text(&problem["detail"]).is_empty(), "{self:?}");
+        assert_eq!(self.header("retry-after").is_some(), status == 503, "{self:?}");
+        problem
+    }
+}

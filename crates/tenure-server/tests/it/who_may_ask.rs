@@ -1,0 +1,109 @@
+//! Tokens, hosts, origins, and addresses that do not exist.
+
+use crate::server::{start, start_in};
+
+#[test]
+fn health_needs_no_token_and_everything_else_does() {
+    let server = start();
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(server.ask(&format!("GET {path}"), &[], "").status, 200);
+    }
+    let wrong = [
+        vec![],
+        vec!["Authorization: Bearer tenure_admin_wrong".to_owned()],
+        vec!["Authorization: Bearer ".to_owned()],
+        vec![format!("Authorization: Basic {}", server.token)],
+        vec![format!("Authorization: {}", server.token)],
+        vec![server.bearer(), server.bearer()],
+        vec![format!("{}x", server.bearer())],
+    ];
+    let lines = [
+        "GET /v1/leases",
+        "POST /v1/leases",
+        "GET /v1/leases/x",
+        "POST /v1/leases/x/renew",
+        "POST /v1/leases/x/release",
+        "GET /nowhere",
+        "DELETE /v1/leases",
+        "GET /",
+    ];
+    for headers in &wrong {
+        for line in lines {
+            let answer = server.ask(line, headers, "");
+            answer.is_problem(401, "UNAUTHORIZED");
+            assert!(answer.header("www-authenticate").is_some_and(|value| value.starts_with("Bearer")));
+        }
+    }
+    let lower = format!("authorization: bearer {}", server.token);
+    assert_eq!(server.ask("GET /v1/leases", &[lower], "").status, 200);
+}
+
+#[test]
+fn a_preset_token_counts_and_no_file_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = "a-token-from-the-environment";
+    let preset = tenure_server::AdminToken::preset(token).unwrap();
+    let server = start_in(folder, |settings| settings.admin_token = Some(preset)).unwrap();
+    assert!(!server.folder.path().join("data/admin.token").exists());
+    let bearer = format!("Authorization: Bearer {token}");
+    assert_eq!(server.ask("GET /v1/leases", &[bearer], "").status, 200);
+}
+
+#[test]
+fn a_file_from_before_does_not_count_beside_a_preset_token() {
+    let server = start();
+    let old = server.bearer();
+    let preset = tenure_server::AdminToken::preset("a-token-from-the-environment").unwrap();
+    let server = start_in(server.stop(), |settings| settings.admin_token = Some(preset)).unwrap();
+    server.ask("GET /v1/leases", &[old], "").is_problem(401, "UNAUTHORIZED");
+}
+
+#[test]
+fn what_does_not_exist_is_a_problem_too() {
+    let server = start();
+    for path in ["/", "/nowhere", "/v1", "/v1/leases/", "/v1/leases/x/y", "/v1/leases/x/renew/z"] {
+        server.get(path).is_problem(404, "NOT_FOUND");
+    }
+    for (line, allowed) in [
+        ("DELETE /v1/leases", "GET,HEAD,POST"),
+        ("PUT /v1/leases/x", "GET,HEAD"),
+        ("GET /v1/leases/x/renew", "POST"),
+        ("GET /v1/leases/x/release", "POST"),
+        ("POST /healthz", "GET,HEAD"),
+    ] {
+        let answer = server.ask(line, &[server.bearer()], "");
+        answer.is_problem(405, "METHOD_NOT_ALLOWED");
+        assert_eq!(answer.header("allow"), Some(allowed), "{line}");
+    }
+}
+
+#[test]
+fn a_web_page_from_elsewhere_gets_nothing() {
+    let server = start();
+    let port = server.address.port();
+    let get = |headers: &str| {
+        let request = format!("GET /healthz HTTP/1.1\r\nConnection: close\r\n{headers}\r\n");
+        server.exchange(request.as_bytes())
+    };
+    for host in ["evil.example", &format!("evil.example:{port}"), "127.0.0.1", "127.0.0.1:1", ""] {
+        get(&format!("Host: {host}\r\n")).is_problem(421, "FOREIGN_HOST");
+    }
+    get("").is_problem(421, "FOREIGN_HOST");
+    get(&format!("Host: 127.0.0.1:{port}\r\nHost: 127.0.0.1:{port}\r\n")).is_problem(421, "FOREIGN_HOST");
+    // The address in the request line counts too.
+    let through = |host: &str| {
+        let request = format!(
+            "GET http://{host}/healthz HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+        );
+        server.exchange(request.as_bytes())
+    };
+    through("evil.example").is_problem(421, "FOREIGN_HOST");
+    assert_eq!(through(&format!("127.0.0.1:{port}")).status, 200);
+    for host in [format!("127.0.0.1:{port}"), format!("localhost:{port}")] {
+        assert_eq!(get(&format!("Host: {host}\r\n")).status, 200);
+        assert_eq!(get(&format!("Host: {host}\r\nOrigin: http://{host}\r\n")).status, 200);
+        for origin in ["null", "http://evil.example", "https://127.0.0.1:1", "http://127.0.0.1"] {
+            get(&format!("Host: {host}\r\nOrigin: {origin}\r\n")).is_problem(403, "FOREIGN_ORIGIN");
+        }
+    }
+}

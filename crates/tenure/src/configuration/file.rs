@@ -1,0 +1,57 @@
+//! The configuration file.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use toml::{Table, Value};
+
+use super::{ConfigurationError, KEYS};
+
+/// The values of a file, by key: `[ledger] witness = …` is under `ledger.witness`.
+pub fn read(path: &Path, is_required: bool) -> Result<BTreeMap<String, String>, ConfigurationError> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !is_required => return Ok(BTreeMap::new()),
+        Err(source) => return Err(ConfigurationError::Unreadable { path: path.into(), source }),
+    };
+    let table: Table = text.parse().map_err(|error: toml::de::Error| ConfigurationError::NotToml {
+        path: path.into(),
+        reason: error.to_string().trim_end().to_owned(),
+    })?;
+    let mut values = BTreeMap::new();
+    collect(path, "", &table, &mut values)?;
+    Ok(values)
+}
+
+fn collect(
+    path: &Path,
+    prefix: &str,
+    table: &Table,
+    values: &mut BTreeMap<String, String>,
+) -> Result<(), ConfigurationError> {
+    for (name, value) in table {
+        let key = format!("{prefix}{name}");
+        match value {
+            Value::Table(inner) if is_table(&key) => collect(path, &format!("{key}."), inner, values)?,
+            _ if !KEYS.contains(&key.as_str()) => {
+                return Err(ConfigurationError::UnknownKey { key, path: path.into() });
+            }
+            Value::String(text) => drop(values.insert(key, text.clone())),
+            Value::Integer(number) => drop(values.insert(key, number.to_string())),
+            other => {
+                return Err(ConfigurationError::BadValue {
+                    origin: format!("`{key}` in {}", path.display()),
+                    value: other.type_str().to_owned(),
+                    expected: "a string or a whole number",
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_table(key: &str) -> bool {
+    KEYS.iter().any(|known| known.strip_prefix(key).is_some_and(|rest| rest.starts_with('.')))
+}

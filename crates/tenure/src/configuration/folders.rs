@@ -1,0 +1,36 @@
+//! Where things belong by the XDG base directory specification.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::ConfigurationError;
+
+/// The folders of this user. Nothing where the environment does not say.
+#[derive(Debug, Clone, Default)]
+pub struct Folders {
+    config: Option<PathBuf>,
+    state: Option<PathBuf>,
+}
+
+impl Folders {
+    /// Reads `XDG_CONFIG_HOME`, `XDG_STATE_HOME` and `HOME`.
+    pub fn new(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        // The specification: a relative path is as good as none.
+        let folder = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let below_home = |path: &str| folder("HOME").map(|home| home.join(path));
+        Self {
+            config: folder("XDG_CONFIG_HOME").or_else(|| below_home(".config")),
+            state: folder("XDG_STATE_HOME").or_else(|| below_home(".local/state")),
+        }
+    }
+
+    /// The configuration file that is read if it is there and nobody named another.
+    pub fn config_file(&self) -> Option<PathBuf> {
+        self.config.as_ref().map(|folder| folder.join("tenure/config.toml"))
+    }
+
+    /// Where state belongs.
+    pub fn state(&self, what: &'static str, remedy: &'static str) -> Result<&PathBuf, ConfigurationError> {
+        self.state.as_ref().ok_or(ConfigurationError::NoFolder { what, remedy })
+    }
+}

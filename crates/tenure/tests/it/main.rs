@@ -1,0 +1,5 @@
+//! The real program.
+
+mod program;
+mod serving;
+mod starting;

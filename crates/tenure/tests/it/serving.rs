@@ -1,0 +1,126 @@
+//! A server from its start to its end.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::Value;
+
+use crate::program::{Served, serve};
+
+const WISH: &str = r#"{"resource":"deploy:prod","holder":"ci-42","ttlMs":60000}"#;
+
+#[test]
+fn it_says_where_it_listens_serves_and_ends_in_good_order() {
+    let folder = tempfile::tempdir().unwrap();
+    for signal in ["TERM", "INT"] {
+        let served = Served::start(&mut serve(folder.path()));
+        assert!(served.address.starts_with("127.0.0.1:") && !served.address.ends_with(":0"));
+        let token = fs::read_to_string(folder.path().join("data/admin.token")).unwrap();
+        assert_eq!(served.ask("GET /v1/leases", token.trim_end(), "").0, 200);
+        served.signal(signal);
+        let (code, output, errors) = served.end();
+        assert_eq!((code, output.as_str(), errors.as_str()), (Some(0), "", ""));
+        assert!(folder.path().join("data/clean").exists(), "the ledger was closed");
+    }
+}
+
+#[test]
+fn the_first_start_writes_a_token_that_only_its_owner_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(&mut serve(folder.path()));
+    let data = folder.path().join("data");
+    let mode = |name: &str| data.join(name).metadata().unwrap().permissions().mode() & 0o7777;
+    assert_eq!((mode(""), mode("admin.token"), mode("token.key")), (0o700, 0o600, 0o600));
+    let token = fs::read_to_string(data.join("admin.token")).unwrap();
+    assert!(token.starts_with("tenure_admin_"));
+    served.signal("TERM");
+    let (_, output, errors) = served.end();
+    assert!(!output.contains(token.trim_end()) && !errors.contains(token.trim_end()));
+}
+
+#[test]
+fn a_preset_token_counts_and_the_clients_token_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = serve(folder.path());
+    command.env("TENURE_ADMIN_TOKEN", "0123456789abcdef").env("TENURE_TOKEN", "fedcba9876543210");
+    let served = Served::start(&mut command);
+    assert_eq!(served.ask("GET /v1/leases", "0123456789abcdef", "").0, 200);
+    assert_eq!(served.ask("GET /v1/leases", "fedcba9876543210", "").0, 401);
+    assert!(!folder.path().join("data/admin.token").exists());
+}
+
+#[test]
+fn a_killed_server_has_kept_what_it_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(&mut serve(folder.path()));
+    let admin = fs::read_to_string(folder.path().join("data/admin.token")).unwrap();
+    let admin = admin.trim_end();
+    let (status, body) = served.ask("POST /v1/leases", admin, WISH);
+    assert_eq!(status, 201, "{body}");
+    served.signal("KILL");
+    assert_eq!(served.end().0, None);
+    let served = Served::start(&mut serve(folder.path()));
+    assert_eq!(served.ask("POST /v1/leases", admin, WISH).0, 409);
+    let granted: Value = serde_json::from_str(&body).unwrap();
+    let (id, token) = (granted["lease"]["id"].as_str().unwrap(), granted["token"].as_str().unwrap());
+    let line = format!("POST /v1/leases/{id}/renew");
+    assert_eq!(served.ask(&line, admin, &format!(r#"{{"token":"{token}"}}"#)).0, 200);
+}
+
+#[test]
+fn a_disk_that_fails_ends_it_with_its_own_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(serve(folder.path()).env("TENURE_LEDGER_SEGMENT_SIZE", "4096"));
+    let admin = fs::read_to_string(folder.path().join("data/admin.token")).unwrap();
+    // Without its directory there is no next file, which is needed soon.
+    fs::rename(folder.path().join("data"), folder.path().join("elsewhere")).unwrap();
+    let wish = |number: u32| format!(r#"{{"resource":"db:{number}","holder":"a","ttlMs":60000}}"#);
+    let failed =
+        (0..1_000).any(|number| served.ask("POST /v1/leases", admin.trim_end(), &wish(number)).0 == 503);
+    assert!(failed, "the disk must fail at some time");
+    let (code, _, errors) = served.end();
+    assert_eq!(code, Some(74), "{errors}");
+    assert!(errors.contains("the ledger could not be written") && errors.contains("because: "), "{errors}");
+}
+
+#[test]
+fn the_witness_is_outside_of_the_data_and_an_older_copy_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, copy) = (folder.path().join("data"), folder.path().join("copy"));
+    let stop = |served: Served| {
+        served.signal("TERM");
+        assert_eq!(served.end().0, Some(0));
+    };
+    stop(Served::start(&mut serve(folder.path())));
+    let copied = std::process::Command::new("cp").arg("-a").args([&data, &copy]).status().unwrap();
+    assert!(copied.success());
+    stop(Served::start(&mut serve(folder.path())));
+    fs::remove_dir_all(&data).unwrap();
+    fs::rename(&copy, &data).unwrap();
+    let (code, errors) = crate::program::run(&mut serve(folder.path()));
+    assert_eq!(code, 69, "{errors}");
+    assert!(
+        errors.contains("this is an older copy") && errors.contains("tenure ledger restored"),
+        "{errors}"
+    );
+    let witnesses = fs::read_dir(folder.path().join(".local/state/tenure-witness")).unwrap();
+    assert_eq!(witnesses.count(), 1);
+}
+
+#[test]
+fn nobody_reads_what_it_prints_and_it_serves_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let mut command = serve(folder.path());
+    let mut child = command.spawn().unwrap();
+    drop(child.stdout.take());
+    drop(child.stderr.take());
+    // Its token is there when the ledger is open, and it ends in good order only if it did not panic.
+    while !data.join("admin.token").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        std::thread::yield_now();
+    }
+    let kill = format!("kill -TERM {}", child.id());
+    assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
