@@ -2,20 +2,15 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use tenure_core::kernel::{Command, Fence, HashKey, State, Tick};
 use tenure_ledger::embedded::Options;
 use tenure_registrar::Reply;
 use tenure_registrar::shell::{
-    BootClock, Handle, Response, Service, ServiceError, ServiceOptions, StopError as ServiceEnd,
+    BootClock, Handle, Response, Routine, Service, ServiceError, ServiceOptions, StopError as ServiceEnd,
 };
 use thiserror::Error;
-use tokio::sync::oneshot;
-use tokio::time::sleep;
-
-/// How often to look whether the writer has ended by itself.
-const LOOK: Duration = Duration::from_millis(100);
+use tokio::sync::{oneshot, watch};
 
 /// Why there is no registrar.
 #[derive(Debug, Error)]
@@ -53,17 +48,22 @@ pub enum RegistrarEnd {
 /// A running writer, and what may be seen of its state.
 pub(crate) struct Registrar {
     handle: Handle,
+    ended: watch::Receiver<bool>,
     /// Nothing once it was stopped.
     service: Mutex<Option<Service>>,
 }
 
 impl Registrar {
     /// Opens the ledger, replays it, and starts to take requests. It waits for the disk.
-    pub(crate) fn open(directory: &Path, ledger: Options) -> Result<Self, RegistrarError> {
+    pub(crate) fn open(directory: &Path, ledger: Options, routine: Routine) -> Result<Self, RegistrarError> {
         let clock = BootClock::new().map_err(|source| RegistrarError::System { what: "a clock", source })?;
-        let options = ServiceOptions { ledger, hash_key: hash_key()?, ..ServiceOptions::default() };
+        let options = ServiceOptions { ledger, routine, hash_key: hash_key()?, ..ServiceOptions::default() };
         let service = Service::open(directory, options, Arc::new(clock))?;
-        let registrar = Self { handle: service.handle(), service: Mutex::new(Some(service)) };
+        let (end, ended) = watch::channel(false);
+        service.feed().at_end(move || {
+            end.send_replace(true);
+        });
+        let registrar = Self { handle: service.handle(), ended, service: Mutex::new(Some(service)) };
         // Nobody is answered before the start itself is durable; whoever is, can be.
         match registrar.handle.ask_and_wait(Command::Expire { most: 1 }).reply {
             Reply::Answered { .. } => Ok(registrar),
@@ -96,15 +96,21 @@ impl Registrar {
 
     /// Whether the writer is at its end.
     pub(crate) fn has_ended(&self) -> bool {
+        *self.ended.borrow()
+    }
+
+    /// What went wrong beside the writer.
+    pub(crate) fn troubles(&self) -> Vec<String> {
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
-        service.as_ref().is_none_or(Service::has_ended)
+        let Some(service) = &*service else { return Vec::new() };
+        let damaged = service.warnings().iter().map(|damage| format!("a checkpoint was not used: {damage}"));
+        damaged.chain(service.trouble()).collect()
     }
 
     /// Waits for the writer's end.
     pub(crate) async fn ended(&self) {
-        while !self.has_ended() {
-            sleep(LOOK).await;
-        }
+        // An error means that the writer's thread is gone: the same.
+        let _ = self.ended.clone().wait_for(|ended| *ended).await;
     }
 
     /// Answers whoever waits, writes what is left, and closes the ledger. It waits for the disk.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tenure_ledger::embedded::Options;
+use tenure_registrar::shell::Routine;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -23,12 +24,10 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Where the ledger and the secrets are.
     pub data: PathBuf,
-    /// How large each file of the ledger is, in bytes.
-    pub segment_size: u64,
-    /// How many bytes are set aside for the ends of leases when the disk is full.
-    pub reserve: u64,
-    /// Where, outside of the data directory, to remember how far the ledger had come.
-    pub witness: Option<PathBuf>,
+    /// How the ledger is kept.
+    pub ledger: Options,
+    /// What is done beside its writer, and when.
+    pub routine: Routine,
     /// The admin token, where it was preset; else the one in the data directory counts.
     pub admin_token: Option<AdminToken>,
 }
@@ -36,9 +35,9 @@ pub struct Settings {
 impl Settings {
     /// Any free port on this machine, with the ledger in `data`.
     pub fn new(data: impl Into<PathBuf>) -> Self {
-        let Options { segment_size, reserve, witness } = Options::default();
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        Self { listen, data: data.into(), segment_size, reserve, witness, admin_token: None }
+        let (ledger, routine) = (Options::default(), Routine::default());
+        Self { listen, data: data.into(), ledger, routine, admin_token: None }
     }
 }
 
@@ -85,7 +84,7 @@ pub struct Server {
 impl Server {
     /// Starts. When this returns, requests are answered.
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
-        let Settings { listen, data, segment_size, reserve, witness, admin_token } = settings;
+        let Settings { listen, data, ledger, routine, admin_token } = settings;
         if !listen.ip().is_loopback() {
             return Err(StartError::NotLoopback(listen));
         }
@@ -95,7 +94,7 @@ impl Server {
         let address = listener.local_addr().map_err(failed)?;
         let open = move || {
             // The ledger first: with it comes the directory, and the lock under which the secrets are made.
-            let registrar = Registrar::open(&data, Options { segment_size, reserve, witness })?;
+            let registrar = Registrar::open(&data, ledger, routine)?;
             let tokens = TokenKey::open(&data)?;
             let admin = admin_token.map_or_else(|| AdminToken::open(&data), Ok)?;
             Ok::<_, StartError>(App::new(registrar, tokens, admin, address))
@@ -117,6 +116,11 @@ impl Server {
     /// [`Self::stop`] then says what happened.
     pub async fn ended(&self) {
         self.app.registrar.ended().await;
+    }
+
+    /// What went wrong without keeping anybody from being answered, for people: to be looked at.
+    pub fn troubles(&self) -> Vec<String> {
+        self.app.registrar.troubles()
     }
 
     /// Takes no more connections, answers what was asked, and closes the ledger, all within 10 s.

@@ -61,6 +61,15 @@ pub enum OpenError {
     /// The same ledger is open in another directory of this machine.
     #[error("this ledger is in use by another process, from another directory: one of the two is a copy")]
     OpenElsewhere,
+    /// The directory cannot be made.
+    #[error("cannot keep a ledger in {}", path.display())]
+    Directory {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
     /// There is no ledger.
     #[error("there is no ledger in {}", .0.display())]
     NoLedger(PathBuf),
@@ -114,7 +123,8 @@ pub struct Opening {
 impl Opening {
     /// Begins to open the ledger in `directory`, which is made if it is not there.
     pub fn begin(directory: &Path, options: Options) -> Result<Opening, OpenError> {
-        Self::begin_on(Arc::new(Directory::make(directory)?), options)
+        let cannot = |source| OpenError::Directory { path: directory.to_owned(), source };
+        Self::begin_on(Arc::new(Directory::make(directory).map_err(cannot)?), options)
     }
 
     /// Begins to open the ledger on `disk`.

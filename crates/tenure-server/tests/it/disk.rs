@@ -5,7 +5,7 @@ use crate::server::{start_in, wish};
 #[test]
 fn a_server_that_cannot_write_says_so_and_ends() {
     let folder = tempfile::tempdir().unwrap();
-    let mut server = start_in(folder, |settings| settings.segment_size = 4_096).unwrap();
+    let mut server = start_in(folder, |settings| settings.ledger.segment_size = 4_096).unwrap();
     server.acquire("db:0", "a", 60_000);
     // Without its directory there is no next file, which is needed soon.
     let folder = server.folder.path();

@@ -44,9 +44,9 @@ pub fn start_in(folder: TempDir, change: impl FnOnce(&mut Settings)) -> Result<R
 
 pub fn settings(folder: &Path) -> Settings {
     let mut settings = Settings::new(folder.join("data"));
-    settings.segment_size = 1 << 16;
-    settings.reserve = 1 << 16;
-    settings.witness = Some(folder.join("witness"));
+    settings.ledger.segment_size = 1 << 16;
+    settings.ledger.reserve = 1 << 16;
+    settings.ledger.witness = Some(folder.join("witness"));
     settings
 }
 

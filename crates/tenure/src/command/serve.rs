@@ -1,13 +1,11 @@
 //! `tenure serve`.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use tenure_server::{AdminToken, Server, Settings, StartError};
@@ -59,19 +57,10 @@ impl Serve {
         let configuration = Sources::new(self.flags(), variable, &folders)
             .and_then(|sources| Configuration::new(&sources, &folders))
             .map_err(wrong)?;
-        let Configuration { listen, data, witness, segment_size, reserve } = configuration;
+        let Configuration { listen, data, ledger, routine } = configuration;
         let admin_token = preset_token()?;
-        // One directory has one name, or it would have two witnesses.
-        let data = make(&data).map_err(|error| {
-            complain(&format!("cannot keep a ledger in {}", data.display()), &error);
-            ExitCode::from(exit::UNAVAILABLE)
-        })?;
-        let usual = || Ok(folders.state("the witness", "say TENURE_LEDGER_WITNESS")?.join(witness_of(&data)));
-        let witness = witness.map_or_else(usual, Ok).map_err(wrong)?;
-        let usual = Settings::new(data);
-        let segment_size = segment_size.unwrap_or(usual.segment_size);
-        let reserve = reserve.unwrap_or(usual.reserve);
-        Ok(Settings { listen, segment_size, reserve, witness: Some(witness), admin_token, ..usual })
+        let settings = Settings::new(data);
+        Ok(Settings { listen, ledger, routine, admin_token, ..settings })
     }
 
     fn flags(self) -> Flags {
@@ -101,6 +90,7 @@ async fn serve(settings: Settings) -> ExitCode {
     let was_told = tokio::select! {
         () = told(&mut terminate, &mut interrupt) => true,
         () = server.ended() => false,
+        () = tell_troubles(&server) => false,
     };
     match server.stop().await {
         Ok(()) if was_told => ExitCode::SUCCESS,
@@ -113,6 +103,22 @@ async fn serve(settings: Settings) -> ExitCode {
             );
             exit::DISK.into()
         }
+    }
+}
+
+/// Says on standard error what goes wrong without keeping anybody from being answered, and when it is over.
+async fn tell_troubles(server: &Server) {
+    let mut known = Vec::new();
+    loop {
+        let found = server.troubles();
+        for trouble in found.iter().filter(|trouble| !known.contains(*trouble)) {
+            tell(&format!("tenure: {trouble}\n"));
+        }
+        for trouble in known.iter().filter(|trouble| !found.contains(*trouble)) {
+            tell(&format!("tenure: no longer: {trouble}\n"));
+        }
+        known = found;
+        tokio::time::sleep(Duration::from_secs(2)).await;
     }
 }
 
@@ -140,16 +146,4 @@ fn preset_token() -> Result<Option<AdminToken>, ExitCode> {
         complain("TENURE_ADMIN_TOKEN cannot be used", &error);
         exit::CONFIGURATION.into()
     })
-}
-
-/// Makes a directory that only its owner can enter, and says what it is really called.
-fn make(data: &Path) -> io::Result<PathBuf> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(data)?;
-    data.canonicalize()
-}
-
-/// Where, below the state directory, the witness of the ledger in `data` is: not in `data`, where a copy of it would
-/// bring its own witness along.
-fn witness_of(data: &Path) -> PathBuf {
-    Path::new("tenure-witness").join(blake3::hash(data.as_os_str().as_bytes()).to_hex().as_str())
 }

@@ -8,29 +8,40 @@ mod folders;
 mod sources;
 
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
+use tenure_core::kernel::Span;
+use tenure_ledger::embedded::{Options, Retention};
+use tenure_registrar::shell::Routine;
 use thiserror::Error;
 
 pub use self::folders::Folders;
 pub use self::sources::{Flags, Sources};
 
 /// Every key that there is. Any other in a file is refused: a misspelt one must not be ignored.
-const KEYS: &[&str] = &["listen", "data", "ledger.witness", "ledger.segment_size", "ledger.reserve"];
+const KEYS: &[&str] = &[
+    "listen",
+    "data",
+    "ledger.witness",
+    "ledger.segment_size",
+    "ledger.reserve",
+    "ledger.checkpoint_after",
+    "ledger.retention_days",
+    "ledger.retention_bytes",
+];
 
 /// What the program was told to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Configuration {
     /// Where to listen.
     pub listen: SocketAddr,
     /// Where the ledger is.
     pub data: PathBuf,
-    /// Where its witness is; `None` is the usual place, which depends on the data directory.
-    pub witness: Option<PathBuf>,
-    /// How large each file of the ledger is; `None` is the usual size.
-    pub segment_size: Option<u64>,
-    /// How much is set aside for the ends of leases when the disk is full; `None` is the usual amount.
-    pub reserve: Option<u64>,
+    /// How it is kept.
+    pub ledger: Options,
+    /// What is done beside its writer, and when.
+    pub routine: Routine,
 }
 
 /// Why a configuration cannot be used.
@@ -90,14 +101,36 @@ impl Configuration {
             Some(value) => PathBuf::from(value.text),
             None => folders.state("the ledger", "say --data")?.join("tenure"),
         };
-        Ok(Self {
-            listen: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7420))),
-            data,
-            witness: sources.get("ledger.witness").map(|value| value.text.into()),
-            segment_size: sources.parse("ledger.segment_size", "a number of bytes")?,
-            reserve: sources.parse("ledger.reserve", "a number of bytes")?,
-        })
+        let listen = listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7420)));
+        Ok(Self { listen, data, ledger: ledger(sources, folders)?, routine: routine(sources)? })
     }
+}
+
+fn ledger(sources: &Sources, folders: &Folders) -> Result<Options, ConfigurationError> {
+    let usual = Options::default();
+    let bytes = |key, usual| Ok(sources.parse(key, "a number of bytes")?.unwrap_or(usual));
+    let witness = match sources.get("ledger.witness") {
+        Some(value) => PathBuf::from(value.text),
+        // Not in the data directory, where a copy of that would bring its own witness along.
+        None => folders.state("the witness", "say TENURE_LEDGER_WITNESS")?.join("tenure-witness"),
+    };
+    Ok(Options {
+        segment_size: bytes("ledger.segment_size", usual.segment_size)?,
+        reserve: bytes("ledger.reserve", usual.reserve)?,
+        witness: Some(witness),
+    })
+}
+
+fn routine(sources: &Sources) -> Result<Routine, ConfigurationError> {
+    let usual = Routine::default();
+    let days: Option<u64> = sources.parse("ledger.retention_days", "a number of days")?;
+    let age = days.map_or(usual.retention.age, |days| Span::from_secs(days.saturating_mul(24 * 60 * 60)));
+    let bytes = sources.parse("ledger.retention_bytes", "a number of bytes")?;
+    let checkpoint_after = sources.parse("ledger.checkpoint_after", "a number of events, 1 at least")?;
+    Ok(Routine {
+        checkpoint_after: checkpoint_after.map_or(usual.checkpoint_after, NonZeroU64::get),
+        retention: Retention { age, bytes: bytes.unwrap_or(usual.retention.bytes) },
+    })
 }
 
 #[cfg(test)]

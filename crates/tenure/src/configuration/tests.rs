@@ -29,7 +29,10 @@ fn nobody_says_anything_and_there_are_defaults() {
     let found = configuration(&[], &[], "").unwrap();
     assert_eq!(found.listen.to_string(), "127.0.0.1:7420");
     assert_eq!(found.data, Path::new("/home/somebody/.local/state/tenure"));
-    assert_eq!((found.witness, found.segment_size), (None, None));
+    let witness = Path::new("/home/somebody/.local/state/tenure-witness");
+    assert_eq!(found.ledger.witness.as_deref(), Some(witness));
+    assert_eq!((found.ledger.segment_size, found.ledger.reserve), (16 << 20, 64 << 20));
+    assert_eq!(found.routine, Routine::default());
     let found = configuration(&[], &[("XDG_STATE_HOME", "/var/state")], "").unwrap();
     assert_eq!(found.data, Path::new("/var/state/tenure"));
     let relative = configuration(&[], &[("XDG_STATE_HOME", "state")], "").unwrap();
@@ -40,11 +43,11 @@ fn nobody_says_anything_and_there_are_defaults() {
 fn a_flag_counts_more_than_the_environment_and_that_more_than_the_file() {
     let file = "listen = '127.0.0.1:3'\n[ledger]\nsegment_size = 4096\nwitness = '/w'\n";
     let found = configuration(&[], &[], file).unwrap();
-    assert_eq!((found.listen.port(), found.segment_size), (3, Some(4096)));
-    assert_eq!(found.witness.as_deref(), Some(Path::new("/w")));
+    assert_eq!((found.listen.port(), found.ledger.segment_size), (3, 4096));
+    assert_eq!(found.ledger.witness.as_deref(), Some(Path::new("/w")));
     let variables = [("TENURE_LISTEN", "127.0.0.1:2"), ("TENURE_LEDGER_SEGMENT_SIZE", "8192")];
     let found = configuration(&[], &variables, file).unwrap();
-    assert_eq!((found.listen.port(), found.segment_size), (2, Some(8192)));
+    assert_eq!((found.listen.port(), found.ledger.segment_size), (2, 8192));
     let found = configuration(&[("listen", "127.0.0.1:1")], &variables, file).unwrap();
     assert_eq!(found.listen.port(), 1);
 }
