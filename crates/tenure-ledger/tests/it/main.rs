@@ -3,6 +3,8 @@
 
 mod copies;
 mod damage;
+mod faulty_crashes;
+mod history;
 mod reopening;
 mod signing_key_file;
 mod signing_keyring;
