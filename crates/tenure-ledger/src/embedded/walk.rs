@@ -28,7 +28,6 @@ struct Ends {
     number: u64,
     before_last: Head,
     last: Head,
-    is_torn: bool,
     is_empty: bool,
 }
 
@@ -62,7 +61,6 @@ impl Walk {
             number: segment.head.number,
             before_last: segment.before_last,
             last: segment.last,
-            is_torn: segment.is_torn,
             is_empty: batches.is_empty(),
         });
         self.segments.push(segment.head);
@@ -127,12 +125,12 @@ impl Walk {
         if segment.head.number != before.number + 1 {
             return Err(damage(segment, "a segment before this one is missing"));
         }
-        let goes_on = after == before.last && !before.is_torn;
+        // Also behind a tail that was cut short. A process that was killed in a write leaves a record in the system's
+        // memory alone; the next one copies it into a new segment, and a power cut then takes the original.
+        let goes_on = after == before.last;
         let first = segment.batches.first().map(|batch| batch.hash);
         let copies = !before.is_empty && after == before.before_last && first == Some(before.last.hash);
-        // A tail that was cut short with no whole record before it leaves nothing to copy.
-        let replaces_nothing = before.is_empty && after == before.last;
-        if goes_on || copies || replaces_nothing {
+        if goes_on || copies {
             Ok(copies)
         } else {
             Err(damage(segment, "the segment does not go on where the one before ended"))
