@@ -101,6 +101,8 @@ impl Blanks {
             Err(error) if is_no_space(&error) => {
                 let number = content.reserve.pop().ok_or(error)?;
                 self.disk.rename(&reserve_name(number), TAKEN)?;
+                // A file of the reserve is believed to be blank by its name: it must never be found under it again.
+                self.disk.sync()?;
             }
             Err(error) => return Err(error),
         }

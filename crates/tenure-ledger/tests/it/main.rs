@@ -15,3 +15,4 @@ mod signing_samples;
 mod signing_seal;
 mod suite;
 mod torn;
+mod upkeep_beside;
