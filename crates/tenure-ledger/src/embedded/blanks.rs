@@ -18,6 +18,9 @@ const SPARE: &str = "spare";
 /// A blank file that is becoming a segment.
 const TAKEN: &str = "taken";
 
+/// A blank file for a record that is larger than segments are now.
+pub(crate) const LARGER: &str = "larger";
+
 /// The blank files of a ledger. Whoever makes one holds the lock meanwhile: the writer waits for it, instead of
 /// making another.
 #[derive(Debug)]
@@ -48,6 +51,10 @@ impl Blanks {
     /// The blank files that are there. Those of another size are not counted.
     pub(crate) fn find(disk: Arc<dyn Disk>, size: u64, reserve_bytes: u64) -> io::Result<Blanks> {
         let reserve = usize::try_from(reserve_bytes.div_ceil(size)).unwrap_or(usize::MAX);
+        // What a process did not live to finish takes room that others need.
+        for name in disk.list()?.iter().filter(|name| is_unfinished(name)) {
+            disk.remove(name)?;
+        }
         let spare = if is_blank(&*disk, SPARE, size)? {
             Spare::Ready
         } else {
@@ -158,6 +165,10 @@ impl Blanks {
     fn lock(&self) -> MutexGuard<'_, Content> {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn is_unfinished(name: &str) -> bool {
+    name.ends_with(".new") || [BEGUN, LARGER].contains(&name)
 }
 
 fn reserve_name(number: usize) -> String {

@@ -21,6 +21,9 @@ pub(crate) struct Walk {
     pub(crate) segments: Vec<SegmentHead>,
     pub(crate) head: Head,
     pub(crate) batches: u64,
+    /// The last segment holds the copy of a record and nothing else. It was synced before the segment had its name,
+    /// so it need not be copied again: who starts again and again must not fill the disk.
+    pub(crate) ends_with_a_copy: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +38,16 @@ impl Walk {
     /// A walk through `anchors`, which are points of the chain that checkpoints vouch for.
     pub(crate) fn new(identity: Identity, anchors: Vec<Head>, witnessed: Option<Head>) -> Walk {
         let (segments, head) = (Vec::new(), Head::default());
-        Walk { identity, anchors, witnessed, before: None, segments, head, batches: 0 }
+        Walk {
+            identity,
+            anchors,
+            witnessed,
+            before: None,
+            segments,
+            head,
+            batches: 0,
+            ends_with_a_copy: false,
+        }
     }
 
     /// Takes the next segment, and what is in it that the one before had not.
@@ -65,6 +77,7 @@ impl Walk {
         });
         self.segments.push(segment.head);
         self.head = segment.last;
+        self.ends_with_a_copy = is_copy && batches.len() == 1 && !segment.is_torn;
         if is_copy {
             batches.remove(0);
         }

@@ -4,6 +4,7 @@
 mod copies;
 mod damage;
 mod faulty_crashes;
+mod faulty_space;
 mod history;
 mod reopening;
 mod signing_key_file;
