@@ -4,7 +4,9 @@
 mod copies;
 mod damage;
 mod faulty_crashes;
+mod faulty_lies;
 mod faulty_space;
+mod faulty_syncs;
 mod history;
 mod reopening;
 mod signing_key_file;
