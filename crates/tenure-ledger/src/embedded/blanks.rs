@@ -62,8 +62,6 @@ impl Blanks {
             disk.remove(SPARE)?;
             Spare::Missing
         };
-        // It never became a segment.
-        disk.remove(TAKEN)?;
         let mut found = Vec::new();
         for number in 1..=reserve {
             if disk.length(&reserve_name(number))? == Some(size) {
@@ -168,7 +166,7 @@ impl Blanks {
 }
 
 fn is_unfinished(name: &str) -> bool {
-    name.ends_with(".new") || [BEGUN, LARGER].contains(&name)
+    name.ends_with(".new") || [TAKEN, LARGER].contains(&name)
 }
 
 fn reserve_name(number: usize) -> String {

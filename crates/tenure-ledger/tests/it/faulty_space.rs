@@ -142,6 +142,6 @@ fn what_was_left_unfinished_takes_no_room_after_a_start() {
         disk.restart_process();
         history.open_with(&disk, options()).expect("it opens");
         let names = disk.list().unwrap();
-        assert!(!names.iter().any(|name| name.ends_with(".new") || name == "begun"), "at {at}: {names:?}");
+        assert!(!names.iter().any(|name| name.ends_with(".new") || name == "taken"), "at {at}: {names:?}");
     }
 }
