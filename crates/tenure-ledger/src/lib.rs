@@ -2,6 +2,7 @@
 //!
 //! [`Ledger`] is the seam: compare-and-append, and read. [`MemoryLedger`] keeps it for tests and
 //! simulations, [`EmbeddedLedger`] in one directory of segment files, with nothing to install.
+//! [`testing`] is for tests and simulations: a disk on which everything goes wrong.
 //! [`signing`] is what a batch is sealed with, and what a lease's passport proves.
 
 mod batch;
@@ -11,6 +12,7 @@ mod ledger;
 mod ledger_id;
 mod memory;
 pub mod signing;
+pub mod testing;
 
 pub use batch::{Batch, BatchBytes, Hash, chain};
 pub use checkpoint::{Checkpoint, CheckpointHead, CheckpointParts};

@@ -18,6 +18,9 @@ const SPARE: &str = "spare";
 /// A blank file that is becoming a segment.
 const TAKEN: &str = "taken";
 
+/// A blank file for a record that is larger than segments are now.
+pub(crate) const LARGER: &str = "larger";
+
 /// The blank files of a ledger. Whoever makes one holds the lock meanwhile: the writer waits for it, instead of
 /// making another.
 #[derive(Debug)]
@@ -48,6 +51,10 @@ impl Blanks {
     /// The blank files that are there. Those of another size are not counted.
     pub(crate) fn find(disk: Arc<dyn Disk>, size: u64, reserve_bytes: u64) -> io::Result<Blanks> {
         let reserve = usize::try_from(reserve_bytes.div_ceil(size)).unwrap_or(usize::MAX);
+        // What a process did not live to finish takes room that others need.
+        for name in disk.list()?.iter().filter(|name| is_unfinished(name)) {
+            disk.remove(name)?;
+        }
         let spare = if is_blank(&*disk, SPARE, size)? {
             Spare::Ready
         } else {
@@ -55,8 +62,6 @@ impl Blanks {
             disk.remove(SPARE)?;
             Spare::Missing
         };
-        // It never became a segment.
-        disk.remove(TAKEN)?;
         let mut found = Vec::new();
         for number in 1..=reserve {
             if disk.length(&reserve_name(number))? == Some(size) {
@@ -101,6 +106,8 @@ impl Blanks {
             Err(error) if is_no_space(&error) => {
                 let number = content.reserve.pop().ok_or(error)?;
                 self.disk.rename(&reserve_name(number), TAKEN)?;
+                // A file of the reserve is believed to be blank by its name: it must never be found under it again.
+                self.disk.sync()?;
             }
             Err(error) => return Err(error),
         }
@@ -156,6 +163,10 @@ impl Blanks {
     fn lock(&self) -> MutexGuard<'_, Content> {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn is_unfinished(name: &str) -> bool {
+    name.ends_with(".new") || [TAKEN, LARGER].contains(&name)
 }
 
 fn reserve_name(number: usize) -> String {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::Damage;
-use super::blanks::Blanks;
+use super::blanks::{Blanks, LARGER};
 use super::catalog::{Catalog, Content};
 use super::checkpoints::{self, Found};
 use super::directory::Directory;
@@ -229,21 +229,24 @@ impl Opening {
         {
             return Err(OpenError::Behind { found: head.seq, witnessed: witness.head.seq });
         }
-        self.identity.write(&*self.disk)?;
+        // Only if it is new: a ledger on a full disk must open.
+        if Identity::read(&*self.disk)?.as_ref() != Some(&self.identity) {
+            self.identity.write(&*self.disk)?;
+        }
         self.go_on(head)
     }
 
     fn go_on(self, head: Head) -> Result<EmbeddedLedger, OpenError> {
         let Opening { disk, lock, identity, options, witness, checkpoints, walk, last, .. } = self;
         let was_clean = disk.read(CLEAN)?.is_some_and(|text| text == clean_mark(head).as_bytes());
-        if disk.length(CLEAN)?.is_some() {
-            disk.remove(CLEAN)?;
-            disk.sync()?;
-        }
+        disk.remove(CLEAN)?;
+        // Always: a process that was killed may have left names that are not durable, and what is acknowledged from
+        // here on rests on them.
+        disk.sync()?;
         let blanks = Blanks::find(disk.clone(), options.segment_size, options.reserve)?;
         let mut segments = walk.segments;
         let (file, offset) = match last {
-            Some(last) if was_clean || is_untouched(&last) => {
+            Some(last) if was_clean || is_untouched(&last) || walk.ends_with_a_copy => {
                 (disk.open(&Segment::file_name(last.head.number))?, last.end)
             }
             last => {
@@ -337,8 +340,8 @@ fn begin_after_unclean_end(
     let blank = if size == options.segment_size {
         blanks.take()?
     } else {
-        disk.blank("larger", size)?;
-        "larger"
+        disk.blank(LARGER, size)?;
+        LARGER
     };
     let file = begin_segment(disk, blank, &head, &copy)?;
     Ok((head, file, (SECTOR + copy.len()) as u64))

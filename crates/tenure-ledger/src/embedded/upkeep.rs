@@ -94,9 +94,13 @@ impl Upkeep {
         while let Some(segment) = self.prunable(retention, now)? {
             // Off the list first: whoever reads finds that it is gone, not that it is damaged.
             self.0.content().segments.remove(0);
-            self.0.disk.remove(&Segment::file_name(segment.number))?;
-            // One after the other, in order: a crash must leave no hole.
-            self.0.disk.sync()?;
+            // One after the other, in order: a crash must leave no hole. Nor must a failure: then this one is tried
+            // again before the next.
+            let name = Segment::file_name(segment.number);
+            if let Err(error) = self.0.disk.remove(&name).and_then(|()| self.0.disk.sync()) {
+                self.0.content().segments.insert(0, segment);
+                return Err(error.into());
+            }
             pruned += 1;
         }
         Ok(pruned)

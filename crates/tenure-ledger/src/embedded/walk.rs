@@ -21,6 +21,9 @@ pub(crate) struct Walk {
     pub(crate) segments: Vec<SegmentHead>,
     pub(crate) head: Head,
     pub(crate) batches: u64,
+    /// The last segment holds the copy of a record and nothing else. It was synced before the segment had its name,
+    /// so it need not be copied again: who starts again and again must not fill the disk.
+    pub(crate) ends_with_a_copy: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +31,6 @@ struct Ends {
     number: u64,
     before_last: Head,
     last: Head,
-    is_torn: bool,
     is_empty: bool,
 }
 
@@ -36,7 +38,16 @@ impl Walk {
     /// A walk through `anchors`, which are points of the chain that checkpoints vouch for.
     pub(crate) fn new(identity: Identity, anchors: Vec<Head>, witnessed: Option<Head>) -> Walk {
         let (segments, head) = (Vec::new(), Head::default());
-        Walk { identity, anchors, witnessed, before: None, segments, head, batches: 0 }
+        Walk {
+            identity,
+            anchors,
+            witnessed,
+            before: None,
+            segments,
+            head,
+            batches: 0,
+            ends_with_a_copy: false,
+        }
     }
 
     /// Takes the next segment, and what is in it that the one before had not.
@@ -62,11 +73,11 @@ impl Walk {
             number: segment.head.number,
             before_last: segment.before_last,
             last: segment.last,
-            is_torn: segment.is_torn,
             is_empty: batches.is_empty(),
         });
         self.segments.push(segment.head);
         self.head = segment.last;
+        self.ends_with_a_copy = is_copy && batches.len() == 1 && !segment.is_torn;
         if is_copy {
             batches.remove(0);
         }
@@ -127,12 +138,12 @@ impl Walk {
         if segment.head.number != before.number + 1 {
             return Err(damage(segment, "a segment before this one is missing"));
         }
-        let goes_on = after == before.last && !before.is_torn;
+        // Also behind a tail that was cut short. A process that was killed in a write leaves a record in the system's
+        // memory alone; the next one copies it into a new segment, and a power cut then takes the original.
+        let goes_on = after == before.last;
         let first = segment.batches.first().map(|batch| batch.hash);
         let copies = !before.is_empty && after == before.before_last && first == Some(before.last.hash);
-        // A tail that was cut short with no whole record before it leaves nothing to copy.
-        let replaces_nothing = before.is_empty && after == before.last;
-        if goes_on || copies || replaces_nothing {
+        if goes_on || copies {
             Ok(copies)
         } else {
             Err(damage(segment, "the segment does not go on where the one before ended"))

@@ -3,6 +3,11 @@
 
 mod copies;
 mod damage;
+mod faulty_crashes;
+mod faulty_lies;
+mod faulty_space;
+mod faulty_syncs;
+mod history;
 mod reopening;
 mod signing_key_file;
 mod signing_keyring;
@@ -13,3 +18,4 @@ mod signing_samples;
 mod signing_seal;
 mod suite;
 mod torn;
+mod upkeep_beside;

@@ -1,0 +1,89 @@
+//! What is to go wrong, and when.
+
+use std::io;
+
+use super::chance::Chance;
+
+/// What is planned. Counters count down to the operation that goes wrong: 0 is the next one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Faults {
+    /// How many operations there were.
+    pub(crate) operations: u64,
+    pub(crate) crash_after: Option<u64>,
+    /// From the crash to the restart.
+    pub(crate) is_off: bool,
+    pub(crate) failing_sync: Option<u64>,
+    pub(crate) failing_write: Option<u64>,
+    pub(crate) stalling_sync: Option<(u64, u64)>,
+    pub(crate) flipping_read: Option<u64>,
+    pub(crate) sync_cost: u64,
+    pub(crate) lies: bool,
+    pub(crate) capacity: Option<u64>,
+}
+
+/// How an operation goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Course {
+    /// As it should.
+    Well,
+    /// The machine goes off in the middle of it.
+    Cut,
+    /// With an error of the device.
+    Failing,
+}
+
+impl Faults {
+    /// Refuses everything on a machine that is off.
+    pub(crate) fn check_is_on(&self) -> io::Result<()> {
+        if self.is_off { Err(off()) } else { Ok(()) }
+    }
+
+    /// Counts an operation, and says how it goes.
+    pub(crate) fn begin(&mut self) -> io::Result<Course> {
+        self.check_is_on()?;
+        self.operations += 1;
+        if is_due(&mut self.crash_after) {
+            self.is_off = true;
+            return Ok(Course::Cut);
+        }
+        Ok(Course::Well)
+    }
+
+    pub(crate) fn begin_write(&mut self) -> io::Result<Course> {
+        let course = self.begin()?;
+        Ok(if course == Course::Well && is_due(&mut self.failing_write) { Course::Failing } else { course })
+    }
+
+    pub(crate) fn begin_sync(&mut self) -> io::Result<Course> {
+        let course = self.begin()?;
+        if let Some((left, cost)) = self.stalling_sync {
+            self.stalling_sync = left.checked_sub(1).map(|left| (left, cost));
+            self.sync_cost += if left == 0 { cost } else { 0 };
+        }
+        Ok(if course == Course::Well && is_due(&mut self.failing_sync) { Course::Failing } else { course })
+    }
+
+    /// Spoils one bit of what is read, if it is time to.
+    pub(crate) fn spoil(&mut self, mut bytes: Vec<u8>, chance: &mut Chance) -> Vec<u8> {
+        if !bytes.is_empty() && is_due(&mut self.flipping_read) {
+            let bit = chance.below(bytes.len() * 8);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        bytes
+    }
+}
+
+fn is_due(countdown: &mut Option<u64>) -> bool {
+    let due = *countdown == Some(0);
+    *countdown = countdown.and_then(|left| left.checked_sub(1));
+    due
+}
+
+pub(crate) fn off() -> io::Error {
+    io::Error::other("the machine is off")
+}
+
+/// What the system says when a device fails.
+pub(crate) fn device_error() -> io::Error {
+    io::Error::from_raw_os_error(5)
+}

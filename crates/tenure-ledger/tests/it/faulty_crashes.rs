@@ -1,0 +1,139 @@
+//! The machine goes off in the middle of every single operation of a ledger's life: nothing that was acknowledged is
+//! ever missing, nothing else is ever there, and the ledger goes on.
+
+use tenure_ledger::EmbeddedLedger;
+use tenure_ledger::testing::FaultyDisk;
+
+use crate::history::{History, prune};
+
+/// How a machine comes back.
+#[derive(Debug, Clone, Copy)]
+enum Back {
+    /// After a power cut.
+    PowerCut,
+    /// Only the process was gone.
+    Killed,
+    /// The process first, and then the power, before the system wrote anything by itself.
+    KilledThenPowerCut,
+}
+
+const BACK: [Back; 5] =
+    [Back::PowerCut, Back::PowerCut, Back::PowerCut, Back::Killed, Back::KilledThenPowerCut];
+
+/// Says whether it came to its end. Whatever fails before a crash is a failure of the test.
+fn live(disk: &FaultyDisk, history: &mut History) -> bool {
+    let sizes = [1, 12, 3, 40, 1, 1, 30, 2, 25, 1, 9, 14];
+    let lived = || -> Option<()> {
+        for round in 0..3 {
+            let mut ledger = history.open(disk).ok()?;
+            ledger.upkeep().make_blanks().ok()?;
+            for (index, count) in sizes.into_iter().enumerate() {
+                history.append(&mut ledger, count).ok()?;
+                match index {
+                    3 | 8 => history.checkpoint(&ledger).ok()?,
+                    6 => ledger.upkeep().make_blanks().ok()?,
+                    9 => prune(&ledger).then_some(())?,
+                    _ => {}
+                }
+            }
+            // The second end is not an orderly one.
+            if round != 1 {
+                ledger.close().ok()?;
+            }
+        }
+        Some(())
+    };
+    let is_done = { lived }().is_some();
+    assert!(is_done || disk.is_off(), "something failed on a disk that did not");
+    is_done
+}
+
+/// The ledger on a disk that came back holds what it must, and goes on, through another end and another start.
+fn goes_on(disk: &FaultyDisk, history: &mut History) {
+    let mut ledger = opened(disk, history);
+    for count in [2, 33, 1, 17] {
+        history.append(&mut ledger, count).expect("it goes on");
+    }
+    history.check(&ledger);
+    drop(ledger);
+    opened(disk, history).close().expect("an orderly end");
+    opened(disk, history);
+}
+
+fn opened(disk: &FaultyDisk, history: &mut History) -> EmbeddedLedger {
+    history.open(disk).unwrap_or_else(|error| panic!("it does not open: {error:?}"))
+}
+
+fn come_back(disk: &FaultyDisk, back: Back, history: &mut History) {
+    match back {
+        Back::PowerCut => disk.restart(),
+        Back::Killed => disk.restart_process(),
+        Back::KilledThenPowerCut => {
+            disk.restart_process();
+            let mut ledger = opened(disk, history);
+            for count in [20, 1] {
+                history.append(&mut ledger, count).expect("it goes on");
+            }
+            drop(ledger);
+            disk.restart();
+        }
+    }
+}
+
+/// Every point at which the machine can go off in a life, with the disk as it is then.
+fn every_crash(mut visit: impl FnMut(u64, FaultyDisk, History)) {
+    for at in 0.. {
+        let (disk, mut history) = (FaultyDisk::new(at), History::default());
+        disk.crash_after(at);
+        let is_done = live(&disk, &mut history);
+        if is_done {
+            assert!(at > 200, "a life has many operations, not {at}");
+            return;
+        }
+        visit(at, disk, history);
+    }
+}
+
+// S2-4, S2-14: what was acknowledged survives a crash at any point.
+#[test]
+fn nothing_acknowledged_is_lost_wherever_the_machine_goes_off() {
+    every_crash(|at, disk, history| {
+        for (seed, back) in (0..).zip(BACK) {
+            let (disk, mut history) = (disk.fork(at * 100 + seed), history.clone());
+            let told = format!("operation {at}, seed {seed}, {back:?}");
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                come_back(&disk, back, &mut history);
+                goes_on(&disk, &mut history);
+            }));
+            assert!(outcome.is_ok(), "{told}");
+        }
+    });
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_the_machine_goes_off_again_while_it_starts() {
+    every_crash(|at, disk, history| {
+        if at % 3 != 0 {
+            return;
+        }
+        for again in 0.. {
+            let (disk, mut history) = (disk.fork(at * 100 + again), history.clone());
+            let back = BACK[usize::try_from(at + again).unwrap() % BACK.len()];
+            if at % 2 == 0 {
+                disk.restart()
+            } else {
+                disk.restart_process()
+            }
+            disk.crash_after(again);
+            let is_done = history.open(&disk).is_ok();
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                come_back(&disk, back, &mut history);
+                goes_on(&disk, &mut history);
+            }));
+            assert!(outcome.is_ok(), "operation {at}, then operation {again} of the start, {back:?}");
+            if is_done {
+                break;
+            }
+        }
+    });
+}

@@ -1,0 +1,147 @@
+//! A disk that fills up: what there is room for is said before, nothing is lost, and it goes on when there is room.
+
+use tenure_ledger::embedded::{Disk, Options};
+use tenure_ledger::testing::FaultyDisk;
+use tenure_ledger::{AppendError, EmbeddedLedger, Ledger, Room};
+
+use crate::history::{History, prune};
+use crate::suite::small;
+
+/// A ledger with all its blank files on a disk that has no more room than they take.
+fn on_a_full_disk(seed: u64) -> (FaultyDisk, History, EmbeddedLedger) {
+    let (disk, mut history) = (FaultyDisk::new(seed), History::default());
+    let ledger = history.open(&disk).expect("there is room");
+    ledger.upkeep().make_blanks().expect("there is room");
+    disk.set_capacity(Some(disk.used()));
+    (disk, history, ledger)
+}
+
+/// Appends until there is no room; says what was said of the room before each append, without repetition.
+fn fill(history: &mut History, ledger: &mut EmbeddedLedger) -> Vec<Room> {
+    let mut said = Vec::new();
+    for _ in 0..1_000 {
+        let room = ledger.room();
+        if said.last() != Some(&room) {
+            said.push(room);
+        }
+        let before = ledger.head();
+        match history.append(ledger, 5) {
+            Ok(()) => {}
+            Err(AppendError::NoSpace) if room == Room::Nothing => {
+                assert_eq!(ledger.head(), before, "nothing was written");
+                return said;
+            }
+            Err(error) => panic!("with room for {room:?}: {error:?}"),
+        }
+        // As the upkeep does, which is told of each rotation.
+        let _ = ledger.upkeep().make_blanks();
+    }
+    panic!("a full disk has room for a thousand batches");
+}
+
+const ALL: [Room; 4] = [Room::Plenty, Room::Renewals, Room::Ends, Room::Nothing];
+
+#[test]
+fn room_becomes_less_step_by_step_and_every_append_that_there_is_room_for_succeeds() {
+    let (disk, mut history, mut ledger) = on_a_full_disk(1);
+    assert_eq!(fill(&mut history, &mut ledger), ALL);
+    history.check(&ledger);
+    assert!(matches!(history.append(&mut ledger, 5), Err(AppendError::NoSpace)), "still no room");
+    disk.set_capacity(Some(disk.used() + 20 * 4_096));
+    ledger.upkeep().make_blanks().expect("there is room again");
+    assert_eq!(ledger.room(), Room::Plenty);
+    assert_eq!(fill(&mut history, &mut ledger), ALL);
+    drop(ledger);
+    disk.set_capacity(None);
+    history.open(&disk).expect("it opens");
+}
+
+#[test]
+fn pruning_makes_room() {
+    let (disk, mut history, mut ledger) = on_a_full_disk(2);
+    disk.set_capacity(Some(disk.used() + 20 * 4_096));
+    for _ in 0..2 {
+        for _ in 0..60 {
+            history.append(&mut ledger, 5).expect("there is room");
+        }
+        history.checkpoint(&ledger).expect("there is room");
+    }
+    fill(&mut history, &mut ledger);
+    assert!(prune(&ledger));
+    ledger.upkeep().make_blanks().expect("there is room for all again");
+    assert_eq!(ledger.room(), Room::Plenty);
+    history.append(&mut ledger, 5).expect("there is room");
+    history.check(&ledger);
+}
+
+#[test]
+fn after_a_restart_at_any_point_of_filling_up_everything_is_there() {
+    let (disk, mut history, mut ledger) = on_a_full_disk(3);
+    let operations = disk.operations();
+    fill(&mut history, &mut ledger);
+    let count = disk.operations() - operations;
+    assert!(count > 50);
+    for at in 0..count {
+        let (disk, mut history, mut ledger) = on_a_full_disk(at);
+        disk.crash_after(at);
+        while history.append(&mut ledger, 5).is_ok() {
+            let _ = ledger.upkeep().make_blanks();
+        }
+        drop(ledger);
+        for seed in 0..4 {
+            let (disk, mut history) = (disk.fork(at * 10 + seed), history.clone());
+            if seed == 3 {
+                disk.restart_process()
+            } else {
+                disk.restart()
+            }
+            // The start itself may need a file. With none to be had it says so, and loses nothing.
+            let names = disk.list().expect("it is on");
+            if !names.iter().any(|name| name == "spare" || name.starts_with("reserve")) {
+                disk.set_capacity(None);
+            }
+            let mut ledger = history.open(&disk).unwrap_or_else(|error| panic!("at {at}: {error:?}"));
+            disk.set_capacity(None);
+            ledger.upkeep().make_blanks().expect("there is room again");
+            history.append(&mut ledger, 40).expect("there is room again");
+            drop(ledger);
+            disk.restart();
+            history.open(&disk).unwrap_or_else(|error| panic!("at {at}: {error:?}"));
+        }
+    }
+}
+
+#[test]
+fn a_server_that_starts_again_and_again_on_a_full_disk_uses_no_more_of_the_reserve() {
+    let (disk, mut history, mut ledger) = on_a_full_disk(4);
+    history.append(&mut ledger, 5).expect("there is room");
+    disk.set_capacity(Some(disk.used()));
+    drop(ledger);
+    for _ in 0..20 {
+        disk.restart();
+        disk.set_capacity(Some(disk.used()));
+        let ledger = history.open(&disk).expect("there is the reserve");
+        let _ = ledger.upkeep().make_blanks();
+    }
+    let mut ledger = history.open(&disk).expect("there is the reserve");
+    let _ = ledger.upkeep().make_blanks();
+    assert!(fill(&mut history, &mut ledger).len() > 1, "there is room for something");
+}
+
+#[test]
+fn what_was_left_unfinished_takes_no_room_after_a_start() {
+    let options = || Options { reserve: 8 * 4_096, ..small() };
+    for at in 0..32 {
+        let (disk, mut history) = (FaultyDisk::new(at), History::default());
+        let mut ledger = history.open_with(&disk, options()).expect("there is room");
+        history.append(&mut ledger, 5).expect("there is room");
+        disk.crash_after(at);
+        let _ = ledger.upkeep().make_blanks();
+        let _ = history.checkpoint(&ledger);
+        drop(ledger);
+        disk.restart_process();
+        history.open_with(&disk, options()).expect("it opens");
+        let names = disk.list().unwrap();
+        assert!(!names.iter().any(|name| name.ends_with(".new") || name == "taken"), "at {at}: {names:?}");
+    }
+}
