@@ -21,13 +21,22 @@ enum Subject {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Durable leases through the registrar, restarts, and many ends at once
+    Ledger {
+        /// The benchmark's own arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 /// Runs the benchmark, and ends as it ends.
 pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> {
-    let Subject::Core { arguments } = &arguments.subject;
+    let (package, bench, arguments) = match &arguments.subject {
+        Subject::Core { arguments } => ("tenure-core", "core", arguments),
+        Subject::Ledger { arguments } => ("tenure-registrar", "ledger", arguments),
+    };
     let mut command = process::cargo();
-    command.args(["bench", "--quiet", "--package", "tenure-core", "--bench", "core", "--"]).args(arguments);
+    command.args(["bench", "--quiet", "--package", package, "--bench", bench, "--"]).args(arguments);
     process::succeed(
         command.current_dir(&workspace.root),
         "the benchmark did not build, or a figure is beyond its bound",

@@ -19,6 +19,8 @@ struct Recent {
     batches: VecDeque<Arc<Batch>>,
     events: usize,
     head: Head,
+    /// How many batches there were.
+    told: u64,
     has_ended: bool,
     /// Whom to tell of the end.
     at_end: Vec<AtEnd>,
@@ -59,14 +61,25 @@ pub struct Subscription {
 impl Feed {
     /// A feed that goes on after `head`; what is older is in `reader`.
     pub fn new(head: Head, reader: Option<Reader>) -> Feed {
-        let recent =
-            Recent { batches: VecDeque::new(), events: 0, head, has_ended: false, at_end: Vec::new() };
+        let recent = Recent {
+            batches: VecDeque::new(),
+            events: 0,
+            head,
+            told: 0,
+            has_ended: false,
+            at_end: Vec::new(),
+        };
         Feed { recent: Mutex::new(recent), published: Condvar::new(), reader }
     }
 
     /// Where it is now: the last event that was told.
     pub fn head(&self) -> Head {
         self.lock().head
+    }
+
+    /// How many batches were told since this writer started.
+    pub fn batches(&self) -> u64 {
+        self.lock().told
     }
 
     /// Listens to everything after event `after`.
@@ -77,6 +90,7 @@ impl Feed {
     pub(crate) fn publish(&self, batch: Arc<Batch>) {
         let mut recent = self.lock();
         recent.head = batch.head();
+        recent.told += 1;
         recent.events += batch.records.len();
         recent.batches.push_back(batch);
         while recent.events > KEPT && recent.batches.len() > 1 {

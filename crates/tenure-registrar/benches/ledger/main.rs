@@ -1,0 +1,74 @@
+//! What durable leases cost: through the registrar, in process, on a real disk.
+//!
+//! `cargo bench -p tenure-registrar --bench ledger -- [--quick] [--json] [--check] [--write]`
+
+mod clock;
+mod expiries;
+mod latency;
+mod report;
+mod restart;
+mod throughput;
+mod world;
+
+use std::process::ExitCode;
+
+use report::Report;
+
+/// What was asked for.
+#[derive(Debug, Default)]
+struct Options {
+    quick: bool,
+    json: bool,
+    check: bool,
+    write: bool,
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        Err(problem) => {
+            eprintln!("ledger: {problem}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<ExitCode, String> {
+    let options = Options::parse(std::env::args().skip(1))?;
+    let size = if options.quick { 10 } else { 1 };
+    let report = Report {
+        throughput: throughput::measure(2_000_000 / size)?,
+        latency: latency::measure(4_000 / size)?,
+        restart: restart::measure(1_000_000 / size)?,
+        expiries: expiries::measure(100_000 / size)?,
+    };
+    if options.json {
+        println!("{}", report.json());
+    } else {
+        print!("{}", report.table());
+    }
+    if options.write {
+        report.write()?;
+    }
+    let missed = report.missed();
+    missed.iter().for_each(|line| eprintln!("MISSED: {line}"));
+    Ok(if options.check && !missed.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+impl Options {
+    fn parse(arguments: impl Iterator<Item = String>) -> Result<Options, String> {
+        let mut options = Options::default();
+        for argument in arguments {
+            match argument.as_str() {
+                "--quick" => options.quick = true,
+                "--json" => options.json = true,
+                "--check" => options.check = true,
+                "--write" => options.write = true,
+                // What cargo adds.
+                "--bench" => {}
+                other => return Err(format!("{other} is none of --quick, --json, --check, --write")),
+            }
+        }
+        Ok(options)
+    }
+}

@@ -1,0 +1,80 @@
+//! How many durable acquires per second, with 256 under way.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use tenure_core::kernel::{Answer, Span};
+use tenure_registrar::Reply;
+
+use crate::clock::{cpu_time, timed};
+use crate::world::{Data, acquire, open};
+
+const IN_FLIGHT: u64 = 256;
+
+/// What was measured.
+pub struct Throughput {
+    pub grants: u64,
+    pub time: Duration,
+    /// Of the whole process: who asks included.
+    pub cpu: Duration,
+    pub batches: u64,
+}
+
+impl Throughput {
+    pub fn per_second(&self) -> f64 {
+        self.grants as f64 / self.time.as_secs_f64()
+    }
+
+    pub fn cpu_microseconds(&self) -> f64 {
+        self.cpu.as_secs_f64() * 1e6 / self.grants as f64
+    }
+}
+
+pub fn measure(grants: u64) -> Result<Throughput, String> {
+    let data = Data::new("throughput")?;
+    let service = open(data.path())?;
+    // Until files, tables and caches are as they are in use.
+    load(&service, 0, grants / 10)?;
+    let (events, batches) = (service.feed().head().seq.0, counted(&service));
+    let before = cpu_time();
+    let (told, time) = timed(|| load(&service, grants, grants));
+    told?;
+    let cpu = cpu_time().saturating_sub(before);
+    let written = service.feed().head().seq.0 - events;
+    if written < grants {
+        return Err(format!("{grants} grants in {written} events"));
+    }
+    let batches = counted(&service) - batches;
+    service.stop().map_err(|error| error.to_string())?;
+    Ok(Throughput { grants, time, cpu, batches })
+}
+
+/// How many batches were told so far, as far as the feed still has them; only their number within a run counts.
+fn counted(service: &tenure_registrar::shell::Service) -> u64 {
+    service.feed().batches()
+}
+
+/// Asks for `grants` leases, always with as many under way.
+fn load(service: &tenure_registrar::shell::Service, first: u64, grants: u64) -> Result<(), String> {
+    let handle = service.handle();
+    let (sender, told) = mpsc::channel();
+    let ask = |number: u64| {
+        let sender = sender.clone();
+        let command = acquire(first + number, Span::from_secs(3_600));
+        handle.ask(command, move |response| {
+            let granted = matches!(response.reply, Reply::Answered { answer: Answer::Granted { .. }, .. });
+            let _ = sender.send(granted);
+        });
+    };
+    let under_way = IN_FLIGHT.min(grants);
+    (0..under_way).for_each(ask);
+    for number in 0..grants {
+        if !told.recv().map_err(|error| error.to_string())? {
+            return Err("a request was not granted".into());
+        }
+        if number + under_way < grants {
+            ask(number + under_way);
+        }
+    }
+    Ok(())
+}
