@@ -1,12 +1,14 @@
 //! The shell around the step function: threads, a clock, a ledger. It decides nothing.
 
 mod bell;
+mod callers;
 mod clock;
 mod feed;
 mod housekeeper;
 mod inbox;
 mod key_file;
 mod proof;
+mod publisher;
 mod replay;
 mod restore;
 mod service;

@@ -1,25 +1,26 @@
 //! The writer's thread: takes what has gathered, lets the registrar step, signs, writes, answers.
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tenure_core::kernel::{Answer, ClockReading, Command, Event, Fence, HashKey, Refusal, State};
+use tenure_core::kernel::{Answer, ClockReading, Command, Fence, HashKey, Refusal, State};
 use tenure_ledger::signing::{
-    KeyAdded, KeyEntry, KeyId, Keyring, Leaf, LedgerId, NodeKey, Passport, seal_batch,
+    KeyAdded, KeyEntry, KeyId, Keyring, Leaf, LedgerId, NodeKey, Passport, SealedBatch, seal_batch,
 };
 use tenure_ledger::{AppendError, Batch, BatchBytes, Ledger, Room, Seq};
 use thiserror::Error;
 
+use super::callers::Callers;
 use super::clock::Clock;
 use super::feed::Feed;
-use super::inbox::{Found, Inbox, Responder, Response};
-use super::proof::{self, Proof};
+use super::inbox::{Found, Inbox, Response};
+use super::proof;
+use super::publisher::{Audience, Outcome, Publisher};
 use super::replay::{Replay, ReplayError, replay};
 use super::view::View;
-use crate::registrar::{AppendFailure, Caller, Effect, Input, Registrar, Reply, StartFailure, Write};
+use crate::registrar::{AppendFailure, Effect, Input, Registrar, Reply, StartFailure, Write};
 use crate::settings::Settings;
 
 /// Why a writer does not start.
@@ -93,13 +94,6 @@ impl Handle {
     }
 }
 
-/// Whom the writer tells, beside who asked.
-#[derive(Clone)]
-pub(crate) struct Audience {
-    pub(crate) view: Arc<View>,
-    pub(crate) feed: Arc<Feed>,
-}
-
 /// A running writer.
 pub struct Writer<L> {
     handle: Handle,
@@ -162,24 +156,30 @@ impl<L: Ledger + Send + 'static> Writer<L> {
             key: key.clone(),
             view: view.clone(),
         };
-        let audience = Audience { view, feed: feed.clone() };
+        let publisher = Publisher::start(Audience { ledger: id, view, feed: feed.clone() })?;
         let run = Run {
             ledger,
             id,
             registrar,
-            inbox,
+            inbox: inbox.clone(),
             clock,
             key,
             settings,
             hash_key,
-            audience,
-            callers: HashMap::new(),
-            last_caller: 0,
+            publisher,
+            callers: Callers::default(),
             written: None,
             error: None,
         };
+        let end = TurnAway(inbox, feed.clone());
+        let run = move || {
+            // However this ends, by a panic too, nobody is left waiting for somebody who is not there. It comes last:
+            // whatever is durable is told before the end is.
+            let _end = end;
+            run.run(effects)
+        };
         let thread = std::thread::Builder::new().name("tenure-writer".into());
-        Ok(Self { handle, feed, thread: thread.spawn(move || run.run(effects))? })
+        Ok(Self { handle, feed, thread: thread.spawn(run)? })
     }
 
     /// Where requests go in.
@@ -247,25 +247,16 @@ struct Run<L> {
     key: Arc<NodeKey>,
     settings: Settings,
     hash_key: HashKey,
-    audience: Audience,
-    callers: HashMap<Caller, Responder>,
-    last_caller: u64,
+    publisher: Publisher,
+    callers: Callers,
     /// What was written last and is not published yet.
-    written: Option<Written>,
+    written: Option<(Batch, SealedBatch)>,
     /// Why the last write failed.
     error: Option<AppendError>,
 }
 
-/// A batch that is durable.
-struct Written {
-    batch: Batch,
-    sealed: tenure_ledger::signing::SealedBatch,
-}
-
 impl<L: Ledger> Run<L> {
     fn run(mut self, first: Vec<Effect>) -> (L, Option<WriterFailure>) {
-        // However this ends, by a panic too, nobody is left waiting for somebody who is not there.
-        let _end = TurnAway(self.inbox.clone(), self.audience.feed.clone());
         let mut effects = first;
         loop {
             match self.carry_out(effects) {
@@ -315,7 +306,7 @@ impl<L: Ledger> Run<L> {
                         Err(failure)
                     },
                     |batch| {
-                        self.written = Some(Written { batch, sealed });
+                        self.written = Some((batch, sealed));
                         Ok(())
                     },
                 )
@@ -331,9 +322,7 @@ impl<L: Ledger> Run<L> {
     fn feed(&mut self, found: Found, then: Input) -> Vec<Effect> {
         let mut effects = Vec::new();
         for waiting in found.waiting {
-            self.last_caller += 1;
-            let caller = Caller(self.last_caller);
-            self.callers.insert(caller, waiting.respond);
+            let caller = self.callers.add(waiting.respond);
             let asked = Input::Asked { caller, command: waiting.command };
             effects.extend(self.registrar.step(asked, waiting.microseconds));
         }
@@ -342,30 +331,27 @@ impl<L: Ledger> Run<L> {
     }
 
     fn carry_out(&mut self, effects: Vec<Effect>) -> Carried {
-        let mut to_write = None;
-        let mut proof = None;
+        let mut carried = Carried::On(None);
+        let mut outcome = Outcome::default();
         for effect in effects {
             match effect {
-                Effect::Append(write) => to_write = Some(write),
-                Effect::Publish(events) => proof = self.publish(&events),
+                Effect::Append(write) => carried = Carried::On(Some(write)),
+                Effect::Publish(events) => {
+                    outcome.events = events;
+                    outcome.written = self.written.take();
+                }
                 Effect::Answer { caller, reply } => {
-                    if let Some(respond) = self.callers.remove(&caller) {
-                        respond(Response { reply, proof: proof.clone() });
-                    }
+                    outcome.answers.extend(self.callers.take(caller).map(|respond| (respond, reply)));
                 }
                 // Who waits learns it from what was published.
                 Effect::Served { .. } | Effect::Unserved { .. } => {}
-                Effect::StepDown(failure) => return Carried::Ended(failure),
+                Effect::StepDown(failure) => carried = Carried::Ended(failure),
             }
         }
-        Carried::On(to_write)
-    }
-
-    fn publish(&mut self, events: &[Event]) -> Option<Arc<Proof>> {
-        self.audience.view.publish(events);
-        let Written { batch, sealed } = self.written.take()?;
-        self.audience.feed.publish(Arc::new(batch));
-        Some(Arc::new(Proof::new(self.id, sealed, events)))
+        if outcome.written.is_some() || !outcome.answers.is_empty() {
+            self.publisher.publish(outcome);
+        }
+        carried
     }
 
     /// Before it begins again: a ledger that could not be written a moment ago is not asked without end. Whoever

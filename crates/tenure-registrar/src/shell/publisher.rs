@@ -1,0 +1,102 @@
+//! Tells the world what is durable: first the view, then who listens, then who asked.
+//!
+//! The writer hands this over and goes on with the next batch, so that on a busy machine deciding and telling use a core
+//! each. With little to do it tells by itself: waking another thread would take longer than telling.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use tenure_core::kernel::Event;
+use tenure_ledger::Batch;
+use tenure_ledger::signing::{LedgerId, SealedBatch};
+
+use super::feed::Feed;
+use super::inbox::{Responder, Response};
+use super::proof::Proof;
+use super::view::View;
+use crate::registrar::Reply;
+
+/// What became of one write.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    pub(crate) events: Vec<Event>,
+    /// What was written, and its signature.
+    pub(crate) written: Option<(Batch, SealedBatch)>,
+    pub(crate) answers: Vec<(Responder, Reply)>,
+}
+
+/// Whom to tell, beside who asked.
+#[derive(Clone)]
+pub(crate) struct Audience {
+    pub(crate) ledger: LedgerId,
+    pub(crate) view: Arc<View>,
+    pub(crate) feed: Arc<Feed>,
+}
+
+pub(crate) struct Publisher {
+    audience: Audience,
+    sender: Option<SyncSender<Outcome>>,
+    /// How many were handed over and not told yet.
+    under_way: Arc<AtomicUsize>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// With so few to answer, the writer does it by itself.
+const FEW: usize = 16;
+
+/// How many may wait to be told. Then the writer waits too: it must not run away from those who listen.
+const WAITING: usize = 4;
+
+impl Publisher {
+    pub(crate) fn start(audience: Audience) -> std::io::Result<Publisher> {
+        let (sender, receiver) = sync_channel::<Outcome>(WAITING);
+        let under_way = Arc::new(AtomicUsize::new(0));
+        let (told, to_tell) = (under_way.clone(), audience.clone());
+        let thread = std::thread::Builder::new().name("tenure-publisher".into()).spawn(move || {
+            for outcome in receiver {
+                to_tell.tell(outcome);
+                told.fetch_sub(1, Ordering::Release);
+            }
+        })?;
+        Ok(Publisher { audience, sender: Some(sender), under_way, thread: Some(thread) })
+    }
+
+    /// Tells, in the order of the calls.
+    pub(crate) fn publish(&self, outcome: Outcome) {
+        let is_alone = self.under_way.load(Ordering::Acquire) == 0;
+        if is_alone && outcome.answers.len() <= FEW {
+            return self.audience.tell(outcome);
+        }
+        self.under_way.fetch_add(1, Ordering::AcqRel);
+        let sent = self.sender.as_ref().map(|sender| sender.send(outcome));
+        assert!(matches!(sent, Some(Ok(()))), "the thread that tells has ended by a panic");
+    }
+}
+
+impl Drop for Publisher {
+    /// Everybody is told before this is over.
+    fn drop(&mut self) {
+        self.sender = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Audience {
+    fn tell(&self, outcome: Outcome) {
+        let Outcome { events, written, answers } = outcome;
+        if !events.is_empty() {
+            self.view.publish(&events);
+        }
+        let proof = written.map(|(batch, sealed)| {
+            self.feed.publish(Arc::new(batch));
+            Arc::new(Proof::new(self.ledger, sealed, &events))
+        });
+        for (respond, reply) in answers {
+            respond(Response { reply, proof: proof.clone() });
+        }
+    }
+}
