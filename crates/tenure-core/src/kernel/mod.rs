@@ -30,4 +30,4 @@ pub use name::{Holder, Labels, Principal, Resource};
 pub use state::{
     Anchor, ClockState, EndedLease, HashKey, LeaseView, Misfit, RestoreError, Snapshot, State, TicketView,
 };
-pub use value::{Digest, Fence, LedgerTag, Nonce, RequestKey, Span, TICK_RATE_HZ, Tick, Ticket};
+pub use value::{Digest, Fence, LeaseIdText, LedgerTag, Nonce, RequestKey, Span, TICK_RATE_HZ, Tick, Ticket};

@@ -89,14 +89,54 @@ impl LedgerTag {
     /// assert_eq!(tag.fence_of("00000000-17"), None, "a lease of another ledger");
     /// ```
     pub fn lease_id(self, fence: Fence) -> String {
-        format!("{:08x}-{}", self.0, fence.0)
+        String::from(&*self.lease_id_text(fence))
+    }
+
+    /// The same without taking memory for it: each event has one.
+    pub fn lease_id_text(self, fence: Fence) -> LeaseIdText {
+        let mut text = LeaseIdText { bytes: [b'-'; LeaseIdText::MOST], length: 0 };
+        for nibble in (0..8).rev().map(|place| self.0 >> (4 * place) & 15) {
+            text.push(char::from_digit(nibble, 16));
+        }
+        text.length += 1;
+        let mut power = 10_u64.pow(fence.0.max(1).ilog10());
+        while power > 0 {
+            text.push(u32::try_from(fence.0 / power % 10).ok().and_then(|digit| char::from_digit(digit, 10)));
+            power /= 10;
+        }
+        text
     }
 
     /// The fence behind a lease id of this ledger. Only the exact form that [`Self::lease_id`] writes counts.
     pub fn fence_of(self, lease_id: &str) -> Option<Fence> {
         let (_, number) = lease_id.split_once('-')?;
         let fence = Fence(number.parse().ok()?);
-        (fence <= Fence::MAX && self.lease_id(fence) == lease_id).then_some(fence)
+        (fence <= Fence::MAX && *self.lease_id_text(fence) == *lease_id).then_some(fence)
+    }
+}
+
+/// A lease id that stands where it is used.
+#[derive(Debug, Clone, Copy)]
+pub struct LeaseIdText {
+    bytes: [u8; LeaseIdText::MOST],
+    length: usize,
+}
+
+impl LeaseIdText {
+    /// A tag, a dash, and the longest number.
+    const MOST: usize = 8 + 1 + 20;
+
+    fn push(&mut self, digit: Option<char>) {
+        self.bytes[self.length] = digit.and_then(|digit| u8::try_from(digit).ok()).unwrap_or(b'?');
+        self.length += 1;
+    }
+}
+
+impl std::ops::Deref for LeaseIdText {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.length]).expect("digits and a dash")
     }
 }
 
@@ -137,4 +177,19 @@ pub struct RequestKey {
     pub key: Digest,
     /// Of the request's body: the same key with another body is a mistake of the caller's.
     pub body: Digest,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_id_is_its_tag_in_hex_and_its_number() {
+        for number in [0, 1, 9, 10, 11, 99, 100, 1_099_511_627_776, Fence::MAX.0, u64::MAX] {
+            for tag in [0, 0xf, 0x4f1d_09aa, u32::MAX] {
+                let expected = format!("{tag:08x}-{number}");
+                assert_eq!(&*LedgerTag(tag).lease_id_text(Fence(number)), expected);
+            }
+        }
+    }
 }

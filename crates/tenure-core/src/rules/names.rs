@@ -1,5 +1,7 @@
 //! What may be a name or an id, and how long it may be.
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 
 /// The longest id that is stored, in bytes.
@@ -69,8 +71,8 @@ pub fn check_signature_length(field: &'static str, signature: &[u8]) -> Result<(
 /// assert_eq!(digest.len(), 67);
 /// assert_ne!(stored_id(&digest), digest);
 /// ```
-pub fn stored_id(name: &str) -> String {
-    if is_its_own_id(name) { name.to_owned() } else { format!("b3-{}", blake3::hash(name.as_bytes())) }
+pub fn stored_id(name: &str) -> Cow<'_, str> {
+    if is_its_own_id(name) { name.into() } else { format!("b3-{}", blake3::hash(name.as_bytes())).into() }
 }
 
 /// Whether a name is stored as it is.

@@ -52,10 +52,10 @@ impl<'a> Terms<'a> {
     /// The bytes that the leaf is the hash of.
     pub fn to_bytes(&self, ledger: LedgerId) -> Vec<u8> {
         let names = self.resource.as_str().len() + self.holder.as_str().len();
-        let mut bytes = Vec::with_capacity(96 + names);
+        let mut bytes = Vec::with_capacity(112 + names);
         bytes.extend_from_slice(PREFIX);
         bytes.extend_from_slice(&ledger.0);
-        put_text(&mut bytes, &ledger.lease_id(self.fence));
+        put_text(&mut bytes, &ledger.tag().lease_id_text(self.fence));
         put_text(&mut bytes, self.resource.as_str());
         put_text(&mut bytes, self.holder.as_str());
         bytes.push(mode_code(self.mode));

@@ -2,6 +2,7 @@
 
 use prost::Message;
 
+use super::wire::Fields;
 use super::work_id;
 use crate::kernel::command::Want;
 use crate::kernel::event::{Cause, ClockReading, Event, Issued, Queued, WaitEnd};
@@ -28,25 +29,18 @@ pub struct Stamp<'a> {
 /// The record of `event`.
 pub fn encode(event: &Event, stamp: Stamp<'_>) -> EventRecord {
     let id = |fence: &Fence| stamp.tag.lease_id(*fence);
-    let signature = || stamp.signature.to_vec();
     match event {
-        Event::Issued(issued) => lease(
-            "lease.issued",
-            REGISTRAR,
-            stored::lease_event::Event::Issued(issued_message(issued, stamp)),
-        ),
+        Event::Issued(issued) => direct("lease.issued", issued_fields(issued, stamp).within(1)),
         Event::Renewed { lease: fence, at, expires_at, ttl } => {
-            let renewed = stored::LeaseRenewed {
-                lease_id: id(fence),
-                new_expires_at: stamp.anchor.wall_of(*expires_at),
-                registrar_signature: signature(),
-                time_envelope_ref: Vec::new(),
-                new_expires_at_tick: expires_at.0,
-                tick_rate_hz: TICK_RATE_HZ,
-                tick: at.0,
-                ttl_ticks: ttl.0,
-            };
-            lease("lease.renewed", REGISTRAR, stored::lease_event::Event::Renewed(renewed))
+            let renewed = Fields::with_capacity(96)
+                .text(1, &stamp.tag.lease_id_text(*fence))
+                .number(2, stamp.anchor.wall_of(*expires_at))
+                .bytes(3, stamp.signature)
+                .number(5, expires_at.0)
+                .number(6, TICK_RATE_HZ)
+                .number(100, at.0)
+                .number(101, ttl.0);
+            direct("lease.renewed", renewed.within(2))
         }
         Event::Released { lease: fence, at, by, reason } => {
             let released = stored::LeaseReleased {
@@ -58,13 +52,12 @@ pub fn encode(event: &Event, stamp: Stamp<'_>) -> EventRecord {
             lease("lease.released", by.as_str(), stored::lease_event::Event::Released(released))
         }
         Event::Expired { lease: fence, at } => {
-            let expired = stored::LeaseExpired {
-                lease_id: id(fence),
-                expired_at: stamp.anchor.wall_of(*at),
-                tick: at.0,
-                tick_rate_hz: TICK_RATE_HZ,
-            };
-            lease("lease.expired", REGISTRAR, stored::lease_event::Event::Expired(expired))
+            let expired = Fields::with_capacity(48)
+                .text(1, &stamp.tag.lease_id_text(*fence))
+                .number(2, stamp.anchor.wall_of(*at))
+                .number(100, at.0)
+                .number(101, TICK_RATE_HZ);
+            direct("lease.expired", expired.within(4))
         }
         Event::Revoked { lease: fence, at, cause, by, detail } => {
             let revoked = stored::LeaseRevoked {
@@ -109,35 +102,40 @@ pub fn encode(event: &Event, stamp: Stamp<'_>) -> EventRecord {
     }
 }
 
-fn issued_message(issued: &Issued, stamp: Stamp<'_>) -> stored::LeaseIssued {
-    let lease_id = stamp.tag.lease_id(issued.fence);
+/// The fields of a `LeaseIssued`.
+fn issued_fields(issued: &Issued, stamp: Stamp<'_>) -> Fields {
+    let lease_id = stamp.tag.lease_id_text(issued.fence);
+    let (resource, holder) = (issued.resource.as_str(), issued.holder.as_str());
     let work_id = work_id(&issued.resource, issued.mode, &lease_id);
-    let actor_id = stored_id(issued.holder.as_str());
+    let actor_id = stored_id(holder);
     // A name stands beside its id only where the id is not the name already.
-    let beside = |name: &str, id: &str| if name == id { String::new() } else { name.to_owned() };
-    stored::LeaseIssued {
-        resource: beside(issued.resource.as_str(), &work_id),
-        holder: beside(issued.holder.as_str(), &actor_id),
-        lease_id,
-        work_id,
-        actor_id,
-        issued_at: stamp.anchor.wall_of(issued.at),
-        expires_at: stamp.anchor.wall_of(issued.expires_at),
-        registrar_signature: stamp.signature.to_vec(),
-        time_envelope_ref: Vec::new(),
-        issued_at_tick: issued.at.0,
-        expires_at_tick: issued.expires_at.0,
-        tick_rate_hz: TICK_RATE_HZ,
-        fence: issued.fence.0,
-        mode: mode_code(issued.mode).into(),
-        principal: issued.principal.as_str().into(),
-        ttl_ticks: issued.ttl.0,
-        nonce: issued.nonce.0.to_vec(),
-        labels: label_messages(&issued.labels),
-        idempotency: issued.key.map(key_message),
-        ticket: issued.ticket.map_or(0, |ticket| ticket.0),
-        continues: issued.continues.map_or(0, |fence| fence.0),
+    let beside = |name, id: &str| if name == id { "" } else { name };
+    let mut fields = Fields::with_capacity(192 + resource.len() + holder.len())
+        .text(1, &lease_id)
+        .text(2, &work_id)
+        .text(3, &actor_id)
+        .number(4, stamp.anchor.wall_of(issued.at))
+        .number(5, stamp.anchor.wall_of(issued.expires_at))
+        .bytes(6, stamp.signature)
+        .number(8, issued.at.0)
+        .number(9, issued.expires_at.0)
+        .number(10, TICK_RATE_HZ)
+        .number(100, issued.fence.0)
+        .number(101, mode_number(issued.mode))
+        .text(102, beside(resource, &work_id))
+        .text(103, beside(holder, &actor_id))
+        .text(104, issued.principal.as_str())
+        .number(105, issued.ttl.0)
+        .bytes(106, &issued.nonce.0);
+    for (name, value) in issued.labels.iter() {
+        fields = fields.message(107, &Fields::default().text(1, name).text(2, value));
     }
+    if let Some(key) = issued.key {
+        fields = fields.message(108, &Fields::default().bytes(1, &key.key.0).bytes(2, &key.body.0));
+    }
+    fields
+        .number(109, issued.ticket.map_or(0, |ticket| ticket.0))
+        .number(110, issued.continues.map_or(0, |fence| fence.0))
 }
 
 fn queued_message(queued: &Queued) -> stored::WaitQueued {
@@ -157,6 +155,11 @@ fn queued_message(queued: &Queued) -> stored::WaitQueued {
         until_tick: queued.until.0,
         idempotency: queued.key.map(key_message),
     }
+}
+
+/// A record by the registrar whose payload is there already.
+fn direct(event_type: &str, payload: Vec<u8>) -> EventRecord {
+    EventRecord::new(event_type, "", REGISTRAR, payload)
 }
 
 fn lease(event_type: &str, actor: &str, event: stored::lease_event::Event) -> EventRecord {
@@ -185,6 +188,10 @@ fn key_message(key: RequestKey) -> stored::Idempotency {
 
 fn label_messages(labels: &Labels) -> Vec<stored::Label> {
     labels.iter().map(|(name, value)| stored::Label { name: name.into(), value: value.into() }).collect()
+}
+
+fn mode_number(mode: Mode) -> u64 {
+    u64::try_from(i32::from(mode_code(mode))).expect("no mode has a negative number")
 }
 
 pub(super) fn mode_code(mode: Mode) -> stored::Mode {
