@@ -14,6 +14,7 @@ pub mod laws;
 mod log;
 mod rng;
 mod run;
+mod storage;
 mod storm;
 
 pub use log::Census;
