@@ -87,9 +87,9 @@ fn a_spare_file_that_was_begun_is_not_believed_to_be_blank() {
     bytes[3_000] = 1;
     std::fs::write(&spare, bytes).unwrap();
     let mut ledger = open(folder.path());
-    append_many(&mut ledger, 40, 1);
+    append(&mut ledger, 1);
     drop(ledger);
-    assert_eq!(verify(folder.path()).unwrap().head.seq, Seq(43));
+    assert_eq!(verify(folder.path()).unwrap().head.seq, Seq(4));
 }
 
 #[test]
