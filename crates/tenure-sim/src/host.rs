@@ -13,14 +13,19 @@ use crate::clock::Clock;
 use crate::laws::{Lawful, Laws, Violation, law};
 use crate::log::Log;
 use crate::rng::Rng;
+use crate::storage::Storage;
 
 /// The server's machine.
 #[derive(Debug)]
 pub struct Host {
-    /// What is on the disk for good.
+    /// What is durable, and must be there for ever.
     disk: Vec<EventRecord>,
     /// What is being written, and may or may not be there after a crash.
     writing: Option<Vec<EventRecord>>,
+    /// The real ledger, for some seeds. For the others, `disk` is all that there is.
+    storage: Option<Storage>,
+    /// What that was writing when it failed, with the true time of each event. The next start knows more.
+    in_doubt: Option<Vec<(EventRecord, u64)>>,
     registrar: Option<Registrar>,
     clock: Clock,
     boots: u32,
@@ -49,16 +54,19 @@ pub enum Write {
     Failed { failure: AppendFailure, kept: bool },
 }
 
-const TAG: LedgerTag = LedgerTag(0x5eed);
+/// The ledger's.
+pub const TAG: LedgerTag = LedgerTag(0x5eed);
 const LEDGER: LedgerId = LedgerId([0, 0, 0x5e, 0xed, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
 const WALL: u64 = 1_790_000_000_000_000_000;
 
 impl Host {
     /// A machine whose clock drifts by `drift` microseconds a second; not started yet.
-    pub fn new(now: u64, drift: i64, settings: Settings, limits: Limits) -> Self {
+    pub fn new(now: u64, drift: i64, settings: Settings, limits: Limits, storage: Option<Storage>) -> Self {
         Self {
             disk: Vec::new(),
             writing: None,
+            storage,
+            in_doubt: None,
             registrar: None,
             clock: Clock::new("boot-0", now, 1_000_000, drift),
             boots: 0,
@@ -75,10 +83,10 @@ impl Host {
         }
     }
 
-    /// Starts the registrar on what the disk holds.
+    /// Starts the registrar on what the disk holds. It may not start: a disk may be that full.
     pub fn start(&mut self, now: u64, log: &mut Log) -> Result<Vec<Effect>, Violation> {
         self.incarnation += 1;
-        let state = self.replay()?;
+        let Some(state) = self.replay(log)? else { return Ok(Vec::new()) };
         law(state.snapshot() == self.follower.snapshot(), || {
             "a replay differs from what was followed".into()
         })?;
@@ -97,6 +105,9 @@ impl Host {
     pub fn step(&mut self, input: Input, now: u64) -> Result<Vec<Effect>, Violation> {
         let microseconds = self.clock.microseconds(now);
         let Some(registrar) = &mut self.registrar else { return Ok(Vec::new()) };
+        if let Some(storage) = &self.storage {
+            registrar.set_room(storage.room());
+        }
         let effects = registrar.step(input, microseconds);
         self.note_writing(&effects);
         if effects.iter().any(|effect| matches!(effect, Effect::StepDown(_))) {
@@ -107,37 +118,76 @@ impl Host {
 
     /// The write that is under way comes back.
     pub fn written(&mut self, write: Write, now: u64) -> Result<Vec<Effect>, Violation> {
-        let input = match write {
-            Write::Done => {
-                self.keep_written()?;
-                Input::Appended(Ok(()))
-            }
-            Write::Failed { failure, kept } => {
-                if kept {
-                    self.keep_written()?;
-                }
-                self.writing = None;
-                Input::Appended(Err(failure))
-            }
-        };
+        let outcome = self.write_out(write)?;
+        let input = Input::Appended(outcome);
         let effects = self.step(input, now)?;
         self.check_settled()?;
         Ok(effects)
     }
 
-    /// The process is gone from one instruction to the next. `kept`: the write under way reached the disk.
-    pub fn crash(&mut self, kept: bool) -> Lawful {
-        if kept {
-            self.keep_written()?;
+    fn write_out(&mut self, write: Write) -> Result<Result<(), AppendFailure>, Violation> {
+        let failure = match write {
+            Write::Done => None,
+            Write::Failed { failure, .. } => Some(failure),
+        };
+        let outcome = match &mut self.storage {
+            Some(storage) if matches!(failure, None | Some(AppendFailure::Unknown)) => {
+                if failure.is_some() {
+                    storage.break_soon();
+                }
+                storage.append(self.writing.as_deref().unwrap_or_default())?
+            }
+            _ => failure.map_or(Ok(()), Err),
+        };
+        match outcome {
+            Ok(()) => {
+                self.keep_written()?;
+                self.storage.as_mut().map_or(Ok(()), |storage| storage.look_after(&self.follower))?;
+            }
+            Err(AppendFailure::Unknown) => self.doubt(matches!(write, Write::Failed { kept: true, .. }))?,
+            Err(_) => self.writing = None,
         }
-        self.writing = None;
+        Ok(outcome)
+    }
+
+    /// The process is gone from one instruction to the next. `kept`: the write under way reached the disk, where that
+    /// is a plain one; a real one has its own way.
+    pub fn crash(&mut self, kept: bool) -> Lawful {
+        let is_there = match &mut self.storage {
+            Some(storage) => storage.crash(self.writing.as_deref(), &self.follower)?,
+            None => kept,
+        };
         self.registrar = None;
+        if is_there { self.keep_written() } else { self.doubt(false) }
+    }
+
+    /// Nobody knows what became of what is being written: on a real disk, until it is opened again.
+    fn doubt(&mut self, kept: bool) -> Lawful {
+        if self.storage.is_none() && kept {
+            return self.keep_written();
+        }
+        let writing = self.writing.take().filter(|_| self.storage.is_some());
+        let timed = |record: EventRecord| read(&record).map(|event| (record, self.true_time_of(event.at())));
+        let timed = writing.map(|records| records.into_iter().map(timed).collect::<Result<Vec<_>, _>>());
+        // A start that did not come to its end leaves what was in doubt before it in doubt.
+        self.in_doubt = timed.transpose()?.or(self.in_doubt.take());
         Ok(())
+    }
+
+    /// The disk fills up.
+    pub fn fill_disk(&mut self) {
+        self.storage.iter_mut().for_each(Storage::fill);
+    }
+
+    /// There is room on the disk again.
+    pub fn free_disk(&mut self) {
+        self.storage.iter_mut().for_each(Storage::free);
     }
 
     /// The machine starts anew, with another clock.
     pub fn reboot(&mut self, now: u64, rng: &mut Rng) {
         self.boots += 1;
+        self.storage.iter_mut().for_each(Storage::lose_power);
         let id: Arc<str> = format!("boot-{}", self.boots).into();
         let drift = i64::try_from(rng.below(4_801)).unwrap_or(0) - 2_400;
         self.clock = Clock::new(id, now, rng.below(5_000_000), drift);
@@ -181,14 +231,8 @@ impl Host {
 
     fn keep_written(&mut self) -> Lawful {
         for record in self.writing.take().into_iter().flatten() {
-            let event = read(&record)?;
-            let applied = self.follower.apply(&event);
-            applied.map_err(|misfit| Violation(format!("a follower refuses {event:?}: {misfit}")))?;
-            let context = ReducerContext::new(self.disk.len() as u64);
-            let reduced = self.reducer.apply(&record, &context);
-            reduced.map_err(|error| Violation(format!("the reducer refuses {event:?}: {error}")))?;
-            self.laws.durable(&event, self.true_time_of(event.at()))?;
-            self.disk.push(record);
+            let true_time = self.true_time_of(read(&record)?.at());
+            self.keep(record, true_time)?;
         }
         self.batches += 1;
         if self.batches.is_multiple_of(16) {
@@ -197,6 +241,18 @@ impl Host {
         if self.batches.is_multiple_of(1_024) {
             self.reducer.state_mut().prune_terminal_leases();
         }
+        Ok(())
+    }
+
+    fn keep(&mut self, record: EventRecord, true_time: u64) -> Lawful {
+        let event = read(&record)?;
+        let applied = self.follower.apply(&event);
+        applied.map_err(|misfit| Violation(format!("a follower refuses {event:?}: {misfit}")))?;
+        let context = ReducerContext::new(self.disk.len() as u64);
+        let reduced = self.reducer.apply(&record, &context);
+        reduced.map_err(|error| Violation(format!("the reducer refuses {event:?}: {error}")))?;
+        self.laws.durable(&event, true_time)?;
+        self.disk.push(record);
         Ok(())
     }
 
@@ -226,16 +282,46 @@ impl Host {
         Ok(())
     }
 
-    fn replay(&self) -> Result<State, Violation> {
+    /// The state that the disk adds up to; nothing if it is too full to start on.
+    fn replay(&mut self, log: &mut Log) -> Result<Option<State>, Violation> {
         // Another hash key: what the state is must not depend on it.
-        let mut state = fresh(&self.limits, HashKey(self.incarnation, !self.incarnation));
-        for record in &self.disk {
-            let event = read(record)?;
-            let applied = state.apply(&event);
-            applied.map_err(|misfit| Violation(format!("a replay refuses {event:?}: {misfit}")))?;
-        }
-        Ok(state)
+        let key = HashKey(self.incarnation, !self.incarnation);
+        let Some(storage) = &mut self.storage else {
+            return replayed(fresh(&self.limits, key), &self.disk).map(Some);
+        };
+        let Some(found) = storage.open(&self.limits, key, log)? else { return Ok(None) };
+        self.settle(found.after, &found.records, log)?;
+        replayed(found.state, &found.records).map(Some)
     }
+
+    /// The disk holds all that was durable, and what was in doubt whole or not at all.
+    fn settle(&mut self, after: u64, records: &[EventRecord], log: &mut Log) -> Lawful {
+        let after = usize::try_from(after).unwrap_or(usize::MAX);
+        let known = self.disk.get(after..).unwrap_or_default();
+        let lost = || format!("{} events are durable, {} are there", self.disk.len(), after + records.len());
+        law(after <= self.disk.len() && records.len() >= known.len(), lost)?;
+        let (old, new) = records.split_at(known.len());
+        law(old == known, || "what was durable is not what is there".into())?;
+        let in_doubt = self.in_doubt.take().unwrap_or_default();
+        if new.is_empty() {
+            if !in_doubt.is_empty() {
+                log.count("in doubt and not there");
+            }
+            return Ok(());
+        }
+        log.count("in doubt and there");
+        law(new.iter().eq(in_doubt.iter().map(|(record, _)| record)), || "something was made up".into())?;
+        in_doubt.into_iter().try_for_each(|(record, true_time)| self.keep(record, true_time))
+    }
+}
+
+fn replayed(mut state: State, records: &[EventRecord]) -> Result<State, Violation> {
+    for record in records {
+        let event = read(record)?;
+        let applied = state.apply(&event);
+        applied.map_err(|misfit| Violation(format!("a replay refuses {event:?}: {misfit}")))?;
+    }
+    Ok(state)
 }
 
 fn fresh(limits: &Limits, key: HashKey) -> State {

@@ -1,8 +1,8 @@
 //! The simulator: from one seed, a world in which everything fails, and laws that hold all the same.
 //!
-//! It drives the very registrar and keeper that ship, because those are step functions: only the clocks,
-//! the disk, the network and the processes around them are made up here. Everything follows from the seed,
-//! so that a broken law can be looked at again, step by step.
+//! It drives the very registrar, ledger and keeper that ship, because registrar and keeper are step functions and
+//! the ledger asks for nothing but a disk: only the clocks, the disk, the network and the processes around them are
+//! made up here. Everything follows from the seed, so that a broken law can be looked at again, step by step.
 
 mod agenda;
 mod census;
@@ -14,6 +14,7 @@ pub mod laws;
 mod log;
 mod rng;
 mod run;
+mod storage;
 mod storm;
 
 pub use log::Census;

@@ -17,6 +17,7 @@ use crate::laws::{Lawful, law};
 use crate::log::Log;
 use crate::rng::Rng;
 use crate::run::Scenario;
+use crate::storage::Storage;
 
 /// A server under a storm.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ impl Scenario for Storm {
         };
         let drift = i64::try_from(rng.below(4_801)).unwrap_or(0) - 2_400;
         Self {
-            host: Host::new(0, drift, settings, limits),
+            host: Host::new(0, drift, settings, limits, Storage::of_seed(seed)),
             now: 0,
             last_caller: 0,
             asked: BTreeMap::new(),
@@ -67,6 +68,9 @@ impl Scenario for Storm {
         self.now += self.rng.delay(1, pause);
         if self.host.registrar().is_none() {
             let effects = self.host.start(self.now, log)?;
+            if self.host.registrar().is_none() && self.rng.percent(30) {
+                self.host.free_disk();
+            }
             return self.does(effects, log);
         }
         match self.rng.below(100) {
@@ -92,6 +96,16 @@ impl Scenario for Storm {
                 self.write_ends(Write::Failed { failure, kept }, log)
             }
             97 => self.crash(log),
+            98 => {
+                let fills = self.rng.percent(30);
+                log.count(if fills { "disk filled up" } else { "disk has room" });
+                if fills {
+                    self.host.fill_disk()
+                } else {
+                    self.host.free_disk()
+                }
+                Ok(())
+            }
             _ => {
                 self.host.set_wall_clock(&mut self.rng);
                 Ok(())
@@ -100,6 +114,7 @@ impl Scenario for Storm {
     }
 
     fn wind_down(&mut self, log: &mut Log) -> Lawful {
+        self.host.free_disk();
         for _ in 0..10_000 {
             self.now += SECOND;
             if self.host.registrar().is_none() {

@@ -111,6 +111,35 @@ fn after_a_restart_at_any_point_of_filling_up_everything_is_there() {
     }
 }
 
+/// What a start copied into a file of the reserve must not be found in the reserve again.
+#[test]
+fn a_start_from_the_reserve_that_is_cut_short_leaves_the_reserve_blank() {
+    for (at, again, seed) in
+        (0..2).flat_map(|at| (0..12).flat_map(move |again| (0..8).map(move |seed| (at, again, seed))))
+    {
+        let (disk, mut history, mut ledger) = on_a_full_disk(seed);
+        while ledger.room() == Room::Plenty {
+            history.append(&mut ledger, 1).expect("there is room");
+            let _ = ledger.upkeep().make_blanks();
+        }
+        // A large record in doubt after a small one, then a start that copies it, then a power cut that takes both.
+        disk.crash_after(at);
+        history.append(&mut ledger, 40).expect_err("the machine goes off");
+        drop(ledger);
+        disk.restart_process();
+        disk.crash_after(again);
+        let _ = history.open(&disk);
+        disk.restart();
+        let told = |error| panic!("{at}, {again}, {seed}: {error:?}");
+        let mut ledger = history.open(&disk).unwrap_or_else(told);
+        let _ = history.append(&mut ledger, 1);
+        drop(ledger);
+        disk.restart();
+        disk.set_capacity(None);
+        history.open(&disk).unwrap_or_else(told);
+    }
+}
+
 #[test]
 fn a_server_that_starts_again_and_again_on_a_full_disk_uses_no_more_of_the_reserve() {
     let (disk, mut history, mut ledger) = on_a_full_disk(4);

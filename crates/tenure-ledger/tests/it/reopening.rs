@@ -83,12 +83,13 @@ fn a_spare_file_that_was_begun_is_not_believed_to_be_blank() {
     drop(ledger);
     let spare = folder.path().join("spare");
     let mut bytes = std::fs::read(&spare).unwrap();
-    bytes[700] = 1;
+    // Behind what a start copies there.
+    bytes[3_000] = 1;
     std::fs::write(&spare, bytes).unwrap();
     let mut ledger = open(folder.path());
-    append_many(&mut ledger, 40, 1);
+    append(&mut ledger, 1);
     drop(ledger);
-    assert_eq!(verify(folder.path()).unwrap().head.seq, Seq(43));
+    assert_eq!(verify(folder.path()).unwrap().head.seq, Seq(4));
 }
 
 #[test]

@@ -13,7 +13,7 @@ impl Fleet {
         let at = self.now + self.rng.delay(100_000, 8 * SECOND);
         self.agenda.plan(at, Next::Fault);
         let client = usize::try_from(self.rng.below(self.clients.len() as u64)).unwrap_or(0);
-        match self.rng.below(10) {
+        match self.rng.below(11) {
             0 | 1 => {
                 log.count("server crashed");
                 let reboots = self.rng.percent(40);
@@ -50,6 +50,12 @@ impl Fleet {
             8 => {
                 log.count("server clock went back");
                 self.host.set_clock_back(&mut self.rng);
+            }
+            10 => {
+                log.count("disk filled up");
+                self.host.fill_disk();
+                let at = self.now + self.rng.delay(100_000, 20 * SECOND);
+                self.agenda.plan(at, Next::DiskHasRoom);
             }
             5 | 6 => {
                 log.count("client paused");

@@ -17,6 +17,7 @@ use crate::laws::{Lawful, Violation, law};
 use crate::log::Log;
 use crate::rng::Rng;
 use crate::run::Scenario;
+use crate::storage::Storage;
 
 /// A fleet and its server.
 #[derive(Debug)]
@@ -62,6 +63,7 @@ enum Next {
     ClientWakes { client: usize, at: u64 },
     ClientActs { client: usize },
     StoreIsWritten { resource: Resource, fence: Fence },
+    DiskHasRoom,
     Fault,
 }
 
@@ -82,7 +84,7 @@ impl Scenario for Fleet {
             Client::new(number, Clock::new(format!("client-{number}"), 0, 17, *drift))
         });
         let mut fleet = Self {
-            host: Host::new(0, server_drift, settings, Default::default()),
+            host: Host::new(0, server_drift, settings, Default::default(), Storage::of_seed(seed)),
             clients: clients.collect(),
             agenda: Agenda::default(),
             server_paused_until: 0,
@@ -122,6 +124,7 @@ impl Scenario for Fleet {
 
     fn wind_down(&mut self, log: &mut Log) -> Lawful {
         self.winding_down = true;
+        self.agenda.plan(self.now, Next::DiskHasRoom);
         let end = self.now + 120 * SECOND;
         while self.now < end {
             self.step(log)?;
@@ -155,6 +158,9 @@ impl Fleet {
             Next::ServerStarts { .. } => {
                 self.server_start = None;
                 let effects = self.host.start(self.now, log)?;
+                if self.host.registrar().is_none() {
+                    self.start_server_at(self.now + SECOND);
+                }
                 self.server_does(effects, log)
             }
             Next::ServerWakes { at } if self.server_wake == Some(at) => {
@@ -196,6 +202,10 @@ impl Fleet {
                 Ok(())
             }
             Next::StoreIsWritten { resource, fence } => self.store_is_written(resource, fence, log),
+            Next::DiskHasRoom => {
+                self.host.free_disk();
+                self.server_steps(Input::Woken, log)
+            }
             Next::Fault => self.fault(log),
         }
     }

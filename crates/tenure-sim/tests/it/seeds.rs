@@ -59,6 +59,10 @@ fn everything_that_can_happen_does_happen() {
         "client lost its lease",
         "client paused",
         "client refused",
+        "device failed while starting",
+        "disk filled up",
+        "in doubt and not there",
+        "in doubt and there",
         "lease continued",
         "lease expired",
         "lease handed over",
@@ -68,6 +72,9 @@ fn everything_that_can_happen_does_happen() {
         "lease released",
         "lease renewed",
         "lease revoked",
+        "no room to start",
+        "opened from a checkpoint",
+        "opened from the beginning",
         "refused: deadlock",
         "refused: held",
         "refused: holder taken",
@@ -92,6 +99,7 @@ fn everything_that_can_happen_does_happen() {
         "wait timed out",
         "wait withdrawn",
         "waiter served",
+        "went off while starting",
     ];
     let rare: Vec<_> =
         expected.into_iter().filter(|kind| census.get(kind).copied().unwrap_or(0) < 20).collect();

@@ -1,0 +1,218 @@
+//! The real ledger, on a disk on which everything goes wrong.
+//!
+//! Three seeds in four have this. The others have a plain list of records, which each start replays from the very
+//! beginning, where a ledger goes on from its newest checkpoint. Crashes come in the middle of appends, of rotations, of upkeep and of starts; a reboot is a
+//! power cut, and everything else only ends the process. A disk that stalls is a write that comes back late, which
+//! the scenarios do with every kind of storage.
+
+use std::sync::Arc;
+
+use tenure_core::kernel::{HashKey, Limits, Span, State, Tick};
+use tenure_core::ledger::EventRecord;
+use tenure_ledger::embedded::{OpenError, Opening, Options, Retention};
+use tenure_ledger::signing::NodeKey;
+use tenure_ledger::testing::FaultyDisk;
+use tenure_ledger::{AppendError, Checkpoint, CheckpointParts, EmbeddedLedger, Ledger, Room};
+use tenure_registrar::AppendFailure;
+
+use crate::host::TAG;
+use crate::laws::{Violation, law};
+use crate::log::Log;
+use crate::rng::Rng;
+
+/// Small, so that rotations happen all the time.
+const SEGMENT: u64 = 16_384;
+
+/// What a device that fails says.
+const INPUT_OUTPUT: i32 = 5;
+
+/// A ledger, its disk, and what becomes of them.
+#[derive(Debug)]
+pub struct Storage {
+    disk: FaultyDisk,
+    ledger: Option<EmbeddedLedger>,
+    rng: Rng,
+    /// The machine lost its power since the ledger was last opened.
+    lost_power: bool,
+    /// Something is wrong with the disk, so that what is written may fail.
+    troubled: bool,
+    is_full: bool,
+}
+
+/// What a start finds.
+#[derive(Debug)]
+pub struct Found {
+    /// What all events up to the checkpoint add up to.
+    pub state: State,
+    /// How many those are.
+    pub after: u64,
+    /// The events after it.
+    pub records: Vec<EventRecord>,
+}
+
+impl Storage {
+    /// The storage of a seed, for three in four of each scenario.
+    pub fn of_seed(seed: u64) -> Option<Storage> {
+        let (disk, rng) = (FaultyDisk::new(seed), Rng::new(!seed));
+        let storage = Storage { disk, ledger: None, rng, lost_power: false, troubled: false, is_full: false };
+        (!matches!(seed % 8, 1 | 2)).then_some(storage)
+    }
+
+    /// Opens the ledger, after the machine or the process went off perhaps again while it did. Nothing if there is no
+    /// room to start.
+    pub fn open(&mut self, limits: &Limits, key: HashKey, log: &mut Log) -> Result<Option<Found>, Violation> {
+        self.troubled = self.is_full;
+        loop {
+            self.ledger = None;
+            if std::mem::take(&mut self.lost_power) {
+                self.disk.restart()
+            } else {
+                self.disk.restart_process()
+            }
+            if self.rng.percent(20) {
+                self.disk.crash_after(self.rng.below(20));
+            }
+            if self.rng.percent(3) {
+                self.break_soon();
+            }
+            match self.try_open(limits, key, log) {
+                Ok(found) => {
+                    // The crash that did not come.
+                    self.disk.crash_after(u64::MAX);
+                    return Ok(Some(found));
+                }
+                Err(_) if self.disk.is_off() => {
+                    log.count("went off while starting");
+                    self.lost_power = self.rng.percent(50);
+                }
+                Err(OpenError::Io(error)) if error.raw_os_error() == Some(INPUT_OUTPUT) => {
+                    log.count("device failed while starting");
+                }
+                Err(OpenError::Io(error)) if is_full(&error) => {
+                    log.count("no room to start");
+                    return Ok(None);
+                }
+                Err(error) => return Err(Violation(format!("the ledger does not open: {error:?}"))),
+            }
+        }
+    }
+
+    fn try_open(&mut self, limits: &Limits, key: HashKey, log: &mut Log) -> Result<Found, OpenError> {
+        let options = Options { segment_size: SEGMENT, reserve: 4 * SEGMENT, witness: None };
+        let mut opening = Opening::begin_on(Arc::new(self.disk.clone()), options)?;
+        if let Some(damage) = opening.warnings().first() {
+            return Err(OpenError::Damaged(damage.clone()));
+        }
+        let checkpoint = opening.take_checkpoint();
+        let (state, after) = match &checkpoint {
+            Some(checkpoint) => {
+                let state = State::restore(checkpoint.state(), TAG, limits.clone(), key);
+                let state = state.map_err(|error| OpenError::Io(std::io::Error::other(error)))?;
+                (state, checkpoint.head.head.seq.0)
+            }
+            None => (State::new(TAG, limits.clone(), key), 0),
+        };
+        let mut records = Vec::new();
+        while let Some(batch) = opening.next_batch()? {
+            records.extend(batch.records);
+        }
+        self.ledger = Some(opening.finish()?);
+        log.count(if after > 0 { "opened from a checkpoint" } else { "opened from the beginning" });
+        Ok(Found { state, after, records })
+    }
+
+    /// Appends a batch.
+    pub fn append(&mut self, records: &[EventRecord]) -> Result<Result<(), AppendFailure>, Violation> {
+        let Some(ledger) = &mut self.ledger else { return Ok(Err(AppendFailure::NotWritten)) };
+        match ledger.append(ledger.head().seq, records, b"seal") {
+            Ok(_) => Ok(Ok(())),
+            Err(AppendError::NoSpace | AppendError::Unavailable(_)) if self.troubled => {
+                Ok(Err(AppendFailure::NotWritten))
+            }
+            Err(AppendError::OutcomeUnknown { .. }) if self.troubled => Ok(Err(AppendFailure::Unknown)),
+            Err(error) => Err(Violation(format!("a batch is refused: {error:?}"))),
+        }
+    }
+
+    /// One of the next writes or syncs fails.
+    pub fn break_soon(&mut self) {
+        self.troubled = true;
+        let count = self.rng.below(3);
+        if self.rng.percent(70) {
+            self.disk.fail_sync_after(count)
+        } else {
+            self.disk.fail_write_after(count)
+        }
+    }
+
+    /// The process or the machine goes off, in the middle of writing `records`, or of upkeep, or of nothing. Says
+    /// whether the records are there for sure.
+    pub fn crash(&mut self, records: Option<&[EventRecord]>, durable: &State) -> Result<bool, Violation> {
+        self.troubled = true;
+        let most = if self.rng.percent(80) { 4 } else { 24 };
+        self.disk.crash_after(self.rng.below(most));
+        let is_there = match records {
+            Some(records) => self.append(records)?.is_ok(),
+            None => {
+                self.look_after(durable)?;
+                false
+            }
+        };
+        self.ledger = None;
+        Ok(is_there)
+    }
+
+    /// The power is cut before the next start.
+    pub fn lose_power(&mut self) {
+        self.lost_power = true;
+    }
+
+    /// What the housekeeper does beside the writer, now and then. `durable` is what all events add up to.
+    pub fn look_after(&mut self, durable: &State) -> Result<(), Violation> {
+        let Some(ledger) = &self.ledger else { return Ok(()) };
+        let upkeep = ledger.upkeep();
+        let done = match self.rng.below(100) {
+            0..15 => upkeep.make_blanks().map_err(|error| error.to_string()),
+            15..18 => {
+                let mut state = Vec::new();
+                durable.save(&mut |piece| state.extend_from_slice(piece));
+                let (head, identity) = (ledger.head(), ledger.identity());
+                let (ledger, epoch) = (identity.ledger, identity.epoch);
+                let parts = CheckpointParts { ledger, epoch, head, keys: &[], state: &state };
+                let bytes = Checkpoint::write(parts, &NodeKey::from_secret(&[7; 32]));
+                upkeep.keep_checkpoint(head, &bytes).map_err(|error| error.to_string())
+            }
+            18..22 => {
+                let retention = Retention { age: Span::from_secs(1 << 30), bytes: 3 * SEGMENT };
+                upkeep.prune(retention, Tick(0)).map(|_| ()).map_err(|error| error.to_string())
+            }
+            _ => Ok(()),
+        };
+        law(done.is_ok() || self.troubled, || format!("upkeep fails on a disk that does not: {done:?}"))
+    }
+
+    /// The disk fills up, but for a little.
+    pub fn fill(&mut self) {
+        (self.is_full, self.troubled) = (true, true);
+        self.disk.set_capacity(Some(self.disk.used() + self.rng.below(2 * SEGMENT)));
+    }
+
+    /// There is room again.
+    pub fn free(&mut self) {
+        self.is_full = false;
+        self.disk.set_capacity(None);
+        if let Some(ledger) = &self.ledger {
+            // The next round of the housekeeper; if it fails, that is for the one after it.
+            let _ = ledger.upkeep().make_blanks();
+        }
+    }
+
+    /// What there is room for.
+    pub fn room(&self) -> Room {
+        self.ledger.as_ref().map_or(Room::Plenty, Ledger::room)
+    }
+}
+
+fn is_full(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::StorageFull
+}
