@@ -80,3 +80,21 @@ fn a_batch_without_its_signature_is_found() {
     let found = audit(&bare, &mut |_, _| {}).expect_err("there are no signatures");
     assert!(matches!(found, AuditError::Record { source: ReplayError::Unsigned { .. }, .. }), "{found:?}");
 }
+
+#[test]
+fn the_second_reader_refuses_what_the_first_one_believes() {
+    let history = History::make(&[]);
+    let folder = history.folder.path();
+    let tag = verify(&history.data()).unwrap().identity.ledger.tag();
+    // The kernel leaves signatures to whoever checks them; the work face's reducer wants each lease to have one.
+    let unsigned = |record: EventRecord| match decode(&record, tag).unwrap() {
+        Some(event @ Event::Issued(_)) => {
+            encode(&event, Stamp { tag, anchor: Anchor::default(), signature: &[] })
+        }
+        _ => record,
+    };
+    write_anew(&history, &folder.join("unsigned"), unsigned);
+    let said = said(tenure(folder).args(["replay", "--at", "last", "--data", "unsigned"]));
+    assert_eq!((said.code, said.output.as_str()), (1, ""));
+    assert!(said.errors.contains("the second reader refuses event "), "{}", said.errors);
+}

@@ -6,6 +6,7 @@ mod history;
 mod logging;
 mod passports;
 mod program;
+mod pruning;
 mod replaying;
 mod restoring;
 mod serving;
