@@ -3,7 +3,9 @@
 mod command;
 mod configuration;
 mod exit;
+mod failure;
 mod message;
+mod output;
 
 use std::process::ExitCode;
 

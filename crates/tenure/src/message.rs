@@ -3,20 +3,55 @@
 
 use std::error::Error;
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 /// Says `what`, and under it everything that led to it.
 pub fn complain(what: &str, error: &dyn Error) {
+    tell(&explain(what, error));
+}
+
+/// What [`complain`] says.
+pub fn explain(what: &str, error: &dyn Error) -> String {
     let mut text = format!("tenure: {what}: {error}\n");
     let mut cause = error.source();
     while let Some(error) = cause {
         writeln!(text, "  because: {error}").expect("writing into a string");
         cause = error.source();
     }
-    tell(&text);
+    text
 }
 
 /// Writes `text` to standard error, if anybody listens.
 pub fn tell(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// One line on standard error that is written over and over, if a terminal shows it.
+#[derive(Debug)]
+pub struct Progress {
+    shown: Option<String>,
+    is_terminal: bool,
+}
+
+impl Progress {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self { shown: None, is_terminal: std::io::stderr().is_terminal() }
+    }
+
+    /// Shows `text` in place of what was shown before.
+    pub fn show(&mut self, text: String) {
+        if self.is_terminal && self.shown.as_ref() != Some(&text) {
+            tell(&format!("\r{text}\x1b[K"));
+            self.shown = Some(text);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown.is_some() {
+            tell("\r\x1b[K");
+        }
+    }
 }

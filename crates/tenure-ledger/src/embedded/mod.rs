@@ -18,6 +18,7 @@
 //! **After an unclean end** the last record may be in the system's memory and not on the disk, or in doubt after a
 //! failed sync. It is copied into a new segment and synced before it counts.
 
+mod archive;
 mod blanks;
 mod catalog;
 mod checkpoints;
@@ -39,6 +40,7 @@ mod witness;
 
 use std::path::PathBuf;
 
+pub use archive::{Archive, Batches, Placed, identity};
 pub use copy::{CopyError, copy};
 pub use directory::Directory;
 pub use disk::{Disk, DiskFile};

@@ -76,6 +76,9 @@ pub enum OpenError {
     /// There are segments and nothing says whose.
     #[error("{} holds segments but no identity; part of the ledger is missing", .0.display())]
     NoIdentity(PathBuf),
+    /// A part of it was pruned while it was read. Read again from the beginning.
+    #[error("{} was pruned while the ledger was read; try again", .0.display())]
+    Pruned(PathBuf),
     /// A newer version wrote it.
     #[error("the ledger is in form {found}, and this version knows forms up to {newest}; use a newer tenure")]
     Newer {

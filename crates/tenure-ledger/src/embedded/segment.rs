@@ -83,6 +83,8 @@ pub(crate) struct Segment {
     pub(crate) path: PathBuf,
     pub(crate) head: SegmentHead,
     pub(crate) batches: Vec<Batch>,
+    /// Where each of them begins.
+    pub(crate) offsets: Vec<u64>,
     /// Where the ledger ended before the last record of this segment.
     pub(crate) before_last: Head,
     /// Where the ledger ends after this segment.
@@ -130,6 +132,7 @@ impl Segment {
             path: path.to_owned(),
             head,
             batches: Vec::new(),
+            offsets: Vec::new(),
             before_last: head.after,
             last: head.after,
             end: SECTOR as u64,
@@ -149,6 +152,7 @@ impl Segment {
                     segment.before_last = before;
                     segment.last = Head { seq: batch.last(), hash };
                     segment.batches.push(batch);
+                    segment.offsets.push(offset as u64);
                     offset += sectors * SECTOR;
                     segment.end = offset as u64;
                     segment.last_content = Some(content);

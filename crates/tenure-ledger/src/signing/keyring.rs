@@ -138,6 +138,14 @@ impl Keyring {
         self.keys.values().filter(|known| known.retired_at.is_none()).map(|known| known.public_key)
     }
 
+    /// Every key that the ledger ever had, by the event that added it, with the one that retired it.
+    pub fn all(&self) -> impl Iterator<Item = (u64, PublicKey, Option<u64>)> {
+        let mut all: Vec<_> =
+            self.keys.values().map(|known| (known.added_at, known.public_key, known.retired_at)).collect();
+        all.sort_unstable_by_key(|(added_at, ..)| *added_at);
+        all.into_iter()
+    }
+
     /// The key with this id, if it may sign a batch that begins with event `seq`: later than the event that
     /// added it, and not later than the one that retired it.
     pub fn key_for(&self, key_id: KeyId, seq: u64) -> Result<PublicKey, KeyringError> {

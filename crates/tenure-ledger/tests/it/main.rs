@@ -1,6 +1,7 @@
 //! One integration binary: what every ledger promises, what the embedded one does when its files are not what it
 //! wrote, and what a signature proves.
 
+mod archive;
 mod copies;
 mod damage;
 mod faulty_crashes;

@@ -1,5 +1,6 @@
 //! The shell around the step function: threads, a clock, a ledger. It decides nothing.
 
+mod audit;
 mod bell;
 mod callers;
 mod clock;
@@ -15,6 +16,7 @@ mod service;
 mod view;
 mod writer;
 
+pub use audit::{Audit, AuditError, audit, audit_archive, begin_replay};
 pub use clock::{BootClock, Clock};
 pub use feed::{Feed, Next, Subscription};
 pub use housekeeper::Routine;

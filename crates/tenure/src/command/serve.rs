@@ -1,9 +1,7 @@
 //! `tenure serve`.
 
-use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,8 +10,9 @@ use tenure_server::{AdminToken, Server, Settings, StartError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use zeroize::Zeroizing;
 
-use crate::configuration::{Configuration, ConfigurationError, Flags, Folders, Sources};
+use crate::configuration::{Configuration, Place, variable};
 use crate::exit;
+use crate::failure::Failure;
 use crate::message::{complain, tell};
 
 /// Runs the lease authority until it gets SIGTERM or SIGINT.
@@ -26,12 +25,8 @@ pub struct Serve {
     /// Where to listen: a loopback address [default: 127.0.0.1:7420]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// Where to keep the ledger [default: tenure in the XDG state directory]
-    #[arg(long, value_name = "DIRECTORY")]
-    data: Option<PathBuf>,
-    /// The configuration file [default: tenure/config.toml in the XDG configuration directory]
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    place: Place,
 }
 
 impl Serve {
@@ -49,24 +44,11 @@ impl Serve {
     }
 
     fn settings(self) -> Result<Settings, ExitCode> {
-        let wrong = |error: ConfigurationError| {
-            complain("the configuration cannot be used", &error);
-            ExitCode::from(exit::CONFIGURATION)
-        };
-        let folders = Folders::new(variable);
-        let configuration = Sources::new(self.flags(), variable, &folders)
-            .and_then(|sources| Configuration::new(&sources, &folders))
-            .map_err(wrong)?;
+        let configuration = self.place.configuration(self.listen).map_err(Failure::report)?;
         let Configuration { listen, data, ledger, routine } = configuration;
         let admin_token = preset_token()?;
         let settings = Settings::new(data);
         Ok(Settings { listen, ledger, routine, admin_token, ..settings })
-    }
-
-    fn flags(self) -> Flags {
-        let listen = self.listen.map(|address| ("listen", address.to_string().into()));
-        let data = self.data.map(|data| ("data", data.into_os_string()));
-        Flags { config: self.config, values: listen.into_iter().chain(data).collect() }
     }
 }
 
@@ -132,10 +114,6 @@ async fn told(terminate: &mut Signal, interrupt: &mut Signal) {
 fn cannot_serve(error: &dyn std::error::Error) -> ExitCode {
     complain("cannot serve", error);
     exit::UNAVAILABLE.into()
-}
-
-fn variable(name: &str) -> Option<OsString> {
-    std::env::var_os(name)
 }
 
 /// The token in `TENURE_ADMIN_TOKEN`. `TENURE_TOKEN` is the clients', and never read here.

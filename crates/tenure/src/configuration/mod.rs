@@ -5,6 +5,7 @@
 
 mod file;
 mod folders;
+mod place;
 mod sources;
 
 use std::net::SocketAddr;
@@ -17,6 +18,7 @@ use tenure_registrar::shell::Routine;
 use thiserror::Error;
 
 pub use self::folders::Folders;
+pub use self::place::{Place, variable};
 pub use self::sources::{Flags, Sources};
 
 /// Every key that there is. Any other in a file is refused: a misspelt one must not be ignored.
@@ -97,12 +99,17 @@ impl Configuration {
     /// Puts together what flags, environment and file say.
     pub fn new(sources: &Sources, folders: &Folders) -> Result<Self, ConfigurationError> {
         let listen = sources.parse("listen", "an address and a port, such as 127.0.0.1:7420")?;
-        let data = match sources.get("data") {
-            Some(value) => PathBuf::from(value.text),
-            None => folders.state("the ledger", "say --data")?.join("tenure"),
-        };
+        let data = Self::data(sources, folders)?;
         let listen = listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7420)));
         Ok(Self { listen, data, ledger: ledger(sources, folders)?, routine: routine(sources)? })
+    }
+
+    /// Where the ledger is, for whoever only reads it and needs to know nothing else.
+    pub fn data(sources: &Sources, folders: &Folders) -> Result<PathBuf, ConfigurationError> {
+        match sources.get("data") {
+            Some(value) => Ok(PathBuf::from(value.text)),
+            None => Ok(folders.state("the ledger", "say --data")?.join("tenure")),
+        }
     }
 }
 

@@ -1,0 +1,94 @@
+//! Reads a whole ledger beside whoever writes it and adds up every event: what `tenure verify` does.
+
+use std::path::{Path, PathBuf};
+
+use tenure_core::kernel::{HashKey, Limits, State};
+use tenure_ledger::Seq;
+use tenure_ledger::embedded::{Archive, OpenError, Report};
+use tenure_ledger::signing::Keyring;
+use thiserror::Error;
+
+use super::replay::{Replay, ReplayError};
+
+/// How often to begin again when files go away meanwhile.
+const TRIES: usize = 3;
+
+/// What was found in a ledger that is whole.
+#[derive(Debug, Clone)]
+pub struct Audit {
+    /// What is in it.
+    pub report: Report,
+    /// Its keys, those that are retired among them.
+    pub keyring: Keyring,
+    /// After which event all was added up and every signature checked. What is before that is vouched for by the
+    /// signature of the checkpoint there.
+    pub added_up_after: Seq,
+}
+
+/// What is wrong with a ledger. Nothing was changed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum AuditError {
+    /// It cannot be read, or its bytes are not what was written.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Its bytes are in order, but they are not what a registrar with the key would have written.
+    #[error("{} is damaged at byte {offset}, in the record after event {}", file.display(), after.0)]
+    Record {
+        /// In which file.
+        file: PathBuf,
+        /// At which byte the record begins.
+        offset: u64,
+        /// The last event before it.
+        after: Seq,
+        /// What is wrong with it.
+        source: ReplayError,
+    },
+    /// The state in the oldest checkpoint cannot be gone on from.
+    #[error(transparent)]
+    Checkpoint(#[from] ReplayError),
+}
+
+/// Where to begin to add up the events in an archive.
+pub fn begin_replay(archive: &Archive) -> Result<Replay, ReplayError> {
+    let ledger = archive.identity().ledger;
+    match archive.beginning() {
+        Some(checkpoint) => Replay::resume(checkpoint, Limits::default(), HashKey::default()),
+        None => Ok(Replay::new(ledger, State::new(ledger.tag(), Limits::default(), HashKey::default()))),
+    }
+}
+
+/// Checks every bit of the ledger in `directory`, adds up every event, and checks every signature. `progress` is told
+/// how many segments were read, and how many there are.
+pub fn audit(directory: &Path, progress: &mut dyn FnMut(usize, usize)) -> Result<Audit, AuditError> {
+    let mut tries = 1;
+    loop {
+        match Archive::open(directory)
+            .map_err(AuditError::from)
+            .and_then(|archive| audit_archive(&archive.beside_a_writer(), progress))
+        {
+            Err(AuditError::Open(error)) if error.is_passing() && tries < TRIES => tries += 1,
+            done => return done,
+        }
+    }
+}
+
+/// The same for an archive that is open, once.
+pub fn audit_archive(archive: &Archive, progress: &mut dyn FnMut(usize, usize)) -> Result<Audit, AuditError> {
+    let mut replay = begin_replay(archive)?.checking_seals();
+    let added_up_after = replay.head().seq;
+    let mut batches = archive.batches();
+    while let Some(placed) = batches.next_batch()? {
+        let (done, total) = batches.progress();
+        progress(done, total);
+        if placed.batch.last() <= added_up_after {
+            continue;
+        }
+        let after = Seq(placed.batch.first.0 - 1);
+        let wrong =
+            |source| AuditError::Record { file: placed.file.clone(), offset: placed.offset, after, source };
+        replay.apply(&placed.batch).map_err(wrong)?;
+    }
+    let report = batches.finish()?;
+    Ok(Audit { report, keyring: replay.keyring().clone(), added_up_after })
+}

@@ -1,0 +1,136 @@
+//! `tenure log`.
+
+mod details;
+mod fields;
+
+use std::io::Write as _;
+
+use clap::Args;
+use serde_json::Value;
+use tenure_core::kernel::{Anchor, Event, LedgerTag, decode};
+use tenure_core::ledger::EventRecord;
+use tenure_ledger::Seq;
+use tenure_ledger::embedded::Archive;
+use tenure_ledger::signing::KeyEntry;
+use tenure_registrar::shell::{ReplayError, begin_replay};
+
+use crate::configuration::Place;
+use crate::failure::Failure;
+use crate::message::tell;
+use crate::output::{standard, time_of};
+
+/// Shows what happened: every event of the ledger in order, one line each.
+///
+/// It only reads, and may run while a server uses the ledger. Times are in UTC, by the anchor that the ledger itself
+/// keeps; entries about keys have none. What was pruned is not shown, and standard error says so.
+///
+/// Example: tenure log --from 100 --limit 20 --json | jq .lease.resource
+#[derive(Debug, Args)]
+pub struct Log {
+    #[command(flatten)]
+    place: Place,
+    /// Print one JSON value for each event
+    #[arg(long)]
+    json: bool,
+    /// The number of the first event to show
+    #[arg(long, value_name = "SEQ", default_value_t = 1)]
+    from: u64,
+    /// How many events to show at most
+    #[arg(long, value_name = "COUNT")]
+    limit: Option<u64>,
+}
+
+/// One event of the ledger, and what is needed to show it.
+struct Entry<'a> {
+    seq: u64,
+    record: &'a EventRecord,
+    /// What happened to a lease, a waiter or the clock; nothing where the entry is about something else.
+    event: Option<Event>,
+    key: Option<KeyEntry>,
+    tag: LedgerTag,
+    anchor: Anchor,
+}
+
+impl Log {
+    /// Writes line after line.
+    pub fn run(self) -> Result<(), Failure> {
+        let data = self.place.existing()?;
+        let archive = Archive::open(&data)?.beside_a_writer();
+        let mut batches = archive.batches();
+        let tag = archive.identity().ledger.tag();
+        // Where the beginning is gone, so is the entry that ties ticks to times; a checkpoint remembers it.
+        let mut anchor = match archive.beginning() {
+            Some(_) => {
+                begin_replay(&archive)?.state().clock().map_or(Anchor::default(), |clock| clock.anchor)
+            }
+            None => Anchor::default(),
+        };
+        let mut left = self.limit.unwrap_or(u64::MAX);
+        let mut output = standard();
+        let mut has_begun = false;
+        while left > 0 {
+            // What was shown stays shown, whatever is found behind it.
+            let placed = match batches.next_batch() {
+                Ok(Some(placed)) => placed,
+                Ok(None) => break,
+                Err(error) => {
+                    output.flush()?;
+                    return Err(error.into());
+                }
+            };
+            if !has_begun {
+                has_begun = true;
+                tell_pruned(self.from, batches.first());
+            }
+            for (seq, record) in (placed.batch.first.0..).zip(&placed.batch.records) {
+                let entry = Entry::read(seq, record, tag, &mut anchor)?;
+                if seq >= self.from && left > 0 {
+                    left -= 1;
+                    let line = if self.json { entry.as_json().to_string() } else { entry.as_line() };
+                    writeln!(output, "{line}")?;
+                }
+            }
+        }
+        output.flush()?;
+        Ok(())
+    }
+}
+
+/// Says that the events before `first` are gone, if any of them was asked for.
+fn tell_pruned(from: u64, after: Option<Seq>) {
+    let first = after.unwrap_or_default().0 + 1;
+    if from < first {
+        tell(&format!("tenure: the events before {first} were pruned; the log begins there\n"));
+    }
+}
+
+impl<'a> Entry<'a> {
+    fn read(
+        seq: u64,
+        record: &'a EventRecord,
+        tag: LedgerTag,
+        anchor: &mut Anchor,
+    ) -> Result<Self, ReplayError> {
+        let at = Seq(seq);
+        let event = decode(record, tag).map_err(|source| ReplayError::Decode { at, source })?;
+        let key = KeyEntry::from_record(record).map_err(|source| ReplayError::KeyEntry { at, source })?;
+        if let Some(Event::Resumed { at, wall_anchor, .. }) = &event {
+            *anchor = Anchor { tick: *at, wall: *wall_anchor };
+        }
+        Ok(Entry { seq, record, event, key, tag, anchor: *anchor })
+    }
+
+    fn time(&self) -> Option<String> {
+        self.event.as_ref().map(|event| time_of(self.anchor, event.at()))
+    }
+
+    fn as_line(&self) -> String {
+        let time = self.time().unwrap_or_else(|| "-".to_owned());
+        let (seq, kind) = (self.seq, &self.record.event_type);
+        format!("{seq:>8}  {time:<24}  {kind:<15}  {}", self.details()).trim_end().to_owned()
+    }
+
+    fn as_json(&self) -> Value {
+        Value::Object(self.fields())
+    }
+}

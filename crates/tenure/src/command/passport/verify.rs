@@ -1,0 +1,101 @@
+//! `tenure passport verify`.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+use tenure_ledger::signing::{Claims, Passport, PublicKey, TrustedKeys};
+
+use super::keyring_of;
+use crate::exit;
+use crate::failure::Failure;
+use crate::output::{Table, write_json, write_text};
+
+/// More than any passport: what is longer is not read to its end.
+const MOST_BYTES: u64 = 1 << 16;
+
+/// What must not be forgotten by whoever sees that a passport is genuine.
+const NOT_PROVEN: &str = "It does not prove that the lease still lives, nor that who shows it is the holder: keep the \
+                          highest fence that you have seen, and refuse lower ones.";
+
+/// Says what a passport proves, or that it proves nothing.
+///
+/// It needs the public keys that you trust, and neither a ledger nor a server. Exit code 0: one of the keys signed it.
+/// 1: none did, or it is no passport.
+///
+/// Example: tenure passport verify "$PASSPORT" --key "$(cat registrar.key)"
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// The passport; `-` or nothing reads it from standard input
+    passport: Option<String>,
+    /// A public key that you trust: 64 hexadecimal digits; can be repeated
+    #[arg(long = "key", value_name = "HEX", value_parser = PublicKey::parse, required_unless_present = "keys_from")]
+    keys: Vec<PublicKey>,
+    /// Trust the keys of the ledger in this data directory
+    #[arg(long, value_name = "DIRECTORY")]
+    keys_from: Option<PathBuf>,
+    /// Print one JSON value instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+impl Verify {
+    /// Checks the passport.
+    pub fn run(self) -> Result<(), Failure> {
+        let mut keys = self.keys;
+        if let Some(data) = &self.keys_from {
+            keys.extend(keyring_of(data)?.all().map(|(_, key, _)| key));
+        }
+        let trusted: TrustedKeys = keys.into_iter().collect();
+        let text = match self.passport.filter(|text| text != "-") {
+            Some(text) => text,
+            None => from_standard_input()?,
+        };
+        let claims = Passport::parse(text.trim()).and_then(|passport| passport.verify(&trusted));
+        let claims = claims.map_err(|error| Failure::new(exit::NO, "the passport proves nothing", &error))?;
+        if self.json {
+            write_json(&as_json(&claims))?
+        } else {
+            write_text(&as_text(&claims))?
+        }
+        Ok(())
+    }
+}
+
+fn from_standard_input() -> Result<String, Failure> {
+    let mut text = String::new();
+    std::io::stdin()
+        .take(MOST_BYTES)
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::new(exit::NO, "standard input holds no passport", &error))?;
+    Ok(text)
+}
+
+fn as_text(claims: &Claims) -> String {
+    let mut table = Table::default();
+    table.field("ledger", claims.ledger);
+    table.field("lease", &claims.lease_id);
+    table.field("resource", &claims.resource);
+    table.field("holder", &claims.holder);
+    table.field("mode", claims.mode.as_str());
+    table.field("fence", claims.fence.0);
+    table.field("from tick", claims.at.0);
+    table.field("until tick", claims.expires_at.0);
+    table.field("signed by key", claims.key_id);
+    format!("{table}Genuine: the registrar granted this. {NOT_PROVEN}\n")
+}
+
+fn as_json(claims: &Claims) -> Value {
+    json!({
+        "ledger": claims.ledger.to_string(),
+        "leaseId": claims.lease_id,
+        "resource": claims.resource.as_str(),
+        "holder": claims.holder.as_str(),
+        "mode": claims.mode.as_str(),
+        "fence": claims.fence.0,
+        "fromTick": claims.at.0,
+        "untilTick": claims.expires_at.0,
+        "keyId": claims.key_id.to_string(),
+    })
+}

@@ -1,0 +1,168 @@
+//! `tenure replay`.
+
+use std::str::FromStr;
+
+use clap::Args;
+use serde_json::{Value, json};
+use tenure_core::kernel::{ClockReading, LeaseView, State, Tick};
+use tenure_core::rules::time::{is_over, remaining};
+use tenure_registrar::Stamper;
+use tenure_registrar::shell::{BootClock, Clock as _};
+
+use self::past::Past;
+use crate::configuration::Place;
+use crate::exit;
+use crate::failure::Failure;
+use crate::output::{Table, time_of, write_json, write_text};
+
+mod past;
+
+/// Shows who held what at a moment: the state that the events up to it add up to.
+///
+/// It only reads, and may run while a server uses the ledger. A moment is a tick, in microseconds on the ledger's own
+/// clock: `tenure log --json` shows the tick of each event. `last` is the tick of the newest event, `now` this moment
+/// by the clock of this machine, if that is the one that the ledger was last written on.
+///
+/// Where nothing was pruned, a second reader adds up the same events by itself, and both must agree.
+///
+/// Example: tenure replay --at 1700000000 --data /var/lib/tenure
+#[derive(Debug, Args)]
+pub struct ReplayAt {
+    /// The moment: a tick, `last` or `now`
+    #[arg(long, value_name = "TICK")]
+    at: Moment,
+    #[command(flatten)]
+    place: Place,
+    /// Print one JSON value instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    At(Tick),
+    Last,
+    Now,
+}
+
+impl FromStr for Moment {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "last" => Ok(Moment::Last),
+            "now" => Ok(Moment::Now),
+            tick => {
+                tick.parse().map(|tick| Moment::At(Tick(tick))).map_err(|_| "not a tick, `last` or `now`")
+            }
+        }
+    }
+}
+
+impl ReplayAt {
+    /// Adds up what happened up to the moment.
+    pub fn run(self) -> Result<(), Failure> {
+        let data = self.place.existing()?;
+        let until = match self.at {
+            Moment::At(tick) => tick,
+            Moment::Last | Moment::Now => Tick(u64::MAX),
+        };
+        let past = past::replay(&data, until)?;
+        let at = match self.at {
+            Moment::At(tick) => tick,
+            Moment::Last => past.state().now(),
+            Moment::Now => now(past.state())?,
+        };
+        if self.json {
+            write_json(&as_json(&past, at))?
+        } else {
+            write_text(&as_text(&past, at))?
+        }
+        Ok(())
+    }
+}
+
+/// This moment on the ledger's clock. On another clock nothing is known of the time since the last event.
+fn now(state: &State) -> Result<Tick, Failure> {
+    let clock = BootClock::new()
+        .map_err(|error| Failure::new(exit::UNAVAILABLE, "this machine's clock cannot be read", &error))?;
+    let reading = ClockReading { clock: clock.id(), microseconds: clock.microseconds() };
+    Ok(Stamper::resume(state, &reading).last())
+}
+
+fn leases(state: &State) -> impl Iterator<Item = LeaseView<'_>> {
+    state.leases_from(tenure_core::kernel::Fence(0))
+}
+
+/// How many live, how many are over but not announced, and how many wait.
+fn counts(state: &State, at: Tick) -> (usize, usize, usize) {
+    let live = leases(state).filter(|lease| !is_over(at.0, lease.expires_at.0)).count();
+    let waiting = state.tickets().filter(|waiting| !is_over(at.0, waiting.until.0)).count();
+    (live, state.live_leases() - live, waiting)
+}
+
+fn as_text(past: &Past, at: Tick) -> String {
+    let state = past.state();
+    let heads =
+        ["LEASE", "RESOURCE", "HOLDER", "MODE", "FENCE", "ISSUED TICK", "EXPIRES TICK", "REMAINING MS"];
+    let mut table = Table::with_heads(&heads);
+    for lease in leases(state) {
+        let left = remaining(at.0, lease.expires_at.0) / 1_000;
+        let is_over = is_over(at.0, lease.expires_at.0);
+        table.row([
+            state.tag().lease_id(lease.fence),
+            lease.resource.to_string(),
+            lease.holder.to_string(),
+            lease.mode.as_str().to_owned(),
+            lease.fence.0.to_string(),
+            lease.issued_at.0.to_string(),
+            lease.expires_at.0.to_string(),
+            if is_over { "over".to_owned() } else { left.to_string() },
+        ]);
+    }
+    let (live, over, waiting) = counts(state, at);
+    let time = state.clock().map_or_else(String::new, |clock| format!(", {}", time_of(clock.anchor, at)));
+    let second = if past.has_second_opinion() { "; a second reader agrees" } else { "" };
+    format!(
+        "{table}At tick {}{time}: {live} live, {over} over but not announced, {waiting} waiting, {} ended since event \
+         {}. {} events were added up{second}.\n",
+        at.0, past.ended, past.first.0, past.events
+    )
+}
+
+fn as_json(past: &Past, at: Tick) -> Value {
+    let state = past.state();
+    let time = |tick| state.clock().map(|clock| time_of(clock.anchor, tick));
+    let lease = |lease: LeaseView<'_>| {
+        let is_over = is_over(at.0, lease.expires_at.0);
+        json!({
+            "id": state.tag().lease_id(lease.fence),
+            "resource": lease.resource.as_str(),
+            "holder": lease.holder.as_str(),
+            "principal": lease.principal.as_str(),
+            "mode": lease.mode.as_str(),
+            "state": if is_over { "OVER" } else { "ACTIVE" },
+            "fence": lease.fence.0,
+            "issuedTick": lease.issued_at.0,
+            "issuedAt": time(lease.issued_at),
+            "expiresTick": lease.expires_at.0,
+            "expiresAt": time(lease.expires_at),
+            "remainingMs": remaining(at.0, lease.expires_at.0) / 1_000,
+            "renewalCount": lease.renewals,
+        })
+    };
+    let (live, over, waiting) = counts(state, at);
+    json!({
+        "tick": at.0,
+        "at": time(at),
+        "lastSeq": past.last.0,
+        "firstSeq": past.first.0,
+        "events": past.events,
+        "secondOpinion": past.has_second_opinion(),
+        "live": live,
+        "over": over,
+        "waiting": waiting,
+        "ended": past.ended,
+        "leases": leases(state).map(lease).collect::<Vec<_>>(),
+    })
+}

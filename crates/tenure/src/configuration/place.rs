@@ -1,0 +1,71 @@
+//! What every command that needs a ledger asks for.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Configuration, ConfigurationError, Flags, Folders, Sources};
+use crate::exit;
+use crate::failure::Failure;
+
+/// Which ledger: the same for every command.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Place {
+    /// Where the ledger is [default: tenure in the XDG state directory]
+    #[arg(long, value_name = "DIRECTORY")]
+    data: Option<PathBuf>,
+    /// The configuration file [default: tenure/config.toml in the XDG configuration directory]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl Place {
+    /// The directory of a ledger that is to be read: it must be there.
+    pub fn existing(self) -> Result<PathBuf, Failure> {
+        let folders = Folders::new(variable);
+        let data = self.sources(None, &folders).and_then(|sources| Configuration::data(&sources, &folders));
+        let data = data.map_err(wrong)?;
+        must_be_there(&data)?;
+        Ok(data)
+    }
+
+    /// Everything that was said about a ledger that is to be changed: it must be there.
+    pub fn existing_with_options(self) -> Result<Configuration, Failure> {
+        let configuration = self.configuration(None)?;
+        must_be_there(&configuration.data)?;
+        Ok(configuration)
+    }
+
+    /// Everything that was said.
+    pub fn configuration(self, listen: Option<SocketAddr>) -> Result<Configuration, Failure> {
+        let folders = Folders::new(variable);
+        let sources = self.sources(listen, &folders);
+        sources.and_then(|sources| Configuration::new(&sources, &folders)).map_err(wrong)
+    }
+
+    fn sources(self, listen: Option<SocketAddr>, folders: &Folders) -> Result<Sources, ConfigurationError> {
+        let listen = listen.map(|address| ("listen", address.to_string().into()));
+        let data = self.data.map(|data| ("data", data.into_os_string()));
+        let flags = Flags { config: self.config, values: listen.into_iter().chain(data).collect() };
+        Sources::new(flags, variable, folders)
+    }
+}
+
+/// A variable of the environment.
+pub fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+fn must_be_there(data: &std::path::Path) -> Result<(), Failure> {
+    std::fs::read_dir(data).map(|_| ()).map_err(|error| {
+        let what = format!("the data directory {} cannot be read", data.display());
+        Failure::new(exit::UNAVAILABLE, &what, &error)
+            .with_hint("Say where the ledger is with --data, or make one with `tenure serve`.")
+    })
+}
+
+fn wrong(error: ConfigurationError) -> Failure {
+    Failure::new(exit::CONFIGURATION, "the configuration cannot be used", &error)
+}

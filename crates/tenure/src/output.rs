@@ -1,0 +1,124 @@
+//! What commands write on standard output: for people in columns, for programs as JSON.
+
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+use jiff::Timestamp;
+use serde_json::Value;
+use tenure_core::kernel::{Anchor, Tick};
+
+/// Standard output, written in large pieces. Whoever is done calls `flush`: what `drop` cannot write is lost unsaid.
+pub fn standard() -> BufWriter<StdoutLock<'static>> {
+    BufWriter::with_capacity(1 << 16, io::stdout().lock())
+}
+
+/// Writes one value on one line, and nothing after it.
+pub fn write_json(value: &Value) -> io::Result<()> {
+    let mut output = standard();
+    writeln!(output, "{value}")?;
+    output.flush()
+}
+
+/// Writes text for people.
+pub fn write_text(text: &str) -> io::Result<()> {
+    let mut output = standard();
+    output.write_all(text.as_bytes())?;
+    output.flush()
+}
+
+/// Rows whose columns stand under each other.
+#[derive(Debug, Default)]
+pub struct Table(Vec<Vec<String>>);
+
+impl Table {
+    /// A table with these names over its columns.
+    pub fn with_heads(heads: &[&str]) -> Self {
+        Self(vec![heads.iter().map(ToString::to_string).collect()])
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.0.push(cells.into_iter().collect());
+    }
+
+    /// Adds what is called `name`.
+    pub fn field(&mut self, name: &str, value: impl ToString) {
+        self.row([name.to_owned(), value.to_string()]);
+    }
+}
+
+impl std::fmt::Display for Table {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let columns = self.0.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            self.0.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+        };
+        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+        for row in &self.0 {
+            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+            writeln!(formatter, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// A tick as RFC 3339 in UTC with milliseconds, by the ledger's own anchor. It decides nothing.
+pub fn time_of(anchor: Anchor, tick: Tick) -> String {
+    time_of_wall(anchor.wall_of(tick))
+}
+
+/// Unix nanoseconds as RFC 3339 in UTC with milliseconds.
+pub fn time_of_wall(nanoseconds: u64) -> String {
+    // 2^64 nanoseconds end in the year 2554.
+    let time = Timestamp::from_nanosecond(nanoseconds.into()).unwrap_or(Timestamp::UNIX_EPOCH);
+    format!("{time:.3}")
+}
+
+/// A length of time in words: the two largest units that it has.
+pub fn in_words(milliseconds: u64) -> String {
+    let units = [("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000)];
+    let mut rest = milliseconds;
+    let mut words = Vec::new();
+    for (name, length) in units {
+        let count = rest / length;
+        rest %= length;
+        if count > 0 {
+            words.push(format!("{count} {name}{}", if count == 1 { "" } else { "s" }));
+        }
+    }
+    words.truncate(2);
+    if words.is_empty() { format!("{milliseconds} ms") } else { words.join(" and ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_stand_under_each_other_and_no_line_ends_with_blanks() {
+        let mut table = Table::with_heads(&["A", "LONG"]);
+        table.row(["größer".to_owned(), "x".to_owned()]);
+        table.row(["y".to_owned(), String::new()]);
+        assert_eq!(table.to_string(), "A       LONG\ngrößer  x\ny\n");
+    }
+
+    #[test]
+    fn lengths_of_time_are_said_in_words() {
+        for (milliseconds, words) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (1_000, "1 second"),
+            (61_000, "1 minute and 1 second"),
+            (86_400_000, "1 day"),
+            (90_061_000, "1 day and 1 hour"),
+        ] {
+            assert_eq!(in_words(milliseconds), words);
+        }
+    }
+
+    #[test]
+    fn a_tick_is_a_time_by_the_anchor() {
+        let anchor = Anchor { tick: Tick(5_000_000), wall: 1_700_000_000_000_000_000 };
+        assert_eq!(time_of(anchor, Tick(5_001_500)), "2023-11-14T22:13:20.001Z");
+        assert_eq!(time_of(anchor, Tick(4_000_000)), "2023-11-14T22:13:19.000Z");
+    }
+}
