@@ -1,5 +1,12 @@
 //! The real program.
 
+mod client;
+mod failing_sync;
+mod full_disk;
+mod kill_over_http;
 mod program;
+mod second_process;
 mod serving;
+mod slow_sync;
 mod starting;
+mod wrapped;
