@@ -1,6 +1,7 @@
 //! The real program.
 
 mod client;
+mod clocks;
 mod failing_sync;
 mod full_disk;
 mod kill_over_http;
