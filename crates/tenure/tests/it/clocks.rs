@@ -40,7 +40,7 @@ fn restart(ahead_before: u64, ahead_after: u64) {
     let held = client.acquire("db:1", 60_000, None).unwrap().granted();
     let answered = now();
     // Long enough that time which nobody noted would be missed.
-    pause(Duration::from_millis(1_500));
+    pause(Duration::from_millis(3_000));
     served.signal("KILL");
     assert_eq!(served.end().0, None);
     let killed = now();
