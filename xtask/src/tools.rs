@@ -35,7 +35,15 @@ pub const DENY: Tool =
     Tool { name: "cargo-deny", minimum: (0, 20, 2), install: "0.20.2", version_arguments: &["--version"] };
 
 /// Debian packages: the program that is looked for, and the package that brings it.
-const PACKAGES: &[(&str, &str)] = &[("cc", "gcc"), ("ld", "binutils"), ("git", "git")];
+const PACKAGES: &[(&str, &str)] = &[
+    ("cc", "gcc"),
+    ("ld", "binutils"),
+    ("git", "git"),
+    // Syncs that are slow or fail, disks that are full and clocks that went back are shown to the real program.
+    ("strace", "strace"),
+    ("unshare", "util-linux"),
+    ("mount", "mount"),
+];
 
 /// Installs whatever is missing. Touches no network if nothing is.
 pub fn install_missing(workspace: &Workspace) -> Result<(), Problem> {

@@ -28,7 +28,20 @@ impl BootClock {
         // Absent where the kernel has no time namespaces: then there is only one.
         let namespace = fs::read_link("/proc/self/ns/time")
             .map_or_else(|_| String::from("time:[none]"), |link| link.to_string_lossy().into_owned());
-        Ok(Self { id: format!("{} {namespace}", boot.trim()).into() })
+        // The number of a namespace is given out again, as soon as it is gone, to one that may count otherwise.
+        let offsets = fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
+        Ok(Self { id: format!("{} {namespace}{}", boot.trim(), ahead(&offsets)).into() })
+    }
+}
+
+/// By how much a time namespace is ahead of the machine; nothing where it is not.
+fn ahead(offsets: &str) -> String {
+    let mut lines = offsets.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    match lines.find(|words| words.first() == Some(&"boottime")).as_deref() {
+        Some([_, seconds, nanoseconds]) if (*seconds, *nanoseconds) != ("0", "0") => {
+            format!(" {seconds}s {nanoseconds}ns ahead")
+        }
+        _ => String::new(),
     }
 }
 
@@ -62,5 +75,14 @@ mod tests {
         assert!(first > 0 && clock.microseconds() >= first);
         assert_eq!(clock.id(), BootClock::new().unwrap().id());
         assert!(clock.wall() > 1_700_000_000_000_000_000);
+    }
+
+    #[test]
+    fn a_namespace_that_counts_otherwise_is_another_clock() {
+        let offsets = |boottime: &str| format!("monotonic           7         0\nboottime {boottime}\n");
+        assert_eq!(ahead(&offsets("           0         0")), "");
+        assert_eq!(ahead(&offsets("     1000000         5")), " 1000000s 5ns ahead");
+        assert_eq!(ahead(&offsets("        -300         0")), " -300s 0ns ahead");
+        assert_eq!(ahead(""), "");
     }
 }

@@ -10,5 +10,6 @@ mod random;
 mod shell;
 mod story;
 mod waiters;
+mod wall_clock;
 mod words;
 mod writer;

@@ -1,14 +1,23 @@
 //! The real program.
 
+mod client;
+mod clocks;
 mod damaging;
+mod failing_sync;
 mod forging;
+mod full_disk;
 mod history;
+mod kill_over_http;
 mod logging;
 mod passports;
+mod program;
 mod program;
 mod pruning;
 mod replaying;
 mod restoring;
+mod second_process;
 mod serving;
+mod slow_sync;
 mod starting;
 mod verifying;
+mod wrapped;

@@ -55,6 +55,11 @@ impl Served {
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     }
 
+    /// The id of its process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits for its end: the exit code, what else it said on standard output, and on standard error.
     pub fn end(mut self) -> (Option<i32>, String, String) {
         let mut output = String::new();

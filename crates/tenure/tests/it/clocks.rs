@@ -1,0 +1,97 @@
+//! Restarts on another clock: no lease ends before its time, and the time that is added is bounded.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::client::{Client, now, pause};
+use crate::program::{Served, serve};
+use crate::wrapped::under;
+
+/// What a start may take, the time between two marks, and what a busy machine adds to a measurement.
+const MARK: i64 = 1_000;
+const SLACK: i64 = 500;
+
+/// A server in a time namespace of its own, whose clock is this many seconds ahead of the machine's.
+fn serve_ahead(folder: &Path, seconds: u64) -> Served {
+    let boottime = seconds.to_string();
+    let served = Served::start(&mut under("unshare", &["--time", "--boottime", &boottime], &serve(folder)));
+    let namespace = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/time")).unwrap();
+    let process = served.process().to_string();
+    assert_ne!(namespace(&process), namespace("self"), "this kernel is too old: exec must change the clock");
+    served
+}
+
+/// How many milliseconds of `ttl` are left, for somebody who counts since `since`.
+fn left(ttl: i64, since: Instant) -> i64 {
+    ttl - i64::try_from((now() - since).as_millis()).unwrap()
+}
+
+fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap()
+}
+
+/// Restarts on a clock that says something else: what is left is never less than it really is, and not much more.
+fn restart(ahead_before: u64, ahead_after: u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let served = serve_ahead(folder.path(), ahead_before);
+    let mut client = Client::connect(&served.address, &data);
+    let asked = now();
+    let held = client.acquire("db:1", 60_000, None).unwrap().granted();
+    let answered = now();
+    // Long enough that time which nobody noted would be missed.
+    pause(Duration::from_millis(3_000));
+    served.signal("KILL");
+    assert_eq!(served.end().0, None);
+    let killed = now();
+    let served = serve_ahead(folder.path(), ahead_after);
+    let without = milliseconds(now() - killed);
+    let mut client = Client::connect(&served.address, &data);
+    let most = left(60_000, answered) + without + MARK + SLACK;
+    let shown = client.show(&held.id).unwrap();
+    let least = left(60_000, asked);
+    assert_eq!(shown.state(), "ACTIVE", "{ahead_before} to {ahead_after}: {shown:?}");
+    let remaining = shown.remaining();
+    assert!(remaining >= least, "{ahead_before} to {ahead_after}: {remaining}, at least {least}");
+    assert!(remaining <= most, "{ahead_before} to {ahead_after}: {remaining}, at most {most}");
+}
+
+#[test]
+fn a_clock_that_is_behind_after_a_restart_ends_no_lease_early_and_adds_little() {
+    restart(1_000_000, 0);
+    restart(1_000_000, 999_990);
+}
+
+#[test]
+fn a_clock_that_is_ahead_after_a_restart_ends_no_lease_early_and_adds_little() {
+    restart(0, 1_000_000);
+    restart(1_000_000, 1_000_050);
+}
+
+#[test]
+fn nobody_else_is_let_in_before_the_time_is_really_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let served = serve_ahead(folder.path(), 500_000);
+    let asked = now();
+    let held = Client::connect(&served.address, &data).acquire("db:1", 4_000, None).unwrap().granted();
+    served.signal("KILL");
+    assert_eq!(served.end().0, None);
+    let killed = now();
+    let served = serve_ahead(folder.path(), 400_000);
+    let without = milliseconds(now() - killed);
+    let mut client = Client::connect(&served.address, &data);
+    loop {
+        let late = -left(4_000, asked);
+        let answer = client.acquire("db:1", 4_000, None).unwrap();
+        if answer.status == 201 {
+            // Its answer came after the decision: what is left now was not more then.
+            assert!(left(4_000, asked) <= 0, "let in {} ms too early", left(4_000, asked));
+            assert!(answer.granted().fence > held.fence);
+            break;
+        }
+        assert_eq!(answer.code(), (409, "HELD"), "{answer:?}");
+        assert!(late <= without + MARK + SLACK, "still held after {late} ms too much");
+        pause(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,66 @@
+//! A disk that fails to sync: nobody knows what it holds, so nobody is told anything, and the process ends.
+
+use crate::client::{Client, Held};
+use crate::program::{Served, serve};
+use crate::wrapped::Tracer;
+
+// S2-3: acknowledged means durable.
+#[test]
+fn a_failed_sync_is_never_acknowledged_and_ends_the_process() {
+    for nth in [1, 2, 7] {
+        fails_at(nth);
+    }
+}
+
+fn fails_at(nth: u32) {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let served = Served::start(&mut serve(folder.path()));
+    let mut client = Client::connect(&served.address, &data);
+    let before = client.acquire("db:before", 600_000, Some("before")).unwrap().granted();
+    let _tracer = Tracer::attach_to_writer(&served, &format!("fdatasync:error=EIO:when={nth}"));
+
+    let mut acknowledged = vec![before.clone()];
+    let failed = (0..20).find(|number| {
+        let name = format!("db:{number}");
+        match client.acquire(&name, 600_000, Some(&name)) {
+            Ok(answer) if answer.status == 201 => {
+                acknowledged.push(answer.granted());
+                false
+            }
+            Ok(answer) => {
+                assert_eq!(answer.code(), (503, "OUTCOME_UNKNOWN"), "{answer:?}");
+                true
+            }
+            // It ended before it could say so.
+            Err(_) => true,
+        }
+    });
+    let failed = failed.expect("a sync must fail");
+    // A mark of the time is a write too, so fewer grants may have come before it.
+    assert!(acknowledged.len() <= nth as usize, "{} writes were acknowledged", acknowledged.len() - 1);
+
+    let (code, _, errors) = served.end();
+    assert_eq!(code, Some(74), "{errors}");
+    assert!(errors.contains("the ledger could not be written") && errors.contains("start again"), "{errors}");
+    assert!(errors.contains("Input/output error"), "the reason is named: {errors}");
+
+    let served = Served::start(&mut serve(folder.path()));
+    let mut client = Client::connect(&served.address, &data);
+    for lease in &acknowledged {
+        is_there(&mut client, lease);
+    }
+    // Whether the failed one was written or not: asking again with its key gives one lease, and only one.
+    let name = format!("db:{failed}");
+    let again = client.acquire(&name, 600_000, Some(&name)).unwrap().granted();
+    assert_eq!(client.acquire(&name, 600_000, Some(&name)).unwrap().granted().id, again.id);
+    assert!(again.fence > acknowledged.last().unwrap().fence);
+    let repeated = client.acquire("db:before", 600_000, Some("before")).unwrap().granted();
+    assert_eq!((repeated.id, repeated.token), (before.id, before.token));
+}
+
+fn is_there(client: &mut Client, lease: &Held) {
+    let shown = client.show(&lease.id).unwrap();
+    assert_eq!(shown.state(), "ACTIVE", "{lease:?}: {shown:?}");
+    assert!((lease.ends..lease.ends + 100).contains(&shown.ends()), "{lease:?}: {shown:?}");
+}

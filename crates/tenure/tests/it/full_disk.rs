@@ -1,0 +1,167 @@
+//! A disk without room: leases go on and end, and only what is new is refused.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::client::{Answer, Client, Held, wait_until};
+use crate::program::{Served, tenure};
+use crate::wrapped::{tool, under};
+
+/// A small disk that nobody else sees. It is gone when its keeper is, and that ends with this process.
+struct SmallDisk {
+    keeper: Child,
+    folder: PathBuf,
+}
+
+impl SmallDisk {
+    fn mount(folder: &Path) -> Self {
+        let place = folder.join("disk");
+        fs::create_dir(&place).unwrap();
+        let script =
+            format!("{} -t tmpfs -o size=1m none \"$0\" && echo ready && exec cat", tool("mount").display());
+        let mut command = Command::new(tool("unshare"));
+        command.args(["--mount", "sh", "-c", &script]).arg(&place);
+        let mut keeper = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(keeper.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let disk = Self { keeper, folder: folder.to_owned() };
+        assert_eq!(line, "ready\n", "only root can mount a small disk; see above");
+        disk
+    }
+
+    /// The disk, as it is seen from here.
+    fn path(&self) -> PathBuf {
+        let root = format!("/proc/{}/root", self.keeper.id());
+        Path::new(&root).join(self.folder.strip_prefix("/").unwrap()).join("disk")
+    }
+
+    fn serve(&self) -> Served {
+        let mut command = tenure(&self.folder);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(self.folder.join("disk/data"));
+        command.env("TENURE_LEDGER_RESERVE", "262144");
+        let namespace = format!("--mount=/proc/{}/ns/mnt", self.keeper.id());
+        Served::start(&mut under("nsenter", &[&namespace], &command))
+    }
+
+    fn connect(&self, served: &Served) -> Client {
+        Client::connect(&served.address, &self.path().join("data"))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = self.keeper.kill();
+        let _ = self.keeper.wait();
+    }
+}
+
+fn is_no_space(answer: &Answer) -> bool {
+    if answer.code() == (503, "NO_SPACE") {
+        assert!(answer.retry_after.is_some_and(|seconds| seconds > 0), "{answer:?}");
+    }
+    answer.code() == (503, "NO_SPACE")
+}
+
+fn name_of(number: usize) -> String {
+    format!("{:x<120}", format!("db:{number}."))
+}
+
+/// Everything that was acknowledged is as it was acknowledged.
+fn check(client: &mut Client, live: &[Held], released: &[Held]) {
+    for lease in live {
+        let shown = client.show(&lease.id).unwrap();
+        assert_eq!(shown.state(), "ACTIVE", "{lease:?}: {shown:?}");
+        assert!((0..100).contains(&(shown.ends() - lease.ends)), "{lease:?}: {shown:?}");
+    }
+    for lease in released {
+        assert_eq!(client.show(&lease.id).unwrap().state(), "RELEASED", "{lease:?}");
+    }
+}
+
+#[test]
+fn on_a_full_disk_leases_are_renewed_and_end_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = SmallDisk::mount(folder.path());
+    let filler = disk.path().join("filler");
+    fs::write(&filler, vec![1; 256 << 10]).unwrap();
+    let served = disk.serve();
+    let mut client = disk.connect(&served);
+    wait_until("the reserve is made", || disk.path().join("data/reserve-4").exists());
+
+    let short = client.acquire("db:short", 4_000, None).unwrap().granted();
+    let (mut live, mut released) = (Vec::new(), Vec::new());
+    let full = (0..5_000).find(|number| {
+        if number % 20 == 0 {
+            assert_eq!(client.renew(&short).unwrap().status, 200);
+        }
+        let answer = client.acquire(&name_of(*number), 3_600_000, None).unwrap();
+        let is_full = is_no_space(&answer);
+        if !is_full {
+            live.push(answer.granted());
+        }
+        is_full
+    });
+    let full = full.expect("the disk must be full at some time");
+    assert!(full > 100, "full after {full} grants: the disk was too small to show anything");
+
+    for lease in live.iter_mut().take(5) {
+        let renewed = client.renew(lease).unwrap();
+        assert_eq!(renewed.status, 200, "renewals go on: {renewed:?}");
+        lease.ends = renewed.ends();
+    }
+    let mut release = |client: &mut Client, live: &mut Vec<Held>, count: usize| {
+        for lease in live.split_off(live.len() - count) {
+            let answer = client.release(&lease).unwrap();
+            assert_eq!((answer.status, answer.state()), (200, "RELEASED"), "releases go on: {answer:?}");
+            released.push(lease);
+        }
+    };
+    release(&mut client, &mut live, 5);
+    wait_until("the short lease is over", || client.show(&short.id).unwrap().state() == "EXPIRED");
+    assert!(is_no_space(&client.acquire("db:new", 60_000, None).unwrap()));
+
+    let renewals = (0..5_000).find(|number| {
+        let lease = &mut live[number % 5];
+        let answer = client.renew(lease).unwrap();
+        let is_full = is_no_space(&answer);
+        if !is_full {
+            assert_eq!(answer.status, 200, "{answer:?}");
+            lease.ends = answer.ends();
+        }
+        is_full
+    });
+    let renewals = renewals.expect("half of the reserve must be used up at some time");
+    assert!(renewals > 20, "only {renewals} renewals");
+    release(&mut client, &mut live, 20);
+    check(&mut client, &live, &released);
+
+    // A start on a full disk, in good order and not.
+    served.signal("TERM");
+    let (code, _, errors) = served.end();
+    assert_eq!(code, Some(0), "{errors}");
+    let served = disk.serve();
+    let mut client = disk.connect(&served);
+    check(&mut client, &live, &released);
+    served.signal("KILL");
+    assert_eq!(served.end().0, None);
+    let served = disk.serve();
+    let mut client = disk.connect(&served);
+    check(&mut client, &live, &released);
+    assert!(is_no_space(&client.acquire("db:new", 60_000, None).unwrap()));
+    let last = live.pop().unwrap();
+    assert_eq!(client.release(&last).unwrap().status, 200);
+    released.push(last);
+
+    fs::remove_file(&filler).unwrap();
+    let mut new = None;
+    wait_until("grants go on once there is room", || {
+        let answer = client.acquire("db:new", 60_000, None).unwrap();
+        new = (!is_no_space(&answer)).then(|| answer.granted());
+        new.is_some()
+    });
+    assert!(new.is_some_and(|new| live.iter().all(|lease| lease.fence < new.fence)));
+    assert_eq!(client.renew(&live[0]).unwrap().status, 200);
+    check(&mut client, &live[1..], &released);
+}

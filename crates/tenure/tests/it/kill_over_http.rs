@@ -1,0 +1,165 @@
+//! The real server, killed under load at any moment: whatever it acknowledged over HTTP is there after the restart.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use crate::client::{Client, Held, pause};
+use crate::program::{Served, serve};
+
+const DIRECTORIES: u64 = 10;
+const ROUNDS: u64 = 10;
+const CLIENTS: u64 = 4;
+const TTL_MS: u64 = 600_000;
+
+/// What one client was told, and what it does not know.
+#[derive(Debug)]
+struct Entry {
+    name: String,
+    held: Option<Held>,
+    fate: Fate,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// Asked for, and no answer came.
+    Unanswered,
+    Live,
+    /// A renewal was sent, and no answer came: it ends then or later.
+    RenewedPerhaps,
+    Released,
+    ReleasedPerhaps,
+}
+
+fn server(folder: &Path) -> Command {
+    let mut command = serve(folder);
+    command.env("TENURE_LEDGER_CHECKPOINT_AFTER", "300");
+    command
+}
+
+/// Works until the connection ends.
+fn work(mut client: Client, prefix: &str, told: &Sender<()>) -> Vec<Entry> {
+    let mut journal = Vec::new();
+    for number in 0_u64.. {
+        let name = format!("{prefix}.{number}");
+        let Ok(answer) = client.acquire(&name, TTL_MS, Some(&name)) else {
+            journal.push(Entry { name, held: None, fate: Fate::Unanswered });
+            break;
+        };
+        let mut held = answer.granted();
+        let _ = told.send(());
+        let mut fate = Fate::Live;
+        if number % 3 == 0 {
+            match client.renew(&held) {
+                Ok(answer) => {
+                    assert_eq!(answer.status, 200, "{answer:?}");
+                    held.ends = answer.ends();
+                }
+                Err(_) => fate = Fate::RenewedPerhaps,
+            }
+        } else if number % 3 == 1 {
+            fate = match client.release(&held) {
+                Ok(answer) => {
+                    assert_eq!((answer.status, answer.state()), (200, "RELEASED"));
+                    Fate::Released
+                }
+                Err(_) => Fate::ReleasedPerhaps,
+            };
+        }
+        journal.push(Entry { name, held: Some(held), fate });
+    }
+    journal
+}
+
+/// Everything that the clients of one server were told before it was killed.
+fn load(served: Served, data: &Path, prefix: &str, kill_after: Duration) -> Vec<Entry> {
+    let first = Client::connect(&served.address, data);
+    let (told, hear) = std::sync::mpsc::channel();
+    let start = |client: u64| {
+        let (connection, told) = (first.another(), told.clone());
+        let prefix = format!("{prefix}.{client}");
+        std::thread::spawn(move || work(connection, &prefix, &told))
+    };
+    let clients: Vec<_> = (0..CLIENTS).map(start).collect();
+    hear.recv_timeout(crate::client::LIMIT).expect("a first grant");
+    pause(kill_after);
+    served.signal("KILL");
+    assert_eq!(served.end().0, None, "it was killed");
+    clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
+}
+
+fn check(client: &mut Client, entry: &Entry) {
+    let Some(held) = &entry.held else { return };
+    let shown = client.show(&held.id).unwrap();
+    let after = shown.body["lease"]["expiresAt"].as_str().map(|_| shown.ends() - held.ends);
+    let is_right = match entry.fate {
+        // The time for people may have been set anew, forwards, by what the two clocks differ.
+        Fate::Live => shown.state() == "ACTIVE" && after.is_some_and(|after| (0..100).contains(&after)),
+        Fate::RenewedPerhaps => shown.state() == "ACTIVE" && after.is_some_and(|after| after >= 0),
+        Fate::Released => shown.state() != "ACTIVE",
+        Fate::Unanswered | Fate::ReleasedPerhaps => true,
+    };
+    assert!(is_right, "{entry:?}: {shown:?}");
+}
+
+/// The same request gives the same lease and the same token; one without an answer gives one lease, and only one.
+fn repeat(client: &mut Client, entry: &Entry) -> Option<u64> {
+    let mut again = || client.acquire(&entry.name, TTL_MS, Some(&entry.name)).unwrap().granted();
+    let found = again();
+    let expected = entry.held.clone().unwrap_or_else(&mut again);
+    assert_eq!((&found.id, &found.token), (&expected.id, &expected.token), "{entry:?}");
+    entry.held.is_none().then_some(found.fence)
+}
+
+/// A server that is killed while it starts.
+fn kill_a_start(folder: &Path, kill_after: Duration) {
+    let mut child = server(folder).spawn().unwrap();
+    pause(kill_after);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+// S2-2, S2-3, S2-5: what was acknowledged is in the ledger, and the state is what that adds up to.
+#[test]
+fn a_server_that_is_killed_under_load_has_everything_that_it_acknowledged() {
+    let (mut acknowledged, mut unanswered, mut checkpoints) = (0, 0, 0);
+    for directory in 0..DIRECTORIES {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let mut all: Vec<Entry> = Vec::new();
+        let mut fences = BTreeSet::new();
+        let mut served = Served::start(&mut server(folder.path()));
+        for round in 0..ROUNDS {
+            let number = directory * ROUNDS + round;
+            // Spread over the microseconds, without a random source: the rest of chance is the machine's.
+            let kill_after = Duration::from_micros(number.wrapping_mul(7_919) % 40_000);
+            let journal = load(served, &data, &format!("db:{number}"), kill_after);
+            let highest = fences.last().copied().unwrap_or(0);
+            for held in journal.iter().filter_map(|entry| entry.held.as_ref()) {
+                assert!(held.fence > highest, "round {number}: {held:?} is not above {highest}");
+                assert!(fences.insert(held.fence), "round {number}: {held:?} has a fence of another");
+            }
+            kill_a_start(folder.path(), kill_after);
+            served = Served::start(&mut server(folder.path()));
+            let mut client = Client::connect(&served.address, &data);
+            journal.iter().for_each(|entry| check(&mut client, entry));
+            let doubted = journal.iter().filter(|entry| entry.fate == Fate::Unanswered);
+            let known = journal.iter().filter(|entry| entry.fate == Fate::Live);
+            for entry in doubted.chain(known.take(20)) {
+                fences.extend(repeat(&mut client, entry));
+            }
+            acknowledged += journal.iter().filter(|entry| entry.held.is_some()).count();
+            unanswered += journal.iter().filter(|entry| entry.fate == Fate::Unanswered).count();
+            all.extend(journal);
+        }
+        let mut client = Client::connect(&served.address, &data);
+        all.iter().for_each(|entry| check(&mut client, entry));
+        let names = std::fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().file_name());
+        checkpoints += names.filter(|name| name.to_string_lossy().starts_with("checkpoint-")).count();
+    }
+    assert!(acknowledged > 1_000, "only {acknowledged} grants: the test tried nothing");
+    assert!(unanswered > 50, "only {unanswered} requests were cut: it was not killed under load");
+    assert!(checkpoints > 5, "only {checkpoints} checkpoints: the test tried less than it says");
+}

@@ -1,0 +1,72 @@
+//! Two servers for one ledger: the second is refused, wherever it looks for it.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::client::Client;
+use crate::program::{Served, run, serve, tenure};
+
+/// A server on another directory, with the same home and so with the same witnesses.
+fn serve_from(folder: &Path, data: &str) -> Command {
+    let mut command = tenure(folder);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data", data]);
+    command
+}
+
+#[test]
+fn a_second_server_on_the_same_directory_is_refused_and_the_first_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let first = Served::start(&mut serve(folder.path()));
+    let mut client = Client::connect(&first.address, &data);
+    let held = client.acquire("db:1", 60_000, None).unwrap().granted();
+    // By another name it is the same directory all the same.
+    std::os::unix::fs::symlink(&data, folder.path().join("link")).unwrap();
+    for name in ["data", "link", "./data/../data"] {
+        let (code, errors) = run(&mut serve_from(folder.path(), name));
+        assert_eq!(code, 69, "{errors}");
+        assert!(errors.contains("another process is using") && errors.contains("stop it first"), "{errors}");
+        assert_eq!(client.renew(&held).unwrap().status, 200, "the first was not disturbed");
+    }
+    let next = client.acquire("db:2", 60_000, None).unwrap().granted();
+    assert!(next.fence > held.fence);
+    first.signal("KILL");
+    assert_eq!(first.end().0, None);
+    // Nothing has to be cleared away: the lock ended with the process.
+    let second = Served::start(&mut serve(folder.path()));
+    let mut client = Client::connect(&second.address, &data);
+    for lease in [held, next] {
+        assert_eq!(client.show(&lease.id).unwrap().state(), "ACTIVE");
+    }
+}
+
+#[test]
+fn a_copy_is_refused_while_its_original_is_served_and_once_that_went_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let first = Served::start(&mut serve(folder.path()));
+    let mut client = Client::connect(&first.address, &data);
+    let before = client.acquire("db:1", 60_000, None).unwrap().granted();
+    let copied = Command::new("cp").arg("-r").args([&data, &folder.path().join("copy")]).status().unwrap();
+    assert!(copied.success());
+
+    let (code, errors) = run(&mut serve_from(folder.path(), "copy"));
+    assert_eq!(code, 69, "{errors}");
+    assert!(errors.contains("in use by another process") && errors.contains("is a copy"), "{errors}");
+
+    let after = client.acquire("db:2", 60_000, None).unwrap().granted();
+    first.signal("TERM");
+    assert_eq!(first.end().0, Some(0));
+    let (code, errors) = run(&mut serve_from(folder.path(), "copy"));
+    assert_eq!(code, 69, "{errors}");
+    assert!(
+        errors.contains("this is an older copy") && errors.contains("tenure ledger restored"),
+        "{errors}"
+    );
+
+    let first = Served::start(&mut serve(folder.path()));
+    let mut client = Client::connect(&first.address, &data);
+    for lease in [before, after] {
+        assert_eq!(client.show(&lease.id).unwrap().state(), "ACTIVE", "the original is as it was");
+    }
+}
