@@ -11,7 +11,6 @@ mod kill_over_http;
 mod logging;
 mod passports;
 mod program;
-mod program;
 mod pruning;
 mod replaying;
 mod restoring;
