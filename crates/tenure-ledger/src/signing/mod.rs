@@ -1,7 +1,7 @@
 //! Signatures: who granted what, provable to whoever knows the registrar's public key.
 //!
-//! A batch is signed once, however many leases it issues or renews. Each of those gives a [`Leaf`]; the
-//! leaves make a [Merkle tree](merkle); a [`Seal`] signs its root, and a [`LeaseSignature`] is that signature
+//! A batch is signed once, however many leases it issues or renews. Each of those gives a [`Leaf`], and all events
+//! together give the last one; the leaves make a [Merkle tree](merkle); a [`Seal`] signs its root, and a [`LeaseSignature`] is that signature
 //! with the path from one leaf to the root. A [`Passport`] is a lease's terms with its signature, as text.
 //!
 //! # What a signature proves
@@ -15,8 +15,8 @@
 //!   registrar's clock says nothing to another clock. A resource keeps the highest fence that it has seen and
 //!   refuses lower ones; that, not a signature, keeps a late writer out.
 //! - **That who shows it is the holder.** A passport is no secret. What a holder acts with is the lease's token.
-//! - **That a lease ended, or did not.** Only issues and renewals have leaves. Releases, expiries and
-//!   revocations are tied to the rest by the ledger's hash chain, which anyone could compute anew.
+//! - **That a lease ended, or did not.** A passport says how a lease began. How it ended stands in the ledger, whose
+//!   batches are signed whole: the last leaf of each is all of its events.
 //! - **When it was signed.** The number of the batch is the signer's word. Retiring a key keeps it out of later
 //!   batches of an honest ledger; it does not stop who stole it from signing with an earlier number.
 //! - **That the ledger is the right one.** The first key of a ledger vouches for itself, so a ledger written
