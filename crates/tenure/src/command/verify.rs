@@ -16,7 +16,8 @@ use crate::output::{Table, write_json, write_text};
 /// as it was written and signed. 1: something is not; standard error names the file, the byte, the record and the
 /// reason. 69: there is nothing that can be read.
 ///
-/// What it cannot tell: whether the first key is the right one. Compare it with one that you got another way.
+/// What it cannot tell: whether the first key is the right one (compare it with one that you got another way), and
+/// whether the ledger once went on behind its end (the witness can, when the ledger is opened).
 ///
 /// Example: tenure verify --data /var/lib/tenure
 #[derive(Debug, Args)]
@@ -74,7 +75,7 @@ fn as_text(found: &Audit) -> String {
         "no"
     };
     table.field("torn tail", torn);
-    format!("{table}Every bit is as it was written, and every batch is signed.\n")
+    format!("{table}Every bit is as it was written, the events add up, and every signature is genuine.\n")
 }
 
 fn as_json(found: &Audit) -> Value {

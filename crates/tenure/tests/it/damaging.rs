@@ -59,4 +59,11 @@ fn every_flipped_bit_of_a_checkpoint_is_found() {
         flip_all(&path, || look().is_err());
     }
     look().expect("whole again");
+    // As if the end of the ledger had never been written: a checkpoint knows better.
+    let segment = history.files(".segment").pop().unwrap();
+    let mut bytes = std::fs::read(&segment).unwrap();
+    bytes[1_024..].fill(0);
+    std::fs::write(&segment, bytes).unwrap();
+    let found = look().expect_err("the checkpoint is ahead of the ledger").to_string();
+    assert!(found.contains("ahead of the ledger"), "{found}");
 }

@@ -71,6 +71,11 @@ fn a_copy_takes_the_place_of_its_original_and_no_number_comes_again() {
     assert!(found["keys"][0]["retiredSeq"].is_u64() && found["keys"][1]["retiredSeq"].is_null(), "{found}");
     let kept = history.ask(&["passport", "key"]);
     assert_eq!(kept.output.trim_end(), found["keys"][1]["publicKey"]);
+    // Granted before the copy was made, and signed with the key that was retired since.
+    let passport = history.held["passport"].as_str().unwrap();
+    let old =
+        said(tenure(folder).args(["passport", "verify", passport, "--json", "--keys-from", "data"])).json();
+    assert_eq!(old["keyRetiredSeq"], found["keys"][0]["retiredSeq"]);
     let state = history.ask(&["replay", "--at", "last", "--json"]).json();
     assert_eq!((&state["live"], &state["secondOpinion"]), (&1.into(), &true.into()), "{state}");
 }

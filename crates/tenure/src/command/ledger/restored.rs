@@ -65,12 +65,12 @@ impl RestoredHere {
 fn as_text(restored: &Restored, nobody_holds: bool, now: u64) -> String {
     let Restored { ledger, epoch, copy_ended_at, fence, held_back_ms, leases } = restored;
     let grants = if nobody_holds {
-        format!("Grants are given at once; the {leases} leases that the copy knew are over.")
+        format!("Grants are given at once. Live leases in the copy, which are over now: {leases}.")
     } else {
         let until = time_of_wall(now.saturating_add(held_back_ms.saturating_mul(1_000_000)));
         format!(
-            "Nothing is granted for {}, until {until}: by then whatever the original granted is over. The {leases} \
-             leases that the copy knows can be renewed and released meanwhile.",
+            "Nothing is granted for {}, until {until}: by then whatever the original granted is over. Live leases \
+             in the copy, which can be renewed and released meanwhile: {leases}.",
             in_words(*held_back_ms)
         )
     };
@@ -78,7 +78,8 @@ fn as_text(restored: &Restored, nobody_holds: bool, now: u64) -> String {
         "Ledger {ledger} goes on from this copy, which ended at event {}, in epoch {epoch}.\n\
          The first fence that can follow is {}: the original never gave it out.\n\
          {grants}\n\
-         A new key signs from now on, and copies of the old one no longer do. Hand out the new one: tenure passport key\n\
+         A new key signs from now on; what copies of the old one sign no longer counts here. Whoever checks passports needs \
+         the new one, and should drop the old: tenure passport key\n\
          WARNING: the original must never be started again. If it still exists, remove it. Then: tenure serve\n",
         copy_ended_at.0,
         fence.0 + 1,

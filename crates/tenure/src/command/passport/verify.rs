@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use tenure_ledger::signing::{Claims, Passport, PublicKey, TrustedKeys};
+use tenure_ledger::signing::{Claims, Keyring, Passport, PublicKey, TrustedKeys};
 
 use super::keyring_of;
 use crate::exit;
@@ -32,7 +32,7 @@ pub struct Verify {
     /// A public key that you trust: 64 hexadecimal digits; can be repeated
     #[arg(long = "key", value_name = "HEX", value_parser = PublicKey::parse, required_unless_present = "keys_from")]
     keys: Vec<PublicKey>,
-    /// Trust the keys of the ledger in this data directory
+    /// Trust the keys of the ledger in this data directory, those that are retired too
     #[arg(long, value_name = "DIRECTORY")]
     keys_from: Option<PathBuf>,
     /// Print one JSON value instead of a table
@@ -44,9 +44,8 @@ impl Verify {
     /// Checks the passport.
     pub fn run(self) -> Result<(), Failure> {
         let mut keys = self.keys;
-        if let Some(data) = &self.keys_from {
-            keys.extend(keyring_of(data)?.all().map(|(_, key, _)| key));
-        }
+        let keyring = self.keys_from.as_deref().map(keyring_of).transpose()?;
+        keys.extend(keyring.iter().flat_map(Keyring::all).map(|(_, key, _)| key));
         let trusted: TrustedKeys = keys.into_iter().collect();
         let text = match self.passport.filter(|text| text != "-") {
             Some(text) => text,
@@ -54,10 +53,12 @@ impl Verify {
         };
         let claims = Passport::parse(text.trim()).and_then(|passport| passport.verify(&trusted));
         let claims = claims.map_err(|error| Failure::new(exit::NO, "the passport proves nothing", &error))?;
+        // What it signed in its time is genuine; who stole it since could have signed it too.
+        let retired_at = keyring.and_then(|keyring| keyring.retired_at(claims.key_id));
         if self.json {
-            write_json(&as_json(&claims))?
+            write_json(&as_json(&claims, retired_at))?;
         } else {
-            write_text(&as_text(&claims))?
+            write_text(&as_text(&claims, retired_at))?;
         }
         Ok(())
     }
@@ -72,7 +73,7 @@ fn from_standard_input() -> Result<String, Failure> {
     Ok(text)
 }
 
-fn as_text(claims: &Claims) -> String {
+fn as_text(claims: &Claims, retired_at: Option<u64>) -> String {
     let mut table = Table::default();
     table.field("ledger", claims.ledger);
     table.field("lease", &claims.lease_id);
@@ -82,11 +83,12 @@ fn as_text(claims: &Claims) -> String {
     table.field("fence", claims.fence.0);
     table.field("from tick", claims.at.0);
     table.field("until tick", claims.expires_at.0);
-    table.field("signed by key", claims.key_id);
+    let retired = retired_at.map_or_else(String::new, |seq| format!(", which is retired since event {seq}"));
+    table.field("signed by key", format!("{}{retired}", claims.key_id));
     format!("{table}Genuine: the registrar granted this. {NOT_PROVEN}\n")
 }
 
-fn as_json(claims: &Claims) -> Value {
+fn as_json(claims: &Claims, retired_at: Option<u64>) -> Value {
     json!({
         "ledger": claims.ledger.to_string(),
         "leaseId": claims.lease_id,
@@ -97,5 +99,6 @@ fn as_json(claims: &Claims) -> Value {
         "fromTick": claims.at.0,
         "untilTick": claims.expires_at.0,
         "keyId": claims.key_id.to_string(),
+        "keyRetiredSeq": retired_at,
     })
 }
