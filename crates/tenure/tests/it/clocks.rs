@@ -70,15 +70,21 @@ fn a_clock_that_is_ahead_after_a_restart_ends_no_lease_early_and_adds_little() {
 
 #[test]
 fn nobody_else_is_let_in_before_the_time_is_really_over() {
+    hand_over(500_000, 400_000);
+    hand_over(400_000, 500_000);
+}
+
+/// Somebody waits for a lease over a restart on another clock.
+fn hand_over(ahead_before: u64, ahead_after: u64) {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let served = serve_ahead(folder.path(), 500_000);
+    let served = serve_ahead(folder.path(), ahead_before);
     let asked = now();
     let held = Client::connect(&served.address, &data).acquire("db:1", 4_000, None).unwrap().granted();
     served.signal("KILL");
     assert_eq!(served.end().0, None);
     let killed = now();
-    let served = serve_ahead(folder.path(), 400_000);
+    let served = serve_ahead(folder.path(), ahead_after);
     let without = milliseconds(now() - killed);
     let mut client = Client::connect(&served.address, &data);
     loop {
