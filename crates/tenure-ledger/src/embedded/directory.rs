@@ -88,6 +88,10 @@ impl Disk for Directory {
         File::open(&self.0)?.sync_all()
     }
 
+    fn allows_threads(&self) -> bool {
+        true
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }

@@ -37,6 +37,11 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Makes what happened to names durable.
     fn sync(&self) -> io::Result<()>;
 
+    /// Whether several threads may read at once. One that counts its operations wants them in order.
+    fn allows_threads(&self) -> bool {
+        false
+    }
+
     /// What to call a file in a message for people.
     fn path(&self, name: &str) -> PathBuf;
 }

@@ -29,6 +29,7 @@ mod identity;
 mod log;
 mod manage;
 mod opening;
+mod read_ahead;
 mod reader;
 mod record;
 mod sector;

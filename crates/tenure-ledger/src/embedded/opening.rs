@@ -15,6 +15,7 @@ use super::directory::Directory;
 use super::disk::{Disk, DiskFile};
 use super::identity::{Identity, NOWHERE, this_machine};
 use super::log::{EmbeddedLedger, Options};
+use super::read_ahead::Segments;
 use super::record;
 use super::sector::SECTOR;
 use super::segment::{Segment, SegmentHead};
@@ -117,7 +118,7 @@ pub struct Opening {
     warnings: Vec<Damage>,
     walk: Walk,
     /// The segments that were not looked at yet.
-    ahead: VecDeque<String>,
+    ahead: Segments,
     /// The last one that was.
     last: Option<Segment>,
     batches: VecDeque<Batch>,
@@ -164,7 +165,7 @@ impl Opening {
             checkpoints::find(&*disk, identity.ledger)?;
         let anchors = checkpoint.iter().map(|checkpoint| checkpoint.head.head).collect();
         let mut walk = Walk::new(identity.clone(), anchors, witnessed.map(|witness| witness.head));
-        let ahead = segments_from(&*disk, checkpoint.as_ref(), &mut walk)?;
+        let ahead = Segments::new(disk.clone(), segments_from(&*disk, checkpoint.as_ref(), &mut walk)?);
         let (last, batches) = (None, VecDeque::new());
         Ok(Opening {
             disk,
@@ -206,9 +207,7 @@ impl Opening {
                 Some(batch) if batch.last() <= after => {}
                 Some(batch) => return Ok(Some(batch)),
                 None => {
-                    let Some(name) = self.ahead.pop_front() else { return Ok(None) };
-                    let bytes = self.disk.read(&name)?.unwrap_or_default();
-                    let mut segment = Segment::read(&self.disk.path(&name), &bytes)?;
+                    let Some(mut segment) = self.ahead.next()? else { return Ok(None) };
                     self.batches = self.walk.take(&mut segment)?.into();
                     self.last = Some(segment);
                 }

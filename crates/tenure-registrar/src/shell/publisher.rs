@@ -70,8 +70,8 @@ impl Publisher {
             return self.audience.tell(outcome);
         }
         self.under_way.fetch_add(1, Ordering::AcqRel);
-        let sent = self.sender.as_ref().map(|sender| sender.send(outcome));
-        assert!(matches!(sent, Some(Ok(()))), "the thread that tells has ended by a panic");
+        let is_sent = self.sender.as_ref().is_some_and(|sender| sender.send(outcome).is_ok());
+        assert!(is_sent, "the thread that tells has ended by a panic");
     }
 }
 

@@ -319,8 +319,8 @@ fn a_write_that_certainly_did_not_happen_is_forgotten_and_the_writer_goes_on() {
     assert_eq!(writer.handle().ask_and_wait(acquire("db", "ann", 10)).reply, Reply::Unavailable);
     // It starts anew, which is a write of its own.
     (0..2).for_each(|_| gate.send(Ok(())).unwrap());
-    let asked_again = std::iter::repeat_with(|| writer.handle().ask_and_wait(acquire("db", "bob", 10)));
-    let response = asked_again.skip_while(|response| response.reply == Reply::Unavailable).next();
+    let mut asked_again = std::iter::repeat_with(|| writer.handle().ask_and_wait(acquire("db", "bob", 10)));
+    let response = asked_again.find(|response| response.reply != Reply::Unavailable);
     assert_eq!(granted(response.unwrap()), Fence(1), "the number of the grant that never was is given out");
     drop(gate);
     assert!(writer.stop().1.is_none());
