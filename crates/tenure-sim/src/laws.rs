@@ -17,6 +17,7 @@ pub type Lawful = Result<(), Violation>;
 pub struct Laws {
     leases: BTreeMap<Fence, ModelLease>,
     waits: BTreeMap<Ticket, Queued>,
+    ended: BTreeMap<Fence, Tick>,
     last_fence: Fence,
     last_tick: Tick,
 }
@@ -45,6 +46,12 @@ impl Laws {
     pub fn durable(&mut self, event: &Event, true_time: u64) -> Lawful {
         law(event.at() >= self.last_tick, || format!("time goes back at {event:?}"))?;
         self.last_tick = event.at();
+        if let Event::Released { lease, at, .. }
+        | Event::Expired { lease, at }
+        | Event::Revoked { lease, at, .. } = event
+        {
+            self.ended.insert(*lease, *at);
+        }
         match event {
             Event::Issued(issued) => self.issued(issued, true_time),
             Event::Renewed { lease, at, expires_at, .. } => {
@@ -76,6 +83,11 @@ impl Laws {
     /// Judges a grant that somebody is told of: it must be durable by now.
     pub fn acknowledged(&self, fence: Fence) -> Lawful {
         law(fence <= self.last_fence, || format!("{fence:?} was acknowledged and is not durable"))
+    }
+
+    /// When a lease ended, also if nobody was told: a write of which nobody knew may have been the end of it.
+    pub fn ended(&self, fence: Fence) -> Option<Tick> {
+        self.ended.get(&fence).copied()
     }
 
     /// Whether nothing is held and nobody waits.

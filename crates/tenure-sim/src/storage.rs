@@ -36,7 +36,8 @@ pub struct Storage {
     lost_power: bool,
     /// Something is wrong with the disk, so that what is written may fail.
     troubled: bool,
-    is_full: bool,
+    /// How much room there is on a disk that filled up.
+    capacity: Option<u64>,
 }
 
 /// What a start finds.
@@ -54,14 +55,17 @@ impl Storage {
     /// The storage of a seed, for three in four of each scenario.
     pub fn of_seed(seed: u64) -> Option<Storage> {
         let (disk, rng) = (FaultyDisk::new(seed), Rng::new(!seed));
-        let storage = Storage { disk, ledger: None, rng, lost_power: false, troubled: false, is_full: false };
+        let storage = Storage { disk, ledger: None, rng, lost_power: false, troubled: false, capacity: None };
         (!matches!(seed % 8, 1 | 2)).then_some(storage)
     }
 
     /// Opens the ledger, after the machine or the process went off perhaps again while it did. Nothing if there is no
     /// room to start.
     pub fn open(&mut self, limits: &Limits, key: HashKey, log: &mut Log) -> Result<Option<Found>, Violation> {
-        self.troubled = self.is_full;
+        // Whatever was still to fail does not: a new process, another moment.
+        self.disk.heal();
+        self.disk.set_capacity(self.capacity);
+        self.troubled = self.capacity.is_some();
         loop {
             self.ledger = None;
             if std::mem::take(&mut self.lost_power) {
@@ -193,13 +197,14 @@ impl Storage {
 
     /// The disk fills up, but for a little.
     pub fn fill(&mut self) {
-        (self.is_full, self.troubled) = (true, true);
-        self.disk.set_capacity(Some(self.disk.used() + self.rng.below(2 * SEGMENT)));
+        self.troubled = true;
+        self.capacity = Some(self.disk.used() + self.rng.below(2 * SEGMENT));
+        self.disk.set_capacity(self.capacity);
     }
 
     /// There is room again.
     pub fn free(&mut self) {
-        self.is_full = false;
+        self.capacity = None;
         self.disk.set_capacity(None);
         if let Some(ledger) = &self.ledger {
             // The next round of the housekeeper; if it fails, that is for the one after it.

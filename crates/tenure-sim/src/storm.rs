@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use tenure_core::kernel::{
-    Acquire, Answer, Cause, ChangeMode, Claim, Command, Contention, Digest, Event, Fence, Holder, KEY_KEPT,
-    Labels, Limits, Mode, Nonce, Principal, RequestKey, Resource, Span, Tick, Ticket, WaitEnd, Want,
+    Acquire, Answer, Cause, ChangeMode, Claim, Command, Contention, Digest, Fence, Holder, KEY_KEPT, Labels,
+    Limits, Mode, Nonce, Principal, RequestKey, Resource, Span, Tick, Ticket, WaitEnd, Want,
 };
 use tenure_core::lease::ReleaseReason;
 use tenure_registrar::{AppendFailure, Caller, Effect, Input, Reply, Settings};
@@ -29,7 +29,6 @@ pub struct Storm {
     asked: BTreeMap<Caller, Command>,
     /// What was granted under each principal's key.
     granted: BTreeMap<(Principal, Digest), Vec<Fence>>,
-    ended: BTreeMap<Fence, Tick>,
     writing: bool,
 }
 
@@ -57,7 +56,6 @@ impl Scenario for Storm {
             last_caller: 0,
             asked: BTreeMap::new(),
             granted: BTreeMap::new(),
-            ended: BTreeMap::new(),
             writing: false,
             rng,
         }
@@ -140,10 +138,7 @@ impl Storm {
             count_server(&effect, log);
             match effect {
                 Effect::Append(_) => self.writing = true,
-                Effect::Publish(events) => {
-                    log.line(format_args!("{} durable {events:?}", self.now));
-                    self.note_ends(&events);
-                }
+                Effect::Publish(events) => log.line(format_args!("{} durable {events:?}", self.now)),
                 Effect::Answer { caller, reply } => {
                     log.line(format_args!("{} {caller:?} is told {reply:?}", self.now));
                     self.check_answer(caller, reply)?;
@@ -171,22 +166,11 @@ impl Storm {
         let now = self.host.registrar().map_or(Tick(0), |registrar| registrar.state().now());
         let before = self.granted.insert(place, leases.clone()).filter(|before| *before != leases);
         for lease in before.into_iter().flatten() {
-            let kept_until = self.ended.get(&lease).map(|ended| ended.saturating_add(KEY_KEPT));
+            let kept_until = self.host.laws().ended(lease).map(|ended| ended.saturating_add(KEY_KEPT));
             let forgotten = kept_until.is_some_and(|until| until <= now);
             law(forgotten, || format!("{lease:?} was granted under a key that now gives {leases:?}"))?;
         }
         Ok(())
-    }
-
-    fn note_ends(&mut self, events: &[Event]) {
-        for event in events {
-            if let Event::Released { lease, at, .. }
-            | Event::Expired { lease, at }
-            | Event::Revoked { lease, at, .. } = event
-            {
-                self.ended.insert(*lease, *at);
-            }
-        }
     }
 
     fn write_ends(&mut self, write: Write, log: &mut Log) -> Lawful {
@@ -213,8 +197,6 @@ impl Storm {
         self.host.crash(kept)?;
         self.writing = false;
         self.asked.clear();
-        // What became durable unseen is seen after the restart; the keys' law needs to know the ends.
-        self.granted.clear();
         self.now += self.rng.delay(1_000, 20 * SECOND);
         if self.rng.percent(40) {
             log.count("server rebooted");
