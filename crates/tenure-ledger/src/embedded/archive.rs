@@ -19,7 +19,7 @@ use crate::batch::Batch;
 use crate::checkpoint::Checkpoint;
 use crate::ledger::{Head, Seq};
 
-/// How often the last segment is read again before it counts as damaged, and how long is waited in between.
+/// How often what a writer may be changing is read again, and how long is waited in between.
 const TRIES: usize = 10;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -54,10 +54,17 @@ impl Archive {
     pub fn open(directory: &Path) -> Result<Archive, OpenError> {
         let disk = Directory::at(directory);
         let identity = identity_on(&disk)?;
-        // Before the segments: those that are listed later hold what a checkpoint says.
-        let (checkpoints, oldest) = check_checkpoints(&disk, &identity)?;
-        let segments = segment_numbers(&disk)?;
-        Ok(Archive { disk, identity, checkpoints, oldest, segments, is_patient: false })
+        for _ in 0..TRIES {
+            let numbers = checkpoints::numbers(&disk)?;
+            // Before the segments: those that are listed later hold what a checkpoint says.
+            let (checkpoints, oldest) = check_checkpoints(&disk, &identity, &numbers)?;
+            let segments = segment_numbers(&disk)?;
+            // Only behind a new checkpoint can segments have gone that the oldest of these needs.
+            if checkpoints::numbers(&disk)? == numbers {
+                return Ok(Archive { disk, identity, checkpoints, oldest, segments, is_patient: false });
+            }
+        }
+        Err(OpenError::Pruned(disk.path("")))
     }
 
     /// The same beside a writer: what looks damaged in the last segment may be half written, and is read again a few
@@ -193,11 +200,12 @@ pub struct Placed {
 fn check_checkpoints(
     disk: &dyn Disk,
     identity: &Identity,
+    numbers: &[Seq],
 ) -> Result<(Vec<Head>, Option<Checkpoint>), OpenError> {
     let (mut heads, mut oldest) = (Vec::new(), None);
-    for seq in checkpoints::numbers(disk)? {
+    for &seq in numbers {
         let name = checkpoints::name(seq);
-        // A newer one may have taken its place since.
+        // A newer one may have taken its place since, which will be noticed.
         let Some(bytes) = disk.read(&name)? else { continue };
         let damaged = |reason| Damage { file: disk.path(&name), offset: 0, after: seq, reason };
         let checkpoint = Checkpoint::read(bytes).map_err(damaged)?;
