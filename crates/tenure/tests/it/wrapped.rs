@@ -57,8 +57,9 @@ impl Tracer {
 
     fn start(arguments: &[&str], process: u32, fault: &str) -> Self {
         let mut command = Command::new(tool("strace"));
-        command.args(arguments).args(["-o", "/dev/null", "-e"]).arg(format!("inject={fault}"));
-        command.args(["-e", "trace=fdatasync", "-p"]).arg(process.to_string());
+        let (calls, _) = fault.split_once(':').expect("calls, and what happens to them");
+        command.args(arguments).args(["-o", "/dev/null", "-e"]).arg(format!("trace={calls}"));
+        command.arg("-e").arg(format!("inject={fault}")).arg("-p").arg(process.to_string());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let messages = BufReader::new(child.stderr.take().unwrap());
