@@ -25,7 +25,6 @@ fn name_of(calls: &str, nth: u32, number: u32) -> String {
     format!("db:{}.{nth}.{number}", calls.trim_start_matches('?').split(',').next().unwrap())
 }
 
-// S2-2, S2-3: acknowledged means durable, at whichever call the process ends.
 #[test]
 fn a_server_that_is_killed_at_any_of_its_calls_has_everything_that_it_acknowledged() {
     let folder = tempfile::tempdir().unwrap();

@@ -123,7 +123,7 @@ fn kill_a_start(folder: &Path, kill_after: Duration) {
     child.wait().unwrap();
 }
 
-// S2-2, S2-3, S2-5: what was acknowledged is in the ledger, and the state is what that adds up to.
+// S2-2: what was acknowledged is in the ledger, and the state is what that adds up to.
 #[test]
 fn a_server_that_is_killed_under_load_has_everything_that_it_acknowledged() {
     let (mut acknowledged, mut unanswered, mut checkpoints) = (0, 0, 0);
