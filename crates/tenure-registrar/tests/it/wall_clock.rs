@@ -94,6 +94,7 @@ impl Watched {
     }
 }
 
+// S2-32, S2-38
 #[test]
 fn a_wall_clock_that_is_set_by_decades_changes_no_lease_and_no_time_goes_back() {
     let folder = tempfile::tempdir().unwrap();

@@ -4,7 +4,9 @@ use crate::client::{Client, Held};
 use crate::program::{Served, serve};
 use crate::wrapped::Tracer;
 
-// S2-3: acknowledged means durable.
+/// So long that no mark of the time is written meanwhile: the write that fails is a grant.
+const TTL_MS: u64 = 86_400_000;
+
 #[test]
 fn a_failed_sync_is_never_acknowledged_and_ends_the_process() {
     for nth in [1, 2, 7] {
@@ -17,13 +19,13 @@ fn fails_at(nth: u32) {
     let data = folder.path().join("data");
     let served = Served::start(&mut serve(folder.path()));
     let mut client = Client::connect(&served.address, &data);
-    let before = client.acquire("db:before", 600_000, Some("before")).unwrap().granted();
+    let before = client.acquire("db:before", TTL_MS, Some("before")).unwrap().granted();
     let _tracer = Tracer::attach_to_writer(&served, &format!("fdatasync:error=EIO:when={nth}"));
 
     let mut acknowledged = vec![before.clone()];
     let failed = (0..20).find(|number| {
         let name = format!("db:{number}");
-        match client.acquire(&name, 600_000, Some(&name)) {
+        match client.acquire(&name, TTL_MS, Some(&name)) {
             Ok(answer) if answer.status == 201 => {
                 acknowledged.push(answer.granted());
                 false
@@ -37,7 +39,6 @@ fn fails_at(nth: u32) {
         }
     });
     let failed = failed.expect("a sync must fail");
-    // A mark of the time is a write too, so fewer grants may have come before it.
     assert!(acknowledged.len() <= nth as usize, "{} writes were acknowledged", acknowledged.len() - 1);
 
     let (code, _, errors) = served.end();
@@ -52,10 +53,10 @@ fn fails_at(nth: u32) {
     }
     // Whether the failed one was written or not: asking again with its key gives one lease, and only one.
     let name = format!("db:{failed}");
-    let again = client.acquire(&name, 600_000, Some(&name)).unwrap().granted();
-    assert_eq!(client.acquire(&name, 600_000, Some(&name)).unwrap().granted().id, again.id);
+    let again = client.acquire(&name, TTL_MS, Some(&name)).unwrap().granted();
+    assert_eq!(client.acquire(&name, TTL_MS, Some(&name)).unwrap().granted().id, again.id);
     assert!(again.fence > acknowledged.last().unwrap().fence);
-    let repeated = client.acquire("db:before", 600_000, Some("before")).unwrap().granted();
+    let repeated = client.acquire("db:before", TTL_MS, Some("before")).unwrap().granted();
     assert_eq!((repeated.id, repeated.token), (before.id, before.token));
 }
 

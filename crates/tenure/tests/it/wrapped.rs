@@ -6,16 +6,18 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 
 use crate::program::Served;
 
-/// Debian's package of each program that these tests start.
-const PACKAGES: &[(&str, &str)] = &[("strace", "strace"), ("unshare", "util-linux"), ("mount", "mount")];
+/// Debian's packages of programs that these tests start; the others are in util-linux.
+const PACKAGES: &[(&str, &str)] = &[("strace", "strace"), ("mount", "mount")];
 
 /// Where a program is; the test fails and says what to install if it is not there.
 pub fn tool(name: &str) -> PathBuf {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file());
     found.unwrap_or_else(|| {
-        let package =
-            PACKAGES.iter().find(|(program, _)| *program == name).map_or(name, |(_, package)| package);
+        let package = PACKAGES
+            .iter()
+            .find(|(program, _)| *program == name)
+            .map_or("util-linux", |(_, package)| package);
         panic!("`{name}` is not installed; run `cargo xtask test`, or as root: apt-get install {package}")
     })
 }
@@ -55,8 +57,9 @@ impl Tracer {
 
     fn start(arguments: &[&str], process: u32, fault: &str) -> Self {
         let mut command = Command::new(tool("strace"));
-        command.args(arguments).args(["-o", "/dev/null", "-e"]).arg(format!("inject={fault}"));
-        command.args(["-e", "trace=fdatasync", "-p"]).arg(process.to_string());
+        let (calls, _) = fault.split_once(':').expect("calls, and what happens to them");
+        command.args(arguments).args(["-o", "/dev/null", "-e"]).arg(format!("trace={calls}"));
+        command.arg("-e").arg(format!("inject={fault}")).arg("-p").arg(process.to_string());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let messages = BufReader::new(child.stderr.take().unwrap());
