@@ -94,6 +94,11 @@ impl BatchBytes {
         &self.bytes
     }
 
+    /// What they say, with the hash that the ledger gave them; nothing if there are no events in it.
+    pub fn decode(&self, hash: Hash) -> Option<Batch> {
+        Batch::decode(self.first, &self.bytes, hash)
+    }
+
     /// The number of the first event.
     pub fn first(&self) -> Seq {
         self.first

@@ -180,21 +180,40 @@ impl Registrar {
     pub fn step(&mut self, input: Input, microseconds: u64) -> Vec<Effect> {
         let now = self.stamper.stamp(microseconds);
         match input {
-            Input::Asked { caller, .. } if self.ended => vec![answer(caller, Reply::Unavailable)],
-            Input::Asked { caller, .. } if self.inbox.len() >= self.settings.inbox => {
-                vec![answer(caller, Reply::Busy)]
-            }
-            Input::Asked { caller, command } => {
-                self.inbox.push_back((caller, command, now));
-                self.work(now, microseconds)
-            }
+            Input::Asked { caller, command } => match self.enqueue(caller, command, microseconds) {
+                Some(refused) => vec![refused],
+                None => self.work(now, microseconds),
+            },
             Input::Woken => self.work(now, microseconds),
-            Input::Appended(Ok(())) => {
-                let mut effects = self.durable(now);
+            Input::Appended(outcome) => {
+                let mut effects = self.settle(outcome, microseconds);
                 effects.extend(self.work(now, microseconds));
                 effects
             }
-            Input::Appended(Err(failure)) => self.step_down(failure),
+        }
+    }
+
+    /// The first half of a step with [`Input::Asked`]: the request is stamped and waits, or is refused. The other half
+    /// follows with [`Input::Woken`], once for all that came in together: else the first would be a batch of its own.
+    pub fn enqueue(&mut self, caller: Caller, command: Command, microseconds: u64) -> Option<Effect> {
+        let now = self.stamper.stamp(microseconds);
+        if self.ended {
+            return Some(answer(caller, Reply::Unavailable));
+        }
+        if self.inbox.len() >= self.settings.inbox {
+            return Some(answer(caller, Reply::Busy));
+        }
+        self.inbox.push_back((caller, command, now));
+        None
+    }
+
+    /// The first half of a step with [`Input::Appended`]: what to publish and to answer. The other half, the next
+    /// batch, follows with [`Input::Woken`]. So whoever is answered need not wait until that is decided.
+    pub fn settle(&mut self, outcome: Result<(), AppendFailure>, microseconds: u64) -> Vec<Effect> {
+        let now = self.stamper.stamp(microseconds);
+        match outcome {
+            Ok(()) => self.durable(now),
+            Err(failure) => self.step_down(failure),
         }
     }
 

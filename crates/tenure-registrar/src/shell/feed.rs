@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tenure_ledger::embedded::Reader;
-use tenure_ledger::{Batch, Head, ReadError, Seq};
+use tenure_ledger::{Batch, BatchBytes, Hash, Head, ReadError, Seq};
 
 /// Told to everybody who listens, in order and without a gap.
 pub struct Feed {
@@ -16,8 +16,9 @@ pub struct Feed {
 }
 
 struct Recent {
-    batches: VecDeque<Arc<Batch>>,
-    events: usize,
+    batches: VecDeque<Arc<Durable>>,
+    /// How large they are together.
+    bytes: usize,
     head: Head,
     /// How many batches there were.
     told: u64,
@@ -28,15 +29,22 @@ struct Recent {
 
 type AtEnd = Box<dyn FnOnce() + Send>;
 
-/// So many events are kept in memory at most, and one batch at least.
-const KEPT: usize = 1 << 16;
+/// A batch that is durable, as it was written. Few listen: it is decoded by who does.
+#[derive(Debug)]
+pub(crate) struct Durable {
+    pub(crate) batch: BatchBytes,
+    pub(crate) hash: Hash,
+}
+
+/// So many bytes are kept in memory at most, and one batch at least.
+const KEPT: usize = 16 << 20;
 
 /// What a listener gets.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Next {
     /// The next batch. Of its events, only those after the point asked for are new.
-    Batch(Arc<Batch>),
+    Batch(Batch),
     /// Nothing new within the time.
     Nothing,
     /// The writer has ended; nothing more will come.
@@ -63,7 +71,7 @@ impl Feed {
     pub fn new(head: Head, reader: Option<Reader>) -> Feed {
         let recent = Recent {
             batches: VecDeque::new(),
-            events: 0,
+            bytes: 0,
             head,
             told: 0,
             has_ended: false,
@@ -87,15 +95,15 @@ impl Feed {
         Subscription { feed: self.clone(), after, older: VecDeque::new() }
     }
 
-    pub(crate) fn publish(&self, batch: Arc<Batch>) {
+    pub(crate) fn publish(&self, durable: Durable) {
         let mut recent = self.lock();
-        recent.head = batch.head();
+        recent.head = Head { seq: durable.batch.last(), hash: durable.hash };
         recent.told += 1;
-        recent.events += batch.records.len();
-        recent.batches.push_back(batch);
-        while recent.events > KEPT && recent.batches.len() > 1 {
-            let dropped = recent.batches.pop_front().map_or(0, |batch| batch.records.len());
-            recent.events -= dropped;
+        recent.bytes += durable.batch.as_slice().len();
+        recent.batches.push_back(Arc::new(durable));
+        while recent.bytes > KEPT && recent.batches.len() > 1 {
+            let dropped = recent.batches.pop_front().map_or(0, |durable| durable.batch.as_slice().len());
+            recent.bytes -= dropped;
         }
         drop(recent);
         self.published.notify_all();
@@ -137,7 +145,7 @@ impl Subscription {
             return self.next_recent(at_most);
         };
         self.after = batch.last();
-        Next::Batch(Arc::new(batch))
+        Next::Batch(batch)
     }
 
     fn next_recent(&mut self, at_most: Duration) -> Next {
@@ -147,31 +155,33 @@ impl Subscription {
         if recent.head.seq <= self.after {
             return if recent.has_ended { Next::Ended } else { Next::Nothing };
         }
-        let in_memory = recent.batches.front().is_some_and(|first| first.first.0 <= self.after.0 + 1);
+        let in_memory = recent.batches.front().is_some_and(|first| first.batch.first().0 <= self.after.0 + 1);
         if !in_memory {
             drop(recent);
             return self.next_from_ledger();
         }
-        let index = recent.batches.partition_point(|batch| batch.last() <= self.after);
-        let batch = recent.batches[index].clone();
-        self.after = batch.last();
-        Next::Batch(batch)
+        let index = recent.batches.partition_point(|durable| durable.batch.last() <= self.after);
+        let durable = recent.batches[index].clone();
+        drop(recent);
+        self.after = durable.batch.last();
+        Next::Batch(durable.batch.decode(durable.hash).expect("what was just written can be read"))
     }
 
     /// Reads as much as is wanted at once: a segment is read whole anyway.
     fn next_from_ledger(&mut self) -> Next {
         let compacted = |first| Next::Compacted { first };
         let Some(reader) = &self.feed.reader else {
-            let first = self.feed.lock().batches.front().map_or(Seq(0), |batch| Seq(batch.first.0 - 1));
+            let first =
+                self.feed.lock().batches.front().map_or(Seq(0), |durable| Seq(durable.batch.first().0 - 1));
             return compacted(first);
         };
-        let mut events = 0;
+        let mut bytes = 0;
         for batch in reader.read(self.after) {
             match batch {
                 Ok(batch) => {
-                    events += batch.records.len();
+                    bytes += batch.records.iter().map(|record| record.payload.len() + 64).sum::<usize>();
                     self.older.push_back(batch);
-                    if events > KEPT {
+                    if bytes > KEPT {
                         break;
                     }
                 }
@@ -182,7 +192,7 @@ impl Subscription {
         match self.older.pop_front() {
             Some(batch) => {
                 self.after = batch.last();
-                Next::Batch(Arc::new(batch))
+                Next::Batch(batch)
             }
             None => Next::Nothing,
         }

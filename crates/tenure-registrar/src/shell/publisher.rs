@@ -9,10 +9,9 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use tenure_core::kernel::Event;
-use tenure_ledger::Batch;
 use tenure_ledger::signing::{LedgerId, SealedBatch};
 
-use super::feed::Feed;
+use super::feed::{Durable, Feed};
 use super::inbox::{Responder, Response};
 use super::proof::Proof;
 use super::view::View;
@@ -23,7 +22,7 @@ use crate::registrar::Reply;
 pub(crate) struct Outcome {
     pub(crate) events: Vec<Event>,
     /// What was written, and its signature.
-    pub(crate) written: Option<(Batch, SealedBatch)>,
+    pub(crate) written: Option<(Durable, SealedBatch)>,
     pub(crate) answers: Vec<(Responder, Reply)>,
 }
 
@@ -92,7 +91,7 @@ impl Audience {
             self.view.publish(&events);
         }
         let proof = written.map(|(batch, sealed)| {
-            self.feed.publish(Arc::new(batch));
+            self.feed.publish(batch);
             Arc::new(Proof::new(self.ledger, sealed, &events))
         });
         for (respond, reply) in answers {

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use super::callers::Callers;
 use super::clock::Clock;
-use super::feed::Feed;
+use super::feed::{Durable, Feed};
 use super::inbox::{Found, Inbox, Response};
 use super::proof;
 use super::publisher::{Audience, Outcome, Publisher};
@@ -250,24 +250,24 @@ struct Run<L> {
     publisher: Publisher,
     callers: Callers,
     /// What was written last and is not published yet.
-    written: Option<(Batch, SealedBatch)>,
+    written: Option<(Durable, SealedBatch)>,
     /// Why the last write failed.
     error: Option<AppendError>,
 }
 
 impl<L: Ledger> Run<L> {
     fn run(mut self, first: Vec<Effect>) -> (L, Option<WriterFailure>) {
-        let mut effects = first;
+        let mut carried = self.carry_out(first);
         loop {
-            match self.carry_out(effects) {
-                Carried::On(Some(write)) => effects = self.write(write),
+            match carried {
+                Carried::On(Some(write)) => carried = self.write(write),
                 Carried::On(None) => {
                     self.registrar.set_room(self.ledger.room());
                     let found = self.inbox.take(&*self.clock, self.patience());
                     if found.is_closed && found.waiting.is_empty() {
                         return (self.ledger, None);
                     }
-                    effects = self.feed(found, Input::Woken);
+                    carried = self.begin_batch(found);
                 }
                 // Nothing was written: what was decided is dropped, and what is in the ledger counts.
                 Carried::Ended(AppendFailure::NotWritten) => {
@@ -275,7 +275,7 @@ impl<L: Ledger> Run<L> {
                         return (self.ledger, None);
                     }
                     match self.begin_again() {
-                        Ok(begun) => effects = begun,
+                        Ok(begun) => carried = self.carry_out(begun),
                         Err(error) => return (self.ledger, Some(error.into())),
                     }
                 }
@@ -289,7 +289,7 @@ impl<L: Ledger> Run<L> {
 
     /// Signs and writes, and then steps with everything that came in meanwhile before it steps with the outcome: so
     /// that whoever came in time is stamped in time.
-    fn write(&mut self, write: Write) -> Vec<Effect> {
+    fn write(&mut self, write: Write) -> Carried {
         let Write { records, mut leaves } = write;
         let before = self.ledger.head();
         let unsealed = BatchBytes::new(Seq(before.seq.0 + 1), &records);
@@ -297,37 +297,58 @@ impl<L: Ledger> Run<L> {
         let first = unsealed.first();
         let outcome = match seal_batch(&self.key, self.id, first.0, &leaves) {
             Ok(sealed) => {
-                let seal = sealed.seal().to_bytes();
-                let appended = self.ledger.append_batch(&unsealed.sealed(&seal));
-                appended.map(|head| Batch { first, records, seal, hash: head.hash }).map_or_else(
-                    |error| {
+                // Their bytes are all that is needed from here on.
+                drop(records);
+                let batch = unsealed.sealed(&sealed.seal().to_bytes());
+                match self.ledger.append_batch(&batch) {
+                    Ok(head) => {
+                        self.written = Some((Durable { batch, hash: head.hash }, sealed));
+                        Ok(())
+                    }
+                    Err(error) => {
                         let failure = failure_of(&error);
                         self.error = Some(error);
                         Err(failure)
-                    },
-                    |batch| {
-                        self.written = Some((batch, sealed));
-                        Ok(())
-                    },
-                )
+                    }
+                }
             }
             // More than can be signed at once; the limits of a batch keep it from that.
             Err(_) => Err(AppendFailure::NotWritten),
         };
         self.registrar.set_room(self.ledger.room());
         let found = self.inbox.take(&*self.clock, Some(Duration::ZERO));
-        self.feed(found, Input::Appended(outcome))
+        let microseconds = found.microseconds;
+        let mut effects = self.feed(found);
+        effects.extend(self.registrar.settle(outcome, microseconds));
+        // Whoever is answered need not wait until the next batch is decided.
+        match self.carry_out(effects) {
+            Carried::On(_) => Carried::On(self.next_write(microseconds)),
+            ended => ended,
+        }
     }
 
-    fn feed(&mut self, found: Found, then: Input) -> Vec<Effect> {
-        let mut effects = Vec::new();
-        for waiting in found.waiting {
-            let caller = self.callers.add(waiting.respond);
-            let asked = Input::Asked { caller, command: waiting.command };
-            effects.extend(self.registrar.step(asked, waiting.microseconds));
+    fn begin_batch(&mut self, found: Found) -> Carried {
+        let microseconds = found.microseconds;
+        let mut effects = self.feed(found);
+        effects.extend(self.registrar.step(Input::Woken, microseconds));
+        self.carry_out(effects)
+    }
+
+    fn next_write(&mut self, microseconds: u64) -> Option<Write> {
+        let effects = self.registrar.step(Input::Woken, microseconds);
+        match self.carry_out(effects) {
+            Carried::On(write) => write,
+            Carried::Ended(_) => unreachable!("only a write that failed ends a registrar"),
         }
-        effects.extend(self.registrar.step(then, found.microseconds));
-        effects
+    }
+
+    fn feed(&mut self, found: Found) -> Vec<Effect> {
+        let waiting = found.waiting.into_iter();
+        let refused = waiting.filter_map(|waiting| {
+            let caller = self.callers.add(waiting.respond);
+            self.registrar.enqueue(caller, waiting.command, waiting.microseconds)
+        });
+        refused.collect()
     }
 
     fn carry_out(&mut self, effects: Vec<Effect>) -> Carried {
