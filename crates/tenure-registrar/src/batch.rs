@@ -1,7 +1,8 @@
 //! A batch in the making: requests are decided one after the other, each on what those before it left.
 
 use tenure_core::kernel::{
-    Anchor, Answer, ClockReading, Command, Event, Fence, Refusal, Stamp, State, Tick, decide, encode,
+    Anchor, Answer, ClockReading, Command, Event, Fence, Labels, Refusal, Stamp, State, Tick, Want, decide,
+    encode,
 };
 use tenure_core::ledger::EventRecord;
 use tenure_core::rules::time::is_over;
@@ -15,6 +16,8 @@ use crate::seal::leaf_reference;
 pub(crate) struct Batch {
     ledger: LedgerId,
     pub(crate) events: Vec<Event>,
+    /// About how large they are on the disk.
+    pub(crate) bytes: usize,
     /// What is signed of each event that grants or renews, in their order.
     leaves: Vec<Leaf>,
     pub(crate) answers: Vec<(Caller, Answer, Tick)>,
@@ -25,7 +28,7 @@ pub(crate) struct Batch {
 impl Batch {
     pub(crate) fn new(ledger: LedgerId) -> Batch {
         let (events, leaves, answers) = (Vec::new(), Vec::new(), Vec::new());
-        Batch { ledger, events, leaves, answers, has_unserved: false }
+        Batch { ledger, events, bytes: 0, leaves, answers, has_unserved: false }
     }
 
     /// Decides a request and records what comes of it, in memory only.
@@ -72,6 +75,7 @@ impl Batch {
     /// Records one event.
     pub(crate) fn record(&mut self, state: &mut State, event: Event) {
         state.apply(&event).expect("what was decided on this state can be applied to it");
+        self.bytes += size_of_event(&event);
         self.leaves.extend(Leaf::of_event(self.ledger, state, &event));
         self.events.push(event);
     }
@@ -101,6 +105,23 @@ impl Batch {
             self.record(state, event);
         }
         decision.answer
+    }
+}
+
+/// About how many bytes an event takes on the disk: what callers can make long is counted, the rest is a guess.
+fn size_of_event(event: &Event) -> usize {
+    let labels =
+        |labels: &Labels| labels.iter().map(|(name, value)| name.len() + value.len() + 8).sum::<usize>();
+    256 + match event {
+        Event::Issued(issued) => {
+            2 * (issued.resource.as_str().len() + issued.holder.as_str().len()) + labels(&issued.labels)
+        }
+        Event::Queued(queued) => {
+            let want = |want: &Want| 64 + want.resource.as_str().len() + labels(&want.labels);
+            queued.holder.as_str().len() + queued.wants.iter().map(want).sum::<usize>()
+        }
+        Event::Revoked { detail, .. } => detail.len(),
+        _ => 0,
     }
 }
 

@@ -247,6 +247,11 @@ impl Registrar {
         &self.state
     }
 
+    /// How many requests wait to be decided.
+    pub fn waiting(&self) -> usize {
+        self.inbox.len()
+    }
+
     /// Whether everything in [`Self::state`] is durable.
     pub fn is_settled(&self) -> bool {
         self.in_flight.is_none() && !self.ended
@@ -276,7 +281,8 @@ impl Registrar {
         let mut batch = Batch::new(self.ledger);
         // At least one of each, whatever the settings say: none would be a writer that stands still or spins.
         let most = self.settings.batch.max(1);
-        while batch.answers.len() < most && batch.events.len() < most {
+        let most_bytes = self.settings.batch_bytes.max(1);
+        while batch.answers.len() < most && batch.events.len() < most && batch.bytes < most_bytes {
             let Some((caller, command, stamp)) = self.inbox.pop_front() else { break };
             if self.room == Room::Nothing {
                 batch.take_without_room(&self.state, caller, &command, stamp);

@@ -8,12 +8,28 @@ pub struct Settings {
     /// The most requests in one durable write. With this many events, no further request is taken in either:
     /// one that asks for many leases must not make a write that nobody can sign or send.
     pub batch: usize,
+    /// The most bytes, about, in one durable write. With this many, no further request is taken in: names and labels
+    /// may be long, and a write must fit into a file.
+    pub batch_bytes: usize,
     /// The most ends that are announced in one durable write, so that a million of them delay nobody for long.
     pub sweep: usize,
 }
 
+/// What an end takes on the disk, at most.
+const END: u64 = 256;
+
+impl Settings {
+    /// The same for a ledger of smaller files: no write is larger than a quarter of one.
+    #[must_use]
+    pub fn for_segments_of(self, bytes: u64) -> Settings {
+        let part = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let (batch_bytes, sweep) = (part(bytes / 4), part(bytes / 4 / END).max(1));
+        Settings { batch_bytes: self.batch_bytes.min(batch_bytes), sweep: self.sweep.min(sweep), ..self }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
-        Self { inbox: 8_192, batch: 1_024, sweep: 1_024 }
+        Self { inbox: 8_192, batch: 1_024, batch_bytes: 1 << 20, sweep: 1_024 }
     }
 }

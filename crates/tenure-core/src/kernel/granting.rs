@@ -27,11 +27,17 @@ impl Draft<'_> {
         self.check(Granting::Renewals)
     }
 
-    fn check(&self, needed: Granting) -> Result<(), Refusal> {
-        // After a restore somebody may hold what the copy knows nothing of: also more time is a grant then.
-        if let Some(until) = self.state.held_back_until(self.now) {
-            return Err(Refusal::HeldBack { until, remaining: until.since(self.now) });
+    /// Whether anything may be said to be held. After a restore somebody may hold what the copy knows nothing of: then
+    /// more time is a grant too, and so is the word that a lease of the copy still lives.
+    pub(crate) fn check_is_not_held_back(&self) -> Result<(), Refusal> {
+        match self.state.held_back_until(self.now) {
+            Some(until) => Err(Refusal::HeldBack { until, remaining: until.since(self.now) }),
+            None => Ok(()),
         }
+    }
+
+    fn check(&self, needed: Granting) -> Result<(), Refusal> {
+        self.check_is_not_held_back()?;
         if self.state.granting() >= needed { Ok(()) } else { Err(Refusal::NoSpace) }
     }
 }

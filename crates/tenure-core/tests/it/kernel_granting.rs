@@ -114,6 +114,8 @@ fn after_a_restore_no_number_is_used_again_and_nothing_is_granted_for_a_while() 
         "
          5  acquire cache erin 30          -> held back until 100
          5  renew 1                        -> held back until 100
+         5  renew 1 for 1                  -> held back until 100
+         5  acquire docs/shared dora 1 refresh  -> held back until 100
          6  transfer 1 to erin             -> held back until 100
          6  acquire db erin 30 wait 9      -> held back until 100
          7  release 1                      -> released 1
@@ -122,6 +124,20 @@ fn after_a_restore_no_number_is_used_again_and_nothing_is_granted_for_a_while() 
         99.999999  serve 10                -> held back until 100
        100  serve 10                       -> served t1 with 1099511627777, swept
        100  acquire cache erin 30          -> granted 1099511627778
+    ",
+    );
+}
+
+// The original may have ended this lease and given its resource to another.
+#[test]
+fn after_a_restore_a_repeated_request_is_not_told_that_it_holds() {
+    let mut world = World::new(Limits::default());
+    world.play("0  acquire db alice 60 key k          -> granted 1");
+    world.apply(&restored(4, 1 << 40, 50));
+    world.play(
+        "
+         5  acquire db alice 60 key k          -> held back until 50
+        50  acquire db alice 60 key k          -> granted 1
     ",
     );
 }

@@ -8,6 +8,7 @@
 //! ```
 
 use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::disk::{Disk, is_no_space};
@@ -30,6 +31,9 @@ pub(crate) struct Blanks {
     /// How many files of reserve there should be.
     reserve: usize,
     content: Mutex<Content>,
+    /// What the content says of room: the writer asks after every batch, and must not wait for whoever makes a file.
+    has_no_room: AtomicBool,
+    reserve_left: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -68,7 +72,9 @@ impl Blanks {
                 found.push(number);
             }
         }
-        Ok(Blanks { disk, size, reserve, content: Mutex::new(Content { spare, reserve: found }) })
+        let (has_no_room, reserve_left) = (AtomicBool::new(false), AtomicUsize::new(found.len()));
+        let content = Mutex::new(Content { spare, reserve: found });
+        Ok(Blanks { disk, size, reserve, content, has_no_room, reserve_left })
     }
 
     /// Makes the next segment, if it is not there.
@@ -91,6 +97,7 @@ impl Blanks {
         let mut content = self.lock();
         content.reserve.push(number);
         content.reserve.sort_unstable();
+        self.note(&content);
         Ok(content.reserve.len() == self.reserve)
     }
 
@@ -102,9 +109,11 @@ impl Blanks {
             Ok(()) => {
                 self.disk.rename(SPARE, TAKEN)?;
                 content.spare = Spare::Missing;
+                self.note(&content);
             }
             Err(error) if is_no_space(&error) => {
                 let number = content.reserve.pop().ok_or(error)?;
+                self.note(&content);
                 self.disk.rename(&reserve_name(number), TAKEN)?;
                 // A file of the reserve is believed to be blank by its name: it must never be found under it again.
                 self.disk.sync()?;
@@ -116,12 +125,12 @@ impl Blanks {
 
     /// What there is room for, when `left` bytes are left in the current segment.
     pub(crate) fn room(&self, left: u64) -> Room {
-        let content = self.lock();
-        if content.spare != Spare::NoRoom {
+        let reserve = self.reserve_left.load(Ordering::Acquire);
+        if !self.has_no_room.load(Ordering::Acquire) {
             Room::Plenty
-        } else if content.reserve.len() * 2 > self.reserve {
+        } else if reserve * 2 > self.reserve {
             Room::Renewals
-        } else if !content.reserve.is_empty() || left >= self.size / 4 {
+        } else if reserve > 0 || left >= self.size / 4 {
             Room::Ends
         } else {
             Room::Nothing
@@ -138,16 +147,19 @@ impl Blanks {
         if content.spare == Spare::Ready {
             return Ok(());
         }
-        match self.blank(SPARE) {
-            Ok(()) => {
-                content.spare = Spare::Ready;
-                Ok(())
-            }
-            Err(error) => {
-                content.spare = if is_no_space(&error) { Spare::NoRoom } else { Spare::Missing };
-                Err(error)
-            }
-        }
+        let made = self.blank(SPARE);
+        content.spare = match &made {
+            Ok(()) => Spare::Ready,
+            Err(error) if is_no_space(error) => Spare::NoRoom,
+            Err(_) => Spare::Missing,
+        };
+        self.note(content);
+        made
+    }
+
+    fn note(&self, content: &Content) {
+        self.has_no_room.store(content.spare == Spare::NoRoom, Ordering::Release);
+        self.reserve_left.store(content.reserve.len(), Ordering::Release);
     }
 
     fn blank(&self, name: &str) -> io::Result<()> {

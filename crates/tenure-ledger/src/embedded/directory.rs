@@ -16,7 +16,15 @@ pub struct Directory(PathBuf);
 impl Directory {
     /// The directory at `path`, which is made if it is not there.
     pub fn make(path: &Path) -> io::Result<Directory> {
+        let is_new = !path.exists();
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        if is_new {
+            // Its own name must be there after a power cut too, with those above it that were made.
+            for above in path.canonicalize()?.ancestors().skip(1).take(3) {
+                // Not every directory of the system may be opened.
+                let _ = File::open(above).and_then(|above| above.sync_all());
+            }
+        }
         Ok(Directory(path.to_owned()))
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::Damage;
 use super::catalog::Catalog;
 use super::segment::{Segment, SegmentHead};
 use crate::batch::Batch;
@@ -72,7 +73,15 @@ fn batches_of(catalog: &Catalog, head: SegmentHead, until: Seq) -> Vec<Result<Ba
         // It may have been pruned since the list was read.
         let gone = || ReadError::OutOfRange { asked: head.after.seq, first: first_of(catalog) };
         let bytes = catalog.disk.read(&name)?.ok_or_else(gone)?;
-        Ok(Segment::read_until(&catalog.disk.path(&name), &bytes, until)?)
+        let segment = Segment::read_until(&catalog.disk.path(&name), &bytes, until)?;
+        if segment.last.seq < until {
+            // All of this is durable. What reads as blank was lost since.
+            let (file, offset, after) = (segment.path, segment.end, segment.last.seq);
+            return Err(
+                Damage { file, offset, after, reason: "records that were durable are missing" }.into()
+            );
+        }
+        Ok(segment)
     };
     match read() {
         Ok(segment) => segment.batches.into_iter().filter(|batch| batch.last() <= until).map(Ok).collect(),

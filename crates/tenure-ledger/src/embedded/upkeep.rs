@@ -113,17 +113,26 @@ impl Upkeep {
         if second.after.seq > older.seq {
             return Ok(None);
         }
-        let bytes: u64 = content.segments.iter().map(|segment| segment.size).sum();
+        Ok(self.is_overdue(retention, now)?.then_some(first))
+    }
+
+    /// Whether there is more, or older, than is to be kept, whatever checkpoints there are.
+    pub fn is_overdue(&self, retention: Retention, now: Tick) -> Result<bool, ReadError> {
+        let segments = self.0.content().segments.clone();
+        let [_, second, ..] = segments[..] else { return Ok(false) };
+        let bytes: u64 = segments.iter().map(|segment| segment.size).sum();
         let is_old =
             || self.first_tick(second).map(|tick| tick.is_some_and(|tick| now.since(tick) > retention.age));
-        Ok((bytes > retention.bytes || is_old()?).then_some(first))
+        Ok(bytes > retention.bytes || is_old()?)
     }
 
     /// When the first event of a segment happened: all before it are older.
     fn first_tick(&self, segment: SegmentHead) -> Result<Option<Tick>, ReadError> {
         let (name, disk) = (Segment::file_name(segment.number), &*self.0.disk);
         let bytes = disk.read(&name)?.unwrap_or_default();
-        let read = Segment::read_until(&disk.path(&name), &bytes, Seq(segment.after.seq.0 + 1))?;
+        // An entry about a key has no tick: a few events further there is one.
+        let until = Seq(self.0.content().head.seq.0.min(segment.after.seq.0 + 8));
+        let read = Segment::read_until(&disk.path(&name), &bytes, until)?;
         let tag = self.0.identity.ledger.tag();
         let records = read.batches.iter().flat_map(|batch| &batch.records);
         Ok(records.filter_map(|record| decode(record, tag).ok().flatten()).map(|event| event.at()).next())

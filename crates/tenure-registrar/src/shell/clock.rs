@@ -45,16 +45,21 @@ fn ahead(offsets: &str) -> String {
     }
 }
 
+/// What CLOCK_BOOTTIME says.
+pub(crate) fn boot_microseconds() -> u64 {
+    let time = clock_gettime(ClockId::Boottime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000).saturating_add(nanoseconds / 1_000)
+}
+
 impl Clock for BootClock {
     fn id(&self) -> Arc<str> {
         self.id.clone()
     }
 
     fn microseconds(&self) -> u64 {
-        let time = clock_gettime(ClockId::Boottime);
-        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-        let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
-        seconds.saturating_mul(1_000_000).saturating_add(nanoseconds / 1_000)
+        boot_microseconds()
     }
 
     fn wall(&self) -> u64 {

@@ -43,6 +43,8 @@ pub(crate) struct Waiting {
 pub(crate) struct Inbox {
     content: Mutex<Content>,
     arrived: Bell,
+    /// How many the writer has taken out and not decided yet: they wait too.
+    backlog: AtomicUsize,
     /// How many wait, for those who would be refused anyway: a crowd that asks again and again must not keep the
     /// writer from the lock.
     length: AtomicUsize,
@@ -64,18 +66,24 @@ pub(crate) struct Found {
 impl Inbox {
     pub(crate) fn new() -> io::Result<Inbox> {
         let content = Mutex::new(Content::default());
-        Ok(Inbox { content, arrived: Bell::new()?, length: AtomicUsize::new(0) })
+        Ok(Inbox {
+            content,
+            arrived: Bell::new()?,
+            length: AtomicUsize::new(0),
+            backlog: AtomicUsize::new(0),
+        })
     }
 
     /// Puts a request in, or answers at once that there is no room, or that nobody will take it out.
     pub(crate) fn put(&self, clock: &dyn Clock, command: Command, most: usize, respond: Responder) {
-        if self.length.load(Ordering::Relaxed) >= most {
+        let backlog = self.backlog.load(Ordering::Relaxed);
+        if self.length.load(Ordering::Relaxed) + backlog >= most {
             return respond(Reply::Busy.into());
         }
         let mut content = self.lock();
         let refusal = if content.is_closed {
             Some(Reply::Unavailable)
-        } else if content.waiting.len() >= most {
+        } else if content.waiting.len() + backlog >= most {
             Some(Reply::Busy)
         } else {
             None
@@ -110,6 +118,11 @@ impl Inbox {
         Found { waiting, microseconds: clock.microseconds(), is_closed: content.is_closed }
     }
 
+    /// Says how many were taken out and are not decided yet.
+    pub(crate) fn set_backlog(&self, backlog: usize) {
+        self.backlog.store(backlog, Ordering::Relaxed);
+    }
+
     /// Ends a wait: something else has changed.
     pub(crate) fn wake(&self) {
         self.arrived.ring();
@@ -125,6 +138,9 @@ impl Inbox {
     pub(crate) fn turn_away(&self) {
         self.close();
         let waiting = std::mem::take(&mut self.lock().waiting);
+        // Nobody is told to ask again soon where nobody answers any more.
+        self.length.store(0, Ordering::Relaxed);
+        self.set_backlog(0);
         waiting.into_iter().for_each(|waiting| (waiting.respond)(Reply::Unavailable.into()));
     }
 

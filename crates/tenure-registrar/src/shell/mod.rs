@@ -13,6 +13,7 @@ mod publisher;
 mod replay;
 mod restore;
 mod service;
+mod trouble;
 mod view;
 mod writer;
 

@@ -68,6 +68,14 @@ pub enum ReplayError {
         #[source]
         source: KeyringError,
     },
+    /// A batch that does not come right behind the one before.
+    #[error("events are missing between {} and {}", after.0, found.0)]
+    Gap {
+        /// The last event before.
+        after: Seq,
+        /// The first event behind.
+        found: Seq,
+    },
     /// A batch that no key of the ledger signed.
     #[error("the batch from event {} on is not signed as it should be", at.0)]
     Unsigned {
@@ -117,6 +125,9 @@ impl Replay {
 
     /// Adds a batch.
     pub fn apply(&mut self, batch: &Batch) -> Result<(), ReplayError> {
+        if batch.first.0 != self.head.seq.0 + 1 {
+            return Err(ReplayError::Gap { after: self.head.seq, found: batch.first });
+        }
         let had_keys = self.keyring.first().is_some();
         let mut leaves = Vec::new();
         for (number, record) in (batch.first.0..).zip(&batch.records) {

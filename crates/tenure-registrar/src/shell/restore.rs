@@ -64,6 +64,9 @@ pub enum RestoreFailure {
     /// The copy does not open, or does not add up.
     #[error(transparent)]
     Open(#[from] ServiceError),
+    /// There is nothing in it.
+    #[error("the copy holds no events: there is nothing to go on with; start on an empty directory instead")]
+    Empty,
     /// All numbers would be used up.
     #[error("after fence {} no numbers are left to go on with", .0.0)]
     NoFencesLeft(Fence),
@@ -87,12 +90,16 @@ pub fn restore(
     let mut opening = Opening::begin_restoring(data, options).map_err(failed)?;
     let longest = limits.longest_ttl;
     let replay = replay_opening(&mut opening, limits, HashKey::default())?;
+    if replay.keyring().first().is_none() {
+        return Err(RestoreFailure::Empty);
+    }
     let old_key = find_key(data, &replay)?;
     let ledger_id = replay.ledger();
     let copy_ended_at = replay.head().seq;
     let mut state = replay.into_state();
-    let next_key = NextKey::make(data).map_err(ServiceError::from)?;
     let mut ledger = opening.finish().map_err(failed)?;
+    let old_key = old_key.settle(data)?;
+    let next_key = NextKey::make(data).map_err(ServiceError::from)?;
     let epoch = ledger.identity().epoch;
 
     let reading = ClockReading { clock: clock.id(), microseconds: clock.microseconds() };
@@ -100,9 +107,14 @@ pub fn restore(
     let fence = passed_over(&state, epoch, known.above)?;
     let hold_until = if known.nobody_holds { at } else { at.saturating_add(longest) };
     let leases = state.live_leases();
+    let before = state.clock().map_or(0, |clock| clock.anchor.wall_of(at));
+    let wall_clock = clock.wall();
+    // On which clock this is: the time that is held back is counted from here, whatever clock the copy was written on.
+    let resumed = Event::Resumed { at, reading, wall_anchor: wall_clock.max(before), wall_clock };
     let restored = Event::Restored { at, epoch, fence, hold_until };
     // All that must not be half done is one batch, signed by the key that still counts.
-    let mut records = vec![record(&mut state, restored)];
+    let mut records: Vec<_> =
+        [resumed, restored].into_iter().map(|event| record(&mut state, event)).collect();
     records.push(KeyEntry::Added(KeyAdded::new(ledger_id, next_key.key.public_key(), &old_key)).to_record());
     records.push(KeyEntry::Retired(KeyRetired::new(ledger_id, old_key.id(), &old_key)).to_record());
     append(&mut ledger, ledger_id, &old_key, &records)?;

@@ -74,19 +74,27 @@ impl Service {
         clock: Arc<dyn Clock>,
     ) -> Result<Service, ServiceError> {
         let ServiceOptions { ledger, limits, settings, routine, hash_key } = options;
+        let settings = settings.for_segments_of(ledger.segment_size);
         let mut opening = Opening::begin(data, ledger)?;
         let replay = replay_opening(&mut opening, limits.clone(), hash_key)?;
-        let key = Arc::new(node_key(data, &replay)?);
+        let key = node_key(data, &replay)?;
         let warnings = opening.warnings().to_vec();
         let ledger = opening.finish()?;
+        let key = Arc::new(key.settle(data)?);
         let upkeep = ledger.upkeep();
         let feed = Feed::new(replay.head(), Some(ledger.reader()));
         let office = Office { replay, key: key.clone(), clock, settings, hash_key };
         let before = office.replay.head().seq;
         let writer = Writer::start(ledger, office, feed)?;
         wait_for_first_write(writer.feed(), before);
-        let housekeeper = Housekeeper::start(upkeep, routine, limits, hash_key, key, writer.handle())?;
-        Ok(Service { writer, housekeeper, warnings })
+        match Housekeeper::start(upkeep, routine, limits, hash_key, key, writer.handle()) {
+            Ok(housekeeper) => Ok(Service { writer, housekeeper, warnings }),
+            Err(error) => {
+                // Else its thread would go on, with the lock of the directory.
+                let _ = writer.stop();
+                Err(error.into())
+            }
+        }
     }
 
     /// Where requests go in.
@@ -111,7 +119,7 @@ impl Service {
 
     /// What could not be done beside the writer, for people; nothing if all is well.
     pub fn trouble(&self) -> Option<String> {
-        self.housekeeper.trouble()
+        self.writer.trouble().or_else(|| self.housekeeper.trouble())
     }
 
     /// Whether the writer has ended by itself; [`Self::stop`] says why.

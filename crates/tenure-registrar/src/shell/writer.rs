@@ -13,12 +13,13 @@ use tenure_ledger::{AppendError, Batch, BatchBytes, Ledger, Room, Seq};
 use thiserror::Error;
 
 use super::callers::Callers;
-use super::clock::Clock;
+use super::clock::{Clock, boot_microseconds};
 use super::feed::{Durable, Feed};
 use super::inbox::{Found, Inbox, Response};
 use super::proof;
 use super::publisher::{Audience, Outcome, Publisher};
 use super::replay::{Replay, ReplayError, replay};
+use super::trouble::{Trouble, describe};
 use super::view::View;
 use crate::registrar::{AppendFailure, Effect, Input, Registrar, Reply, StartFailure, Write};
 use crate::settings::Settings;
@@ -98,11 +99,15 @@ impl Handle {
 pub struct Writer<L> {
     handle: Handle,
     feed: Arc<Feed>,
+    trouble: Arc<Trouble>,
     thread: JoinHandle<(L, Option<WriterFailure>)>,
 }
 
 /// How long a writer rests whose ledger could not be written.
-const REST: Duration = Duration::from_secs(1);
+const REST_MICROSECONDS: u64 = 1_000_000;
+
+/// While it rests for longer, it looks this often whether there is room again.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// What ended a writer.
 #[derive(Debug, Error)]
@@ -156,6 +161,7 @@ impl<L: Ledger + Send + 'static> Writer<L> {
             key: key.clone(),
             view: view.clone(),
         };
+        let trouble = Arc::new(Trouble::default());
         let publisher = Publisher::start(Audience { ledger: id, view, feed: feed.clone() })?;
         let run = Run {
             ledger,
@@ -170,6 +176,7 @@ impl<L: Ledger + Send + 'static> Writer<L> {
             callers: Callers::default(),
             written: None,
             error: None,
+            trouble: trouble.clone(),
         };
         let end = TurnAway(inbox, feed.clone());
         let run = move || {
@@ -179,7 +186,7 @@ impl<L: Ledger + Send + 'static> Writer<L> {
             run.run(effects)
         };
         let thread = std::thread::Builder::new().name("tenure-writer".into());
-        Ok(Self { handle, feed, thread: thread.spawn(run)? })
+        Ok(Self { handle, feed, trouble, thread: thread.spawn(run)? })
     }
 
     /// Where requests go in.
@@ -190,6 +197,11 @@ impl<L: Ledger + Send + 'static> Writer<L> {
     /// What happened, from any point on.
     pub fn feed(&self) -> &Arc<Feed> {
         &self.feed
+    }
+
+    /// Why nothing can be written at the moment, for people; nothing if all is well.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.get()
     }
 
     /// Whether the writer has ended by itself.
@@ -253,6 +265,7 @@ struct Run<L> {
     written: Option<(Durable, SealedBatch)>,
     /// Why the last write failed.
     error: Option<AppendError>,
+    trouble: Arc<Trouble>,
 }
 
 impl<L: Ledger> Run<L> {
@@ -271,6 +284,9 @@ impl<L: Ledger> Run<L> {
                 }
                 // Nothing was written: what was decided is dropped, and what is in the ledger counts.
                 Carried::Ended(AppendFailure::NotWritten) => {
+                    self.trouble.set(
+                        self.error.take().map(|error| describe("the ledger could not be written", &error)),
+                    );
                     if self.is_stopped_while_it_rests() {
                         return (self.ledger, None);
                     }
@@ -303,6 +319,7 @@ impl<L: Ledger> Run<L> {
                 match self.ledger.append_batch(&batch) {
                     Ok(head) => {
                         self.written = Some((Durable { batch, hash: head.hash }, sealed));
+                        self.trouble.clear();
                         Ok(())
                     }
                     Err(error) => {
@@ -331,11 +348,13 @@ impl<L: Ledger> Run<L> {
         let microseconds = found.microseconds;
         let mut effects = self.feed(found);
         effects.extend(self.registrar.step(Input::Woken, microseconds));
+        self.inbox.set_backlog(self.registrar.waiting());
         self.carry_out(effects)
     }
 
     fn next_write(&mut self, microseconds: u64) -> Option<Write> {
         let effects = self.registrar.step(Input::Woken, microseconds);
+        self.inbox.set_backlog(self.registrar.waiting());
         match self.carry_out(effects) {
             Carried::On(write) => write,
             Carried::Ended(_) => unreachable!("only a write that failed ends a registrar"),
@@ -378,8 +397,10 @@ impl<L: Ledger> Run<L> {
     /// Before it begins again: a ledger that could not be written a moment ago is not asked without end. Whoever
     /// asks meanwhile is told at once. Says whether this writer was told to stop.
     fn is_stopped_while_it_rests(&self) -> bool {
+        let until = boot_microseconds().saturating_add(REST_MICROSECONDS);
         loop {
-            let found = self.inbox.take(&*self.clock, Some(REST));
+            let left = Duration::from_micros(until.saturating_sub(boot_microseconds()));
+            let found = self.inbox.take(&*self.clock, Some(left.max(LOOK)));
             let has_room = self.ledger.room() > Room::Nothing;
             let reply = if has_room {
                 Reply::Unavailable
@@ -390,7 +411,8 @@ impl<L: Ledger> Run<L> {
                 }
             };
             found.waiting.into_iter().for_each(|waiting| (waiting.respond)(reply.clone().into()));
-            if found.is_closed || has_room {
+            let has_rested = boot_microseconds() >= until;
+            if found.is_closed || has_room && has_rested {
                 return found.is_closed;
             }
         }

@@ -6,7 +6,7 @@ use crate::story::Desk;
 
 #[test]
 fn one_more_than_the_inbox_holds_is_told_at_once_and_nothing_happens() {
-    let mut desk = Desk::new(Settings { inbox: 2, batch: 10, sweep: 10 });
+    let mut desk = Desk::new(Settings { inbox: 2, batch: 10, sweep: 10, ..Settings::default() });
     desk.play(
         "
         0    start                      -> append resumed at 0
@@ -24,7 +24,7 @@ fn one_more_than_the_inbox_holds_is_told_at_once_and_nothing_happens() {
 
 #[test]
 fn no_more_than_a_batch_goes_into_one_write_and_the_rest_follows() {
-    let mut desk = Desk::new(Settings { inbox: 10, batch: 2, sweep: 10 });
+    let mut desk = Desk::new(Settings { inbox: 10, batch: 2, sweep: 10, ..Settings::default() });
     desk.play(
         "
         0    start                      -> append resumed at 0
@@ -40,7 +40,7 @@ fn no_more_than_a_batch_goes_into_one_write_and_the_rest_follows() {
 
 #[test]
 fn a_request_for_many_leases_takes_the_place_of_many_requests() {
-    let mut desk = Desk::new(Settings { inbox: 10, batch: 2, sweep: 10 });
+    let mut desk = Desk::new(Settings { inbox: 10, batch: 2, sweep: 10, ..Settings::default() });
     desk.play(
         "
         0    start                      -> append resumed at 0
@@ -56,7 +56,7 @@ fn a_request_for_many_leases_takes_the_place_of_many_requests() {
 #[test]
 fn nobody_is_forgotten_behind_a_batch_that_wrote_nothing() {
     // The first batch holds nothing but refusals, so that no write comes back to go on with the rest.
-    let mut desk = Desk::new(Settings { inbox: 10, batch: 2, sweep: 10 });
+    let mut desk = Desk::new(Settings { inbox: 10, batch: 2, sweep: 10, ..Settings::default() });
     desk.play(
         "
         0    start                      -> append resumed at 0
@@ -73,7 +73,7 @@ fn nobody_is_forgotten_behind_a_batch_that_wrote_nothing() {
 
 #[test]
 fn a_bound_of_nothing_neither_stops_the_writer_nor_keeps_it_spinning() {
-    let mut desk = Desk::new(Settings { inbox: 10, batch: 0, sweep: 0 });
+    let mut desk = Desk::new(Settings { inbox: 10, batch: 0, sweep: 0, ..Settings::default() });
     desk.play(
         "
         0    start                      -> append resumed at 0

@@ -40,7 +40,7 @@ fn a_heartbeat_at_the_very_end_comes_too_late_and_the_end_is_announced_first() {
 #[test]
 fn the_sweep_never_passes_what_waits_in_the_inbox() {
     // One request to a write: the second heartbeat is still in the inbox when the first batch is swept.
-    let mut desk = Desk::new(Settings { inbox: 10, batch: 1, sweep: 10 });
+    let mut desk = Desk::new(Settings { inbox: 10, batch: 1, sweep: 10, ..Settings::default() });
     desk.play(
         "
         0    start                      -> append resumed at 0
@@ -61,7 +61,7 @@ fn the_sweep_never_passes_what_waits_in_the_inbox() {
 
 #[test]
 fn a_sweep_of_few_and_a_batch_of_one_still_end_no_lease_whose_heartbeat_waits() {
-    let mut desk = Desk::new(Settings { inbox: 10, batch: 1, sweep: 1 });
+    let mut desk = Desk::new(Settings { inbox: 10, batch: 1, sweep: 1, ..Settings::default() });
     desk.play(
         "
         0    start                      -> append resumed at 0
@@ -100,7 +100,7 @@ fn what_is_over_is_announced_after_everything_that_arrived_before() {
 
 #[test]
 fn more_ends_than_one_write_announces_are_announced_in_the_next_ones() {
-    let mut desk = Desk::new(Settings { inbox: 10, batch: 10, sweep: 2 });
+    let mut desk = Desk::new(Settings { inbox: 10, batch: 10, sweep: 2, ..Settings::default() });
     desk.play(
         "
         0    start                              -> append resumed at 0

@@ -31,7 +31,12 @@ fn config() -> ProptestConfig {
 }
 
 fn settings() -> impl Strategy<Value = Settings> {
-    (1..12_usize, 1..5_usize, 1..4_usize).prop_map(|(inbox, batch, sweep)| Settings { inbox, batch, sweep })
+    (1..12_usize, 1..5_usize, 1..4_usize).prop_map(|(inbox, batch, sweep)| Settings {
+        inbox,
+        batch,
+        sweep,
+        ..Settings::default()
+    })
 }
 
 /// Mostly no time at all, so that requests gather; sometimes so much that leases run out.

@@ -90,7 +90,7 @@ fn the_end_of_a_lease_serves_the_next_one_without_anybody_asking() {
 
 #[test]
 fn a_waiter_is_not_timed_out_by_a_stall_when_its_turn_came_in_time() {
-    let mut desk = Desk::new(Settings { inbox: 10, batch: 1, sweep: 10 });
+    let mut desk = Desk::new(Settings { inbox: 10, batch: 1, sweep: 10, ..Settings::default() });
     desk.play(
         "
         0    start                            -> append resumed at 0

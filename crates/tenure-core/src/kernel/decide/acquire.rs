@@ -11,6 +11,7 @@ use crate::rules::names::InvalidInput;
 use crate::rules::time::extends;
 
 pub(super) fn acquire(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer, Refusal> {
+    draft.check_is_not_held_back()?;
     // First of all: a repeated request finds its first answer, whatever has become of limits and names since.
     if let Some(answer) = answer_again(draft, acquire)? {
         return Ok(answer);

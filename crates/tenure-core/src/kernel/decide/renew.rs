@@ -15,6 +15,7 @@ pub(super) fn renew(
     ttl: Option<Span>,
 ) -> Result<Answer, Refusal> {
     let lease = super::living(draft, fence, Some(claim))?;
+    draft.check_is_not_held_back()?;
     let ttl = ttl.unwrap_or(lease.ttl);
     super::acquire::check_ttl(draft, ttl)?;
     let expires_at = draft.now.checked_add(ttl).ok_or(Refusal::Exhausted)?;
