@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tenure_ledger::EmbeddedLedger;
 use tenure_ledger::embedded::{Damage, OpenError, verify};
+use tenure_ledger::{EmbeddedLedger, Ledger, Seq};
 
-use crate::suite::{append, append_many, small};
+use crate::suite::{all, append, append_many, small};
 
 /// Two segments, after an unclean end, with a record of several sectors in each.
 fn small_ledger() -> (tempfile::TempDir, Vec<PathBuf>) {
@@ -129,4 +129,20 @@ fn an_identity_that_was_changed_is_refused() {
         let opened = EmbeddedLedger::open(folder.path(), small());
         assert!(opened.is_err(), "bit {bit}");
     }
+}
+
+#[test]
+fn a_reader_beside_the_writer_notices_records_that_are_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = EmbeddedLedger::open(folder.path(), small()).unwrap();
+    append_many(&mut ledger, 40, 2);
+    assert_eq!(all(&ledger).len(), 40);
+    // The last record of a segment that is full reads as if it had never been written.
+    let path = folder.path().join("0000000000000001.segment");
+    let mut bytes = fs::read(&path).unwrap();
+    let last = bytes.chunks(512).rposition(|sector| sector[0] != 0).unwrap();
+    bytes[last * 512..(last + 1) * 512].fill(0);
+    fs::write(&path, bytes).unwrap();
+    let error = ledger.read(Seq(0)).find_map(Result::err).expect("a gap is no end");
+    assert!(error.to_string().contains("records that were durable are missing"), "{error}");
 }

@@ -149,3 +149,34 @@ impl Inbox {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::shell::clock::BootClock;
+
+    #[test]
+    fn what_was_taken_out_and_is_not_decided_counts_as_waiting() {
+        let (inbox, clock) = (Inbox::new().unwrap(), BootClock::new().unwrap());
+        let (sender, told) = channel();
+        let put = |most| {
+            let sender = sender.clone();
+            let respond = Box::new(move |response: Response| sender.send(response.reply).unwrap());
+            inbox.put(&clock, Command::Expire { most: 1 }, most, respond);
+        };
+        inbox.set_backlog(2);
+        put(3);
+        assert!(told.try_recv().is_err(), "there is room for one");
+        put(3);
+        assert_eq!(told.try_recv(), Ok(Reply::Busy));
+        inbox.set_backlog(0);
+        put(3);
+        assert!(told.try_recv().is_err(), "there is room again");
+        inbox.turn_away();
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), [Reply::Unavailable, Reply::Unavailable]);
+        put(1);
+        assert_eq!(told.try_recv(), Ok(Reply::Unavailable), "nobody is told to ask again soon");
+    }
+}

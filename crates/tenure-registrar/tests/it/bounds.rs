@@ -85,3 +85,19 @@ fn a_bound_of_nothing_neither_stops_the_writer_nor_keeps_it_spinning() {
         ",
     );
 }
+
+#[test]
+fn a_write_does_not_grow_beyond_its_bytes_and_the_rest_follows() {
+    // One grant alone is more: then it is written alone.
+    let mut desk = Desk::new(Settings { batch_bytes: 200, ..Settings::default() });
+    desk.play(
+        "
+        0    start                      -> append resumed at 0
+        0    ann: acquire a ann 10      -> nothing
+        0    ann: acquire b ann 10      -> nothing
+        0    wrote                      -> publish resumed at 0; append issued 1 until 10
+        0    wrote                      -> publish issued 1 until 10; ann: granted 1; append issued 2 until 10
+        0    wrote                      -> publish issued 2 until 10; ann: granted 2
+        ",
+    );
+}

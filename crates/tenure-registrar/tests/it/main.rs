@@ -7,6 +7,7 @@ mod kill;
 mod marks;
 mod model;
 mod random;
+mod restoring;
 mod shell;
 mod story;
 mod waiters;

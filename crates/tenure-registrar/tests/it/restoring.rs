@@ -1,0 +1,132 @@
+//! A copy in the place of its original, on the library's level; the program's tests tell the whole story.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tenure_core::kernel::{Answer, Fence, HashKey, Limits, Refusal, State};
+use tenure_core::ledger::EventRecord;
+use tenure_ledger::embedded::{Options, copy};
+use tenure_ledger::signing::NodeKey;
+use tenure_ledger::{Batch, Hash, Seq};
+use tenure_registrar::Reply;
+use tenure_registrar::shell::{
+    Clock, Replay, ReplayError, RestoreOptions, Restored, Service, ServiceOptions, key_file, restore,
+};
+
+use crate::shell::acquire;
+use crate::story::LEDGER;
+
+/// A clock with a name, that stands still until it is moved.
+struct NamedClock(&'static str, AtomicU64);
+
+impl Clock for NamedClock {
+    fn id(&self) -> Arc<str> {
+        self.0.into()
+    }
+
+    fn microseconds(&self) -> u64 {
+        self.1.load(Ordering::SeqCst)
+    }
+
+    fn wall(&self) -> u64 {
+        1_790_000_000_000_000_000
+    }
+}
+
+fn clock(name: &'static str, seconds: u64) -> Arc<NamedClock> {
+    Arc::new(NamedClock(name, AtomicU64::new(seconds * 1_000_000)))
+}
+
+fn options() -> Options {
+    Options { segment_size: 1 << 16, reserve: 0, witness: None }
+}
+
+fn open(data: &Path, clock: Arc<NamedClock>) -> Service {
+    let options = ServiceOptions { ledger: options(), ..ServiceOptions::default() };
+    Service::open(data, options, clock).expect("it opens")
+}
+
+fn ask(service: &Service, resource: &str) -> Answer {
+    match service.handle().ask_and_wait(acquire(resource, "ann", 3_600)).reply {
+        Reply::Answered { answer, .. } => answer,
+        other => panic!("no answer: {other:?}"),
+    }
+}
+
+/// A ledger in which one lease was granted at ten seconds of the clock `first`, and a copy of it.
+fn copied() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let service = open(&folder.path().join("data"), clock("first", 10));
+    assert_eq!(ask(&service, "db"), Answer::Granted { leases: vec![Fence(1)] });
+    service.stop().unwrap();
+    copy(&folder.path().join("data"), &folder.path().join("copy")).unwrap();
+    folder
+}
+
+fn restored(data: &Path, clock: &NamedClock) -> Result<Restored, tenure_registrar::shell::RestoreFailure> {
+    restore(data, options(), Limits::default(), RestoreOptions::default(), clock)
+}
+
+fn is_held_back(answer: &Answer) -> bool {
+    matches!(answer, Answer::Refused(Refusal::HeldBack { .. }))
+}
+
+#[test]
+fn what_is_held_back_is_counted_from_the_restore_on_whatever_clock_it_was() {
+    let folder = copied();
+    let copy = folder.path().join("copy");
+    // On another machine's clock, two hours after the copy by the first.
+    restored(&copy, &clock("second", 500)).unwrap();
+    // Back on the first: of the time in between nothing may be taken off.
+    let day = 24 * 3_600;
+    for seconds in [7_200, day + 9] {
+        let service = open(&copy, clock("first", seconds));
+        assert!(is_held_back(&ask(&service, "other")), "{seconds} s on the first clock");
+        service.stop().unwrap();
+    }
+}
+
+#[test]
+fn time_that_passes_after_the_restore_ends_what_is_held_back() {
+    let folder = copied();
+    let copy = folder.path().join("copy");
+    let report = restored(&copy, &clock("second", 500)).unwrap();
+    assert_eq!((report.epoch, report.held_back_ms), (2, 24 * 3_600 * 1_000));
+    let day = 24 * 3_600;
+    let service = open(&copy, clock("second", 500 + day - 1));
+    assert!(is_held_back(&ask(&service, "other")));
+    service.stop().unwrap();
+    let service = open(&copy, clock("second", 500 + day));
+    assert_eq!(ask(&service, "other"), Answer::Granted { leases: vec![Fence(report.fence.0 + 1)] });
+    service.stop().unwrap();
+}
+
+#[test]
+fn a_key_that_is_not_the_ledgers_restores_nothing_and_the_right_one_still_can() {
+    let folder = copied();
+    let copy = folder.path().join("copy");
+    let (own, aside) = (key_file(&copy), folder.path().join("aside"));
+    std::fs::rename(&own, &aside).unwrap();
+    NodeKey::create(&own).unwrap();
+    let refused = restored(&copy, &clock("second", 500)).expect_err("nobody vouches for this key");
+    assert!(refused.to_string().contains("is not one of this ledger's"), "{refused}");
+    std::fs::rename(&aside, &own).unwrap();
+    restored(&copy, &clock("second", 500)).expect("nothing was written by the first try");
+    open(&copy, clock("second", 501)).stop().unwrap();
+}
+
+#[test]
+fn a_replay_notices_what_is_missing_between_two_batches() {
+    let mut replay = Replay::new(LEDGER, State::new(LEDGER.tag(), Limits::default(), HashKey::default()));
+    let batch = |first| Batch {
+        first: Seq(first),
+        records: vec![EventRecord::new("intent.accepted", "", "somebody", [1])],
+        seal: Vec::new(),
+        hash: Hash([7; 32]),
+    };
+    replay.apply(&batch(1)).expect("the first");
+    let gap = replay.apply(&batch(3)).expect_err("the second is missing");
+    assert!(matches!(gap, ReplayError::Gap { after: Seq(1), found: Seq(3) }), "{gap}");
+    replay.apply(&batch(2)).expect("nothing was changed by the wrong one");
+}
