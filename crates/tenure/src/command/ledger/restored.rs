@@ -69,8 +69,8 @@ fn as_text(restored: &Restored, nobody_holds: bool, now: u64) -> String {
     } else {
         let until = time_of_wall(now.saturating_add(held_back_ms.saturating_mul(1_000_000)));
         format!(
-            "Nothing is granted for {}, until {until}: by then whatever the original granted is over. Live leases \
-             in the copy, which can be renewed and released meanwhile: {leases}.",
+            "Nothing is granted or renewed for {}, until {until}: by then whatever the original granted is over. \
+             Live leases in the copy, which end when they were to end or are released before: {leases}.",
             in_words(*held_back_ms)
         )
     };
