@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::directory::Directory;
 use super::disk::Disk;
 use super::identity::{Identity, NOWHERE};
-use super::opening::OpenError;
+use super::open_error::OpenError;
 use super::segment::Segment;
 use super::verify::{Report, verify};
 

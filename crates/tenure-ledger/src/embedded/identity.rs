@@ -4,7 +4,7 @@ use std::{fs, io};
 
 use super::Damage;
 use super::disk::Disk;
-use super::opening::OpenError;
+use super::open_error::OpenError;
 use crate::ledger::Seq;
 use crate::ledger_id::LedgerId;
 

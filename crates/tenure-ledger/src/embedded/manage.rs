@@ -5,7 +5,7 @@ use std::path::Path;
 use super::directory::Directory;
 use super::disk::Disk;
 use super::identity::{Identity, NEWEST_FORM, this_machine};
-use super::opening::OpenError;
+use super::open_error::OpenError;
 
 /// The ledger in `directory` was moved to this machine, and nobody uses it where it was. Says whether it belonged to
 /// another one before.

@@ -2,10 +2,8 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-
-use thiserror::Error;
 
 use super::Damage;
 use super::blanks::{Blanks, LARGER};
@@ -15,6 +13,7 @@ use super::directory::Directory;
 use super::disk::{Disk, DiskFile};
 use super::identity::{Identity, NOWHERE, this_machine};
 use super::log::{EmbeddedLedger, Options};
+use super::open_error::OpenError;
 use super::read_ahead::Segments;
 use super::record;
 use super::sector::SECTOR;
@@ -24,77 +23,6 @@ use super::witness::{Witness, WitnessFile};
 use crate::batch::Batch;
 use crate::checkpoint::Checkpoint;
 use crate::ledger::{Head, Seq};
-
-/// Why a ledger does not open. Nothing was changed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// Another process writes it.
-    #[error("another process is using {}; stop it first, or choose another --data", .0.display())]
-    Locked(PathBuf),
-    /// Its bytes are not what was written.
-    #[error(transparent)]
-    Damaged(#[from] Damage),
-    /// It is an older copy of itself.
-    #[error(
-        "the ledger ends at event {} but had come to {}: this is an older copy, and leases in it may be over or \
-         held by others; if you restored it on purpose, run `tenure ledger restored`",
-        found.0, witnessed.0
-    )]
-    Behind {
-        /// Where it ends.
-        found: Seq,
-        /// Where it had ended.
-        witnessed: Seq,
-    },
-    /// It was written on another machine.
-    #[error(
-        "the ledger belongs to another machine; if it was moved here and is no longer used there, run \
-         `tenure ledger moved`"
-    )]
-    Foreign,
-    /// It was made by `tenure ledger copy`, or `tenure ledger restored` was interrupted.
-    #[error(
-        "{} is a copy of a ledger, and what the original did after it is unknown; to use the copy in its place, run \
-         `tenure ledger restored`", .0.display()
-    )]
-    Copy(PathBuf),
-    /// The same ledger is open in another directory of this machine.
-    #[error("this ledger is in use by another process, from another directory: one of the two is a copy")]
-    OpenElsewhere,
-    /// The directory cannot be made.
-    #[error("cannot keep a ledger in {}", path.display())]
-    Directory {
-        /// Where.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-    /// There is no ledger.
-    #[error("there is no ledger in {}", .0.display())]
-    NoLedger(PathBuf),
-    /// There are segments and nothing says whose.
-    #[error("{} holds segments but no identity; part of the ledger is missing", .0.display())]
-    NoIdentity(PathBuf),
-    /// A part of it was pruned while it was read. Read again from the beginning.
-    #[error("{} was pruned while the ledger was read; try again", .0.display())]
-    Pruned(PathBuf),
-    /// A newer version wrote it.
-    #[error("the ledger is in form {found}, and this version knows forms up to {newest}; use a newer tenure")]
-    Newer {
-        /// Its form.
-        found: u32,
-        /// The newest that is known.
-        newest: u32,
-    },
-    /// A segment must hold its head and a record.
-    #[error("a segment of {0} bytes is too small; it needs at least 4096, in whole sectors of 512")]
-    SegmentSize(u64),
-    /// The system said no.
-    #[error("the ledger cannot be opened")]
-    Io(#[from] io::Error),
-}
 
 /// What a ledger is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

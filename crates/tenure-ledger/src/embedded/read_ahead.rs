@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use super::disk::Disk;
-use super::opening::OpenError;
+use super::open_error::OpenError;
 use super::segment::Segment;
 
 /// The segments that were not looked at yet.

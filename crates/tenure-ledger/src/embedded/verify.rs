@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::archive::Archive;
 use super::identity::Identity;
-use super::opening::OpenError;
+use super::open_error::OpenError;
 use crate::ledger::{Head, Seq};
 
 /// What a ledger that can be read holds.

@@ -10,9 +10,9 @@ use tenure_core::kernel::{HashKey, Limits, State};
 use tenure_ledger::embedded::{Retention, Upkeep};
 use tenure_ledger::signing::NodeKey;
 
+use super::handle::Handle;
 use super::replay::{Replay, ReplayError};
 use super::trouble::{Trouble, describe};
-use super::writer::Handle;
 
 /// When to do what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

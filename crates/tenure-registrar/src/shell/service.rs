@@ -13,11 +13,12 @@ use thiserror::Error;
 
 use super::clock::Clock;
 use super::feed::{Feed, Next};
+use super::handle::Handle;
 use super::housekeeper::{Housekeeper, Routine};
 use super::key_file::node_key;
 use super::replay::{Replay, ReplayError};
 use super::view::View;
-use super::writer::{Handle, Office, StartError, Writer, WriterFailure};
+use super::writer::{Office, StartError, Writer, WriterFailure};
 use crate::settings::Settings;
 
 /// How a service is set up.

@@ -1,0 +1,59 @@
+//! Where requests go in, and what callers can ask without waiting.
+
+use std::sync::Arc;
+
+use tenure_core::kernel::{Command, Fence};
+use tenure_ledger::signing::{LedgerId, NodeKey, Passport};
+
+use super::clock::Clock;
+use super::inbox::{Inbox, Response};
+use super::proof;
+use super::view::View;
+use crate::registrar::Reply;
+
+/// Where requests go in. It can be cloned and shared.
+#[derive(Clone)]
+pub struct Handle {
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) most: usize,
+    pub(super) ledger: LedgerId,
+    pub(super) key: Arc<NodeKey>,
+    pub(super) view: Arc<View>,
+}
+
+impl Handle {
+    /// Asks. `respond` is called once, on the writer's thread or, when there is no room, on this one.
+    pub fn ask(&self, command: Command, respond: impl FnOnce(Response) + Send + 'static) {
+        self.inbox.put(&*self.clock, command, self.most, Box::new(respond));
+    }
+
+    /// Asks, and waits for the response.
+    pub fn ask_and_wait(&self, command: Command) -> Response {
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        self.ask(command, move |response| drop(sender.send(response)));
+        // The writer answers everybody before it ends; if it was killed, nobody knows.
+        receiver.recv().unwrap_or(Reply::OutcomeUnknown.into())
+    }
+
+    /// What a holder can show to others of a lease that it was just granted, or renewed, or told of again.
+    pub fn passport(&self, response: &Response, fence: Fence) -> Option<Passport> {
+        let proof = response.proof.as_deref();
+        self.view.read(|state| proof::passport(proof, self.ledger, &self.key, fence, state))
+    }
+
+    /// Which ledger this is.
+    pub fn ledger(&self) -> LedgerId {
+        self.ledger
+    }
+
+    /// What can be read without asking.
+    pub fn view(&self) -> &Arc<View> {
+        &self.view
+    }
+
+    /// Makes the writer look whether there is room again.
+    pub(crate) fn wake(&self) {
+        self.inbox.wake();
+    }
+}
