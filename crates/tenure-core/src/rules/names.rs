@@ -67,7 +67,8 @@ pub fn check_signature_length(field: &'static str, signature: &[u8]) -> Result<(
 /// ```
 /// use tenure_core::rules::names::stored_id;
 /// assert_eq!(stored_id("deploy:prod"), "deploy:prod");
-/// let digest = stored_id(&"x".repeat(129));
+/// let long = "x".repeat(129);
+/// let digest = stored_id(&long);
 /// assert_eq!(digest.len(), 67);
 /// assert_ne!(stored_id(&digest), digest);
 /// ```
