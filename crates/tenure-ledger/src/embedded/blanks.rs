@@ -51,6 +51,23 @@ enum Spare {
     NoRoom,
 }
 
+/// Why there is no blank file to write into.
+#[derive(Debug)]
+pub(crate) enum NotTaken {
+    /// None could be made. Nothing has changed.
+    NotMade(io::Error),
+    /// Nobody knows under which name it will be found again: a sync that failed is never tried again.
+    InDoubt(io::Error),
+}
+
+impl From<NotTaken> for io::Error {
+    fn from(not_taken: NotTaken) -> Self {
+        match not_taken {
+            NotTaken::NotMade(error) | NotTaken::InDoubt(error) => error,
+        }
+    }
+}
+
 impl Blanks {
     /// The blank files that are there. Those of another size are not counted.
     pub(crate) fn find(disk: Arc<dyn Disk>, size: u64, reserve_bytes: u64) -> io::Result<Blanks> {
@@ -103,22 +120,22 @@ impl Blanks {
 
     /// The name of a blank file to write into: the spare, or one of the reserve when none can be made. It has a name
     /// of its own by then, for the next spare may be made at any moment.
-    pub(crate) fn take(&self) -> io::Result<&'static str> {
+    pub(crate) fn take(&self) -> Result<&'static str, NotTaken> {
         let mut content = self.lock();
         match self.make(&mut content) {
             Ok(()) => {
-                self.disk.rename(SPARE, TAKEN)?;
+                self.disk.rename(SPARE, TAKEN).map_err(NotTaken::InDoubt)?;
                 content.spare = Spare::Missing;
                 self.note(&content);
             }
             Err(error) if is_no_space(&error) => {
-                let number = content.reserve.pop().ok_or(error)?;
+                let number = content.reserve.pop().ok_or(NotTaken::NotMade(error))?;
                 self.note(&content);
-                self.disk.rename(&reserve_name(number), TAKEN)?;
+                let renamed = self.disk.rename(&reserve_name(number), TAKEN);
                 // A file of the reserve is believed to be blank by its name: it must never be found under it again.
-                self.disk.sync()?;
+                renamed.and_then(|()| self.disk.sync()).map_err(NotTaken::InDoubt)?;
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(NotTaken::NotMade(error)),
         }
         Ok(TAKEN)
     }

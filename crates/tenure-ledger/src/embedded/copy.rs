@@ -41,19 +41,28 @@ pub fn copy(from: &Path, to: &Path) -> Result<Report, CopyError> {
     if fs::symlink_metadata(to).is_ok() {
         return Err(CopyError::Exists(to.to_owned()));
     }
+    let copied = copy_files(&source, to, identity);
+    if copied.is_err() {
+        // Half a copy is of no use, and in the way of the next try.
+        let _ = fs::remove_dir_all(to);
+    }
+    copied
+}
+
+fn copy_files(source: &dyn Disk, to: &Path, identity: Identity) -> Result<Report, CopyError> {
     let target = Directory::make(to)?;
-    // First of all, so that half a copy is never taken for more.
-    Identity { machine: NOWHERE, ..identity }.write(&target)?;
     let mut names = source.list()?;
     // Segments before checkpoints: a checkpoint must not be ahead of its ledger.
     names.sort_by_key(|name| (!is_segment(name), name.clone()));
     for name in names.iter().filter(|name| is_kept(name)) {
-        let Some(bytes) = read_whole(&source, name)? else { continue };
+        let Some(bytes) = read_whole(source, name)? else { continue };
         let file = target.create(name)?;
         file.write_at(&bytes, 0)?;
         file.sync()?;
     }
     target.sync()?;
+    // Last of all: what has no identity cannot be used, so half a copy is never taken for a whole one.
+    Identity { machine: NOWHERE, ..identity }.write(&target)?;
     Ok(verify(to)?)
 }
 

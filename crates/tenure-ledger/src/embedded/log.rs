@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::blanks::NotTaken;
 use super::catalog::Catalog;
 use super::checkpoints;
 use super::disk::{DiskFile, is_no_space};
@@ -106,14 +107,21 @@ impl EmbeddedLedger {
 
     /// Goes on in the next file, which was filled with zeros beforehand.
     fn rotate(&mut self) -> Result<(), AppendError> {
-        let blank = self.catalog.blanks.take().map_err(no_space_or_unavailable)?;
+        let in_doubt = |source| AppendError::OutcomeUnknown { at: Seq(self.head.seq.0 + 1), source };
+        let blank = match self.catalog.blanks.take() {
+            Ok(blank) => blank,
+            Err(NotTaken::NotMade(error)) => return Err(no_space_or_unavailable(error)),
+            Err(NotTaken::InDoubt(error)) => {
+                self.failed = true;
+                return Err(in_doubt(error));
+            }
+        };
         let Identity { ledger, epoch, .. } = self.catalog.identity;
         let (number, size) = (self.segment.number + 1, self.options.segment_size);
         let head = SegmentHead { ledger, epoch, number, after: self.head, size };
-        let file = begin_segment(&*self.catalog.disk, blank, &head, &[]).map_err(|source| {
-            self.failed = true;
-            AppendError::OutcomeUnknown { at: Seq(self.head.seq.0 + 1), source }
-        })?;
+        let begun = begin_segment(&*self.catalog.disk, blank, &head, &[]).map_err(in_doubt);
+        self.failed |= begun.is_err();
+        let file = begun?;
         (self.current, self.segment, self.offset) = (file, head, SECTOR as u64);
         self.catalog.content().segments.push(head);
         // The next blank file is made by the upkeep; without one, by the next rotation.

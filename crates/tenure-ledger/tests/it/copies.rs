@@ -87,3 +87,24 @@ fn segments_without_an_identity_are_refused() {
     let error = EmbeddedLedger::open(folder.path(), small()).expect_err("part of it is missing");
     assert!(matches!(error, OpenError::NoIdentity(_)), "{error:?}");
 }
+
+#[test]
+fn a_copy_opens_only_after_a_restore_and_half_a_copy_is_not_left_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, to) = (folder.path().join("data"), folder.path().join("copy"));
+    append(&mut EmbeddedLedger::open(&data, options(folder.path())).unwrap(), 3);
+    let report = tenure_ledger::embedded::copy(&data, &to).unwrap();
+    assert_eq!(report.head.seq, Seq(3));
+    let error = EmbeddedLedger::open(&to, options(folder.path())).expect_err("it is a copy");
+    assert!(matches!(error, OpenError::Copy(_)) && error.to_string().contains("ledger restored"), "{error}");
+    let again = tenure_ledger::embedded::copy(&data, &to).expect_err("something is there");
+    assert!(again.to_string().contains("exists already"), "{again}");
+
+    fs::remove_dir_all(&to).unwrap();
+    let segment = data.join("0000000000000001.segment");
+    let mut bytes = fs::read(&segment).unwrap();
+    bytes[700] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+    tenure_ledger::embedded::copy(&data, &to).expect_err("what is damaged is not copied");
+    assert!(!to.exists(), "the next try would find it in its way");
+}
