@@ -18,6 +18,8 @@ pub(crate) struct Batch {
     pub(crate) events: Vec<Event>,
     /// About how large they are on the disk.
     pub(crate) bytes: usize,
+    /// To write leaves in.
+    room: Vec<u8>,
     /// What is signed of each event that grants or renews, in their order.
     leaves: Vec<Leaf>,
     pub(crate) answers: Vec<(Caller, Answer, Tick)>,
@@ -28,7 +30,7 @@ pub(crate) struct Batch {
 impl Batch {
     pub(crate) fn new(ledger: LedgerId) -> Batch {
         let (events, leaves, answers) = (Vec::new(), Vec::new(), Vec::new());
-        Batch { ledger, events, bytes: 0, leaves, answers, has_unserved: false }
+        Batch { ledger, events, bytes: 0, room: Vec::new(), leaves, answers, has_unserved: false }
     }
 
     /// Decides a request and records what comes of it, in memory only.
@@ -76,7 +78,7 @@ impl Batch {
     pub(crate) fn record(&mut self, state: &mut State, event: Event) {
         state.apply(&event).expect("what was decided on this state can be applied to it");
         self.bytes += size_of_event(&event);
-        self.leaves.extend(Leaf::of_event(self.ledger, state, &event));
+        self.leaves.extend(Leaf::of_event(self.ledger, state, &event, &mut self.room));
         self.events.push(event);
     }
 

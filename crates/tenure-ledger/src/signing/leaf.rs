@@ -51,18 +51,26 @@ impl<'a> Terms<'a> {
 
     /// The bytes that the leaf is the hash of.
     pub fn to_bytes(&self, ledger: LedgerId) -> Vec<u8> {
-        let names = self.resource.as_str().len() + self.holder.as_str().len();
-        let mut bytes = Vec::with_capacity(112 + names);
+        let mut bytes = Vec::with_capacity(self.most_bytes());
+        self.put(ledger, &mut bytes);
+        bytes
+    }
+
+    /// No longer than this.
+    fn most_bytes(&self) -> usize {
+        112 + self.resource.as_str().len() + self.holder.as_str().len()
+    }
+
+    fn put(&self, ledger: LedgerId, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(PREFIX);
         bytes.extend_from_slice(&ledger.0);
-        put_text(&mut bytes, &ledger.tag().lease_id_text(self.fence));
-        put_text(&mut bytes, self.resource.as_str());
-        put_text(&mut bytes, self.holder.as_str());
+        put_text(bytes, &ledger.tag().lease_id_text(self.fence));
+        put_text(bytes, self.resource.as_str());
+        put_text(bytes, self.holder.as_str());
         bytes.push(mode_code(self.mode));
         bytes.extend_from_slice(&self.fence.0.to_be_bytes());
         bytes.extend_from_slice(&self.at.0.to_be_bytes());
         bytes.extend_from_slice(&self.expires_at.0.to_be_bytes());
-        bytes
     }
 }
 
@@ -80,7 +88,15 @@ pub struct Leaf(pub(super) [u8; 32]);
 impl Leaf {
     /// The leaf of a lease with these terms.
     pub fn of(ledger: LedgerId, terms: &Terms<'_>) -> Leaf {
-        Leaf(*blake3::hash(&terms.to_bytes(ledger)).as_bytes())
+        Leaf::of_using(ledger, terms, &mut Vec::new())
+    }
+
+    /// The same, with room to write in that is used again and again: a batch has hundreds of these.
+    fn of_using(ledger: LedgerId, terms: &Terms<'_>, room: &mut Vec<u8>) -> Leaf {
+        room.clear();
+        room.reserve(terms.most_bytes());
+        terms.put(ledger, room);
+        Leaf(*blake3::hash(room).as_bytes())
     }
 
     /// The leaf of a lease that begins.
@@ -95,14 +111,16 @@ impl Leaf {
 
     /// The leaf of what `event` grants or renews, where `state` is what it is part of already; nothing for events
     /// that give nobody anything.
-    pub fn of_event(ledger: LedgerId, state: &State, event: &Event) -> Option<Leaf> {
-        match event {
-            Event::Issued(issued) => Some(Leaf::of_issued(ledger, issued)),
+    /// `room` is to write in, and can be used again for the next.
+    pub fn of_event(ledger: LedgerId, state: &State, event: &Event, room: &mut Vec<u8>) -> Option<Leaf> {
+        let terms = match event {
+            Event::Issued(issued) => Terms::from(issued),
             Event::Renewed { lease, at, expires_at, .. } => {
-                Some(Leaf::of_renewed(ledger, state.lease(*lease)?, *at, *expires_at))
+                Terms::of_renewed(state.lease(*lease)?, *at, *expires_at)
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        Some(Leaf::of_using(ledger, &terms, room))
     }
 
     /// The leaf of all events of a batch, whatever they say: releases and expiries are signed by it. It is the last

@@ -143,7 +143,7 @@ impl Replay {
             if let Some(event) = event {
                 self.state.apply(&event).map_err(|source| ReplayError::Misfit { at, source })?;
                 if self.checks_seals {
-                    leaves.extend(Leaf::of_event(self.ledger, &self.state, &event));
+                    leaves.extend(Leaf::of_event(self.ledger, &self.state, &event, &mut Vec::new()));
                 }
             }
         }

@@ -32,7 +32,7 @@ pub fn encode(event: &Event, stamp: Stamp<'_>) -> EventRecord {
     match event {
         Event::Issued(issued) => direct("lease.issued", issued_fields(issued, stamp).within(1)),
         Event::Renewed { lease: fence, at, expires_at, ttl } => {
-            let renewed = Fields::with_capacity(96)
+            let renewed = Fields::inner(96)
                 .text(1, &stamp.tag.lease_id_text(*fence))
                 .number(2, stamp.anchor.wall_of(*expires_at))
                 .bytes(3, stamp.signature)
@@ -52,7 +52,7 @@ pub fn encode(event: &Event, stamp: Stamp<'_>) -> EventRecord {
             lease("lease.released", by.as_str(), stored::lease_event::Event::Released(released))
         }
         Event::Expired { lease: fence, at } => {
-            let expired = Fields::with_capacity(48)
+            let expired = Fields::inner(48)
                 .text(1, &stamp.tag.lease_id_text(*fence))
                 .number(2, stamp.anchor.wall_of(*at))
                 .number(100, at.0)
@@ -110,7 +110,7 @@ fn issued_fields(issued: &Issued, stamp: Stamp<'_>) -> Fields {
     let actor_id = stored_id(holder);
     // A name stands beside its id only where the id is not the name already.
     let beside = |name, id: &str| if name == id { "" } else { name };
-    let mut fields = Fields::with_capacity(192 + resource.len() + holder.len())
+    let mut fields = Fields::inner(192 + resource.len() + holder.len())
         .text(1, &lease_id)
         .text(2, &work_id)
         .text(3, &actor_id)

@@ -6,11 +6,10 @@ use prost::encoding::{WireType, encode_key, encode_varint};
 #[derive(Debug, Default)]
 pub(super) struct Fields(Vec<u8>);
 
-impl Fields {
-    pub(super) fn with_capacity(bytes: usize) -> Fields {
-        Fields(Vec::with_capacity(bytes))
-    }
+/// A key and a length have so many bytes at most: a tag below 2,048, and less than 256 MiB.
+const ROOM: usize = 6;
 
+impl Fields {
     pub(super) fn text(self, tag: u32, text: &str) -> Fields {
         self.bytes(tag, text.as_bytes())
     }
@@ -36,10 +35,24 @@ impl Fields {
         self
     }
 
-    /// The message alone, as the one field of another.
-    pub(super) fn within(self, tag: u32) -> Vec<u8> {
-        // A key and a length have six bytes at most here.
-        Fields::with_capacity(self.0.len() + 6).message(tag, &self).0
+    /// Begins a message that will be the one field of another, with room before it for what that needs.
+    pub(super) fn inner(bytes: usize) -> Fields {
+        let mut room = Vec::with_capacity(ROOM + bytes);
+        room.resize(ROOM, 0);
+        Fields(room)
+    }
+
+    /// What [`Self::inner`] began, as the one field of another message.
+    pub(super) fn within(mut self, tag: u32) -> Vec<u8> {
+        let length = (self.0.len() - ROOM) as u64;
+        let mut head = [0; ROOM];
+        let mut free = &mut head[..];
+        encode_key(tag, WireType::LengthDelimited, &mut free);
+        encode_varint(length, &mut free);
+        let unused = free.len();
+        self.0[unused..ROOM].copy_from_slice(&head[..ROOM - unused]);
+        self.0.drain(..unused);
+        self.0
     }
 
     fn put(&mut self, tag: u32, bytes: &[u8]) {
