@@ -182,6 +182,20 @@ pub enum Cause {
     Died,
 }
 
+impl Cause {
+    /// The cause as it is written for people and programs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Cause::Revoked => "REVOKED",
+            Cause::Reclaimed => "RECLAIMED",
+            Cause::Wiped => "WIPED",
+            Cause::Disconnected => "DISCONNECTED",
+            Cause::Transferred => "TRANSFERRED",
+            Cause::Died => "DIED",
+        }
+    }
+}
+
 /// Why a waiter left with nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WaitEnd {

@@ -43,7 +43,10 @@ pub enum OpenError {
     )]
     Copy(PathBuf),
     /// The same ledger is open in another directory of this machine.
-    #[error("this ledger is in use by another process, from another directory: one of the two is a copy")]
+    #[error(
+        "this ledger is in use by another process, from another directory: one of the two is a copy; leave this one \
+         alone if it is the copy, else stop the other"
+    )]
     OpenElsewhere,
     /// The directory cannot be made.
     #[error("cannot keep a ledger in {}", path.display())]
@@ -54,11 +57,23 @@ pub enum OpenError {
         #[source]
         source: io::Error,
     },
+    /// There is no room to begin the next file.
+    #[error("{} has no room for the next file of the ledger; make room, then start again: nothing is lost", path.display())]
+    NoSpace {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
     /// There is no ledger.
     #[error("there is no ledger in {}", .0.display())]
     NoLedger(PathBuf),
     /// There are segments and nothing says whose.
-    #[error("{} holds segments but no identity; part of the ledger is missing", .0.display())]
+    #[error(
+        "{} holds segments but no file `identity`: part of the ledger is missing; put it back from where this was \
+         copied", .0.display()
+    )]
     NoIdentity(PathBuf),
     /// A part of it was pruned while it was read. Read again from the beginning.
     #[error("{} was pruned while the ledger was read; try again", .0.display())]

@@ -10,7 +10,7 @@ use super::blanks::{Blanks, LARGER};
 use super::catalog::{Catalog, Content};
 use super::checkpoints::{self, Found};
 use super::directory::Directory;
-use super::disk::{Disk, DiskFile};
+use super::disk::{Disk, DiskFile, is_no_space};
 use super::identity::{Identity, NOWHERE, this_machine};
 use super::log::{EmbeddedLedger, Options};
 use super::open_error::OpenError;
@@ -181,7 +181,8 @@ impl Opening {
             }
             last => {
                 let (segment, file, offset) =
-                    begin_after_unclean_end(&*disk, &blanks, &identity, &options, last.as_ref())?;
+                    begin_after_unclean_end(&*disk, &blanks, &identity, &options, last.as_ref())
+                        .map_err(|error| open_error(&*disk, error))?;
                 segments.push(segment);
                 (file, offset)
             }
@@ -248,6 +249,10 @@ fn segments_from(
 /// Nothing was ever written behind the head of this segment, so nothing in it can be in doubt.
 fn is_untouched(segment: &Segment) -> bool {
     segment.last == segment.head.after && !segment.is_torn
+}
+
+fn open_error(disk: &dyn Disk, source: io::Error) -> OpenError {
+    if is_no_space(&source) { OpenError::NoSpace { path: disk.path(""), source } } else { source.into() }
 }
 
 fn begin_after_unclean_end(

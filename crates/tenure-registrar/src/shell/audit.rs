@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tenure_core::kernel::{HashKey, Limits, State};
+use tenure_core::kernel::{HashKey, Limits};
 use tenure_ledger::Seq;
 use tenure_ledger::embedded::{Archive, OpenError, Report};
 use tenure_ledger::signing::Keyring;
@@ -52,10 +52,7 @@ pub enum AuditError {
 /// Where to begin to add up the events in an archive.
 pub fn begin_replay(archive: &Archive) -> Result<Replay, ReplayError> {
     let ledger = archive.identity().ledger;
-    match archive.beginning() {
-        Some(checkpoint) => Replay::resume(checkpoint, Limits::default(), HashKey::default()),
-        None => Ok(Replay::new(ledger, State::new(ledger.tag(), Limits::default(), HashKey::default()))),
-    }
+    Replay::begin(archive.beginning(), ledger, Limits::default(), HashKey::default())
 }
 
 /// Checks every bit of the ledger in `directory`, adds up every event, and checks every signature. `progress` is told

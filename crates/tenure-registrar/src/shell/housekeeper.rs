@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tenure_core::kernel::{HashKey, Limits, State};
+use tenure_core::kernel::{HashKey, Limits};
 use tenure_ledger::embedded::{Retention, Upkeep};
 use tenure_ledger::signing::NodeKey;
 
@@ -146,13 +146,10 @@ impl Chores {
     /// asked, and what it holds in memory is checked by this on the way.
     fn checkpoint(&self) -> Result<(), ReplayError> {
         let reader = self.upkeep.reader();
-        let mut replay = match self.upkeep.checkpoint()? {
-            Some(checkpoint) => Replay::resume(&checkpoint, self.limits.clone(), self.hash_key)?,
-            None => {
-                let ledger = reader.ledger();
-                Replay::new(ledger, State::new(ledger.tag(), self.limits.clone(), self.hash_key))
-            }
-        };
+        let checkpoint = self.upkeep.checkpoint()?;
+        let mut replay =
+            Replay::begin(checkpoint.as_ref(), reader.ledger(), self.limits.clone(), self.hash_key)?;
+        drop(checkpoint);
         for batch in reader.read(replay.head().seq) {
             replay.apply(&batch?)?;
             if self.is_stopped.load(Ordering::Relaxed) {

@@ -106,8 +106,21 @@ impl Replay {
         Replay { ledger, state: empty, keyring, keys: Vec::new(), head, checks_seals: false }
     }
 
+    /// From a checkpoint on, or from before the first event where there is none.
+    pub fn begin(
+        checkpoint: Option<&Checkpoint>,
+        ledger: LedgerId,
+        limits: Limits,
+        key: HashKey,
+    ) -> Result<Replay, ReplayError> {
+        match checkpoint {
+            Some(checkpoint) => Replay::resume(checkpoint, limits, key),
+            None => Ok(Replay::new(ledger, State::new(ledger.tag(), limits, key))),
+        }
+    }
+
     /// From a checkpoint on.
-    pub fn resume(checkpoint: &Checkpoint, limits: Limits, key: HashKey) -> Result<Replay, ReplayError> {
+    fn resume(checkpoint: &Checkpoint, limits: Limits, key: HashKey) -> Result<Replay, ReplayError> {
         let (ledger, head) = (checkpoint.head.ledger, checkpoint.head.head);
         let unbelievable = |reason| ReplayError::Checkpoint { at: head.seq, reason };
         let keyring = checkpoint.verify().map_err(unbelievable)?;
@@ -211,13 +224,14 @@ impl Replay {
     }
 }
 
-/// Adds up everything in `ledger`, from its newest checkpoint on. `empty` says what is permitted, and is the state
-/// before the first event.
-pub fn replay(ledger: &dyn Ledger, id: LedgerId, empty: State, key: HashKey) -> Result<Replay, ReplayError> {
-    let mut replay = match ledger.checkpoint()? {
-        Some(checkpoint) => Replay::resume(&checkpoint, empty.limits().clone(), key)?,
-        None => Replay::new(id, empty),
-    };
+/// Adds up everything in `ledger`, from its newest checkpoint on.
+pub fn replay(
+    ledger: &dyn Ledger,
+    id: LedgerId,
+    limits: Limits,
+    key: HashKey,
+) -> Result<Replay, ReplayError> {
+    let mut replay = Replay::begin(ledger.checkpoint()?.as_ref(), id, limits, key)?;
     for batch in ledger.read(replay.head().seq) {
         replay.apply(&batch?)?;
     }

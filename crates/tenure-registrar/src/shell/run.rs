@@ -188,6 +188,8 @@ impl<L: Ledger> Run<L> {
     /// Before it begins again: a ledger that could not be written a moment ago is not asked without end. Whoever
     /// asks meanwhile is told at once. Says whether this writer was told to stop.
     fn is_stopped_while_it_rests(&self) -> bool {
+        // Who was taken out has been told.
+        self.inbox.set_backlog(0);
         let until = boot_microseconds().saturating_add(REST_MICROSECONDS);
         loop {
             let left = Duration::from_micros(until.saturating_sub(boot_microseconds()));
@@ -212,9 +214,8 @@ impl<L: Ledger> Run<L> {
     /// Drops what was decided and goes on from what the ledger holds.
     fn begin_again(&mut self) -> Result<Vec<Effect>, StartError> {
         self.written = None;
-        let state = self.registrar.state();
-        let empty = State::new(state.tag(), state.limits().clone(), self.hash_key);
-        let replay = replay(&self.ledger, self.id, empty, self.hash_key)?;
+        let limits = self.registrar.state().limits().clone();
+        let replay = replay(&self.ledger, self.id, limits, self.hash_key)?;
         let (registrar, effects, _) =
             start_registrar(self.id, replay.into_state(), &*self.clock, self.settings)?;
         self.registrar = registrar;

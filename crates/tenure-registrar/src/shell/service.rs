@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::kernel::{HashKey, Limits, State};
+use tenure_core::kernel::{HashKey, Limits};
 use tenure_ledger::embedded::{Damage, OpenError, Opening, Options};
 use tenure_ledger::signing::KeyFileError;
 use tenure_ledger::{EmbeddedLedger, Seq};
@@ -159,10 +159,7 @@ pub(crate) fn replay_opening(
     hash_key: HashKey,
 ) -> Result<Replay, ServiceError> {
     let ledger = opening.identity().ledger;
-    let mut replay = match opening.take_checkpoint() {
-        Some(checkpoint) => Replay::resume(&checkpoint, limits, hash_key)?,
-        None => Replay::new(ledger, State::new(ledger.tag(), limits, hash_key)),
-    };
+    let mut replay = Replay::begin(opening.take_checkpoint().as_ref(), ledger, limits, hash_key)?;
     while let Some(batch) = opening.next_batch()? {
         replay.apply(&batch)?;
     }

@@ -9,7 +9,7 @@ use std::process::{Child, Command as Process, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::kernel::{Answer, Fence, HashKey, Limits, State, Tick};
+use tenure_core::kernel::{Answer, Fence, HashKey, Limits, Tick};
 use tenure_ledger::Head;
 use tenure_ledger::embedded::{Opening, Options, Retention, verify};
 use tenure_registrar::Reply;
@@ -102,14 +102,9 @@ fn replay(data: &Path, head: Head) -> Replay {
     let mut opening =
         Opening::begin(data, options().ledger).expect("a kill leaves nothing that does not open");
     let (limits, key) = (Limits::default(), HashKey::default());
-    let mut replay = match opening.take_checkpoint() {
-        Some(checkpoint) => Replay::resume(&checkpoint, limits, key).expect("a whole checkpoint"),
-        None => {
-            let ledger = opening.identity().ledger;
-            Replay::new(ledger, State::new(ledger.tag(), limits, key))
-        }
-    }
-    .checking_seals();
+    let (checkpoint, ledger) = (opening.take_checkpoint(), opening.identity().ledger);
+    let replay = Replay::begin(checkpoint.as_ref(), ledger, limits, key).expect("a whole checkpoint");
+    let mut replay = replay.checking_seals();
     while let Some(batch) = opening.next_batch().expect("it can be read") {
         replay.apply(&batch).expect("it adds up, and is signed");
     }

@@ -92,8 +92,7 @@ fn start<L: Ledger + Send + 'static>(ledger: L, clock: Arc<dyn Clock>) -> Writer
 
 fn start_with<L: Ledger + Send + 'static>(ledger: L, clock: Arc<dyn Clock>, settings: Settings) -> Writer<L> {
     let hash_key = HashKey::default();
-    let empty = State::new(LEDGER.tag(), Limits::default(), hash_key);
-    let replay = replay(&ledger, LEDGER, empty, hash_key).expect("it adds up");
+    let replay = replay(&ledger, LEDGER, Limits::default(), hash_key).expect("it adds up");
     let feed = Feed::new(replay.head(), None);
     let key = Arc::new(NodeKey::from_secret(&[7; 32]));
     Writer::start(ledger, Office { replay, key, clock, settings, hash_key }, feed).expect("it starts")

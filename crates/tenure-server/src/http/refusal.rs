@@ -1,7 +1,7 @@
 //! From what the registrar said to what the caller is told.
 
 use tenure_api::Code;
-use tenure_core::kernel::{Answer, Cause, End, Refusal, Tick};
+use tenure_core::kernel::{Answer, End, Refusal, Tick};
 use tenure_core::rules::time::remaining;
 use tenure_registrar::Reply;
 
@@ -90,13 +90,6 @@ pub(super) fn end_name(end: End) -> &'static str {
     match end {
         End::Expired => "EXPIRED",
         End::Released(reason) => reason.as_str(),
-        End::Revoked(cause) => match cause {
-            Cause::Revoked => "REVOKED",
-            Cause::Reclaimed => "RECLAIMED",
-            Cause::Wiped => "WIPED",
-            Cause::Disconnected => "DISCONNECTED",
-            Cause::Transferred => "TRANSFERRED",
-            Cause::Died => "DIED",
-        },
+        End::Revoked(cause) => cause.as_str(),
     }
 }

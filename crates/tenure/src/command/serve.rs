@@ -6,7 +6,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use tenure_server::{AdminToken, Server, Settings, StartError};
+use tenure_ledger::embedded::OpenError;
+use tenure_registrar::shell::ServiceError;
+use tenure_server::{AdminToken, RegistrarError, Server, Settings, StartError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use zeroize::Zeroizing;
 
@@ -64,7 +66,16 @@ async fn serve(settings: Settings) -> ExitCode {
             complain("will not serve", &error);
             return exit::CONFIGURATION.into();
         }
-        Err(error) => return cannot_serve(&error),
+        Err(error) => {
+            let code = cannot_serve(&error);
+            if is_damaged(&error) {
+                tell(
+                    "Nothing was changed. Look at the disk; `tenure verify` says what can be read. To go on from a copy: \
+                     `tenure ledger restored`.\n",
+                );
+            }
+            return code;
+        }
     };
     // Who started us may read no further than this, or not at all.
     let mut output = io::stdout();
@@ -109,6 +120,14 @@ async fn told(terminate: &mut Signal, interrupt: &mut Signal) {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
+}
+
+/// Whether the ledger's bytes are not what was written.
+fn is_damaged(error: &StartError) -> bool {
+    let StartError::Registrar(RegistrarError::Service(ServiceError::Open(error))) = error else {
+        return false;
+    };
+    matches!(error, OpenError::Damaged(_))
 }
 
 fn cannot_serve(error: &dyn std::error::Error) -> ExitCode {

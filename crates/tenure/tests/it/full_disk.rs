@@ -202,6 +202,7 @@ fn a_server_starts_on_a_full_disk_and_nothing_is_lost() {
     let (code, errors) = run(&mut disk.command());
     assert_eq!(code, 69, "{errors}");
     assert!(errors.contains("No space left on device"), "{errors}");
+    assert!(errors.contains("has no room for the next file") && errors.contains("make room"), "{errors}");
 
     fs::remove_file(disk.path().join("filler")).unwrap();
     served = disk.serve();

@@ -91,6 +91,7 @@ fn a_directory_that_is_in_use_or_damaged_is_69() {
     let (code, errors) = run(&mut serve(folder.path()));
     assert_eq!(code, 69, "{errors}");
     assert!(errors.contains("0000000000000001.segment is damaged"), "{errors}");
+    assert!(errors.contains("Nothing was changed") && errors.contains("tenure verify"), "{errors}");
 }
 
 #[test]

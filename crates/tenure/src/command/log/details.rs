@@ -4,7 +4,7 @@ use tenure_core::kernel::{Event, Fence};
 use tenure_ledger::signing::KeyEntry;
 
 use super::Entry;
-use super::fields::{cause_name, end_name};
+use super::fields::end_name;
 use crate::output::{in_words, time_of, time_of_wall};
 
 impl Entry<'_> {
@@ -39,7 +39,7 @@ impl Entry<'_> {
             Event::Released { lease, by, reason, .. } => format!("{}  {by}  {reason}", id(lease)),
             Event::Expired { lease, .. } => id(lease),
             Event::Revoked { lease, cause, by, detail, .. } => {
-                format!("{}  {} by {by}: {detail}", id(lease), cause_name(*cause))
+                format!("{}  {} by {by}: {detail}", id(lease), cause.as_str())
             }
             Event::Queued(queued) => {
                 let wants: Vec<_> = queued.wants.iter().map(|want| want.resource.as_str()).collect();

@@ -1,9 +1,7 @@
 //! What an event says, for programs: every field that it has, but never what a token is made from.
 
 use serde_json::{Map, Value, json};
-use tenure_core::kernel::{
-    Cause, ClockReading, Event, Issued, Labels, Queued, RequestKey, Tick, WaitEnd, Want,
-};
+use tenure_core::kernel::{ClockReading, Event, Issued, Labels, Queued, RequestKey, Tick, WaitEnd, Want};
 use tenure_ledger::signing::KeyEntry;
 
 use super::Entry;
@@ -54,7 +52,7 @@ impl Entry<'_> {
             Event::Expired { lease, .. } => json!({ "lease": { "id": id(*lease), "fence": lease.0 } }),
             Event::Revoked { lease, cause, by, detail, .. } => json!({
                 "lease": { "id": id(*lease), "fence": lease.0 },
-                "cause": cause_name(*cause),
+                "cause": cause.as_str(),
                 "by": by.as_str(),
                 "detail": &**detail,
             }),
@@ -157,18 +155,6 @@ fn of_request_key(key: &RequestKey) -> Value {
 
 fn of_reading(reading: &ClockReading) -> Value {
     json!({ "id": &*reading.clock, "microseconds": reading.microseconds })
-}
-
-/// The name of a cause, for people and programs alike.
-pub(super) fn cause_name(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Revoked => "REVOKED",
-        Cause::Reclaimed => "RECLAIMED",
-        Cause::Wiped => "WIPED",
-        Cause::Disconnected => "DISCONNECTED",
-        Cause::Transferred => "TRANSFERRED",
-        Cause::Died => "DIED",
-    }
 }
 
 /// The name of the end of a wait.
