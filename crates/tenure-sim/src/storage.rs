@@ -92,7 +92,7 @@ impl Storage {
                 Err(OpenError::Io(error)) if error.raw_os_error() == Some(INPUT_OUTPUT) => {
                     log.count("device failed while starting");
                 }
-                Err(OpenError::Io(error)) if is_full(&error) => {
+                Err(OpenError::Io(source) | OpenError::NoSpace { source, .. }) if is_full(&source) => {
                     log.count("no room to start");
                     return Ok(None);
                 }
