@@ -52,7 +52,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "tenure-client",
-        uses: &["tenure-core"],
+        uses: &["tenure-api", "tenure-core", "tenure-server"],
         external: None,
         reason: "keeps a lease alive; knows no registrar, only what it says",
     },

@@ -42,6 +42,8 @@ codes! {
     Unauthorized = "UNAUTHORIZED", 401, "A valid bearer token is needed";
     /// The lease's token is not the one that was given out with it.
     TokenInvalid = "TOKEN_INVALID", 403, "The lease token does not fit the lease";
+    /// The token does not reach so far: a scope or a resource is missing.
+    Forbidden = "FORBIDDEN", 403, "The token may not do this";
     /// The holder's name belongs to somebody else.
     HolderTaken = "HOLDER_TAKEN", 403, "The holder belongs to another principal";
     /// The request comes from a web page of another origin.
@@ -60,6 +62,8 @@ codes! {
     Deadlock = "DEADLOCK", 409, "Waiting would close a circle";
     /// The lease is over.
     Expired = "EXPIRED", 410, "The lease is over";
+    /// What is asked for is older than what is kept.
+    Compacted = "COMPACTED", 410, "These events are no longer kept";
     /// The body is over the limit.
     TooLarge = "TOO_LARGE", 413, "The body is too large";
     /// The body is not JSON.
@@ -72,6 +76,8 @@ codes! {
     QuotaExceeded = "QUOTA_EXCEEDED", 429, "The quota of leases is used up";
     /// The server made a mistake.
     Internal = "INTERNAL", 500, "The server made a mistake";
+    /// As many connections are open as may be.
+    TooManyConnections = "TOO_MANY_CONNECTIONS", 503, "Too many connections are open";
     /// Too much waits to be decided. Nothing happened.
     Busy = "BUSY", 503, "The server is busy";
     /// The write took so long that what it granted is over.
@@ -99,7 +105,12 @@ impl Code {
     /// How long to wait before asking again, where that helps.
     pub const fn retry_after_seconds(self) -> Option<u32> {
         match self {
-            Code::TooSlow | Code::Busy | Code::TooLate | Code::Unavailable | Code::OutcomeUnknown => Some(1),
+            Code::TooSlow
+            | Code::TooManyConnections
+            | Code::Busy
+            | Code::TooLate
+            | Code::Unavailable
+            | Code::OutcomeUnknown => Some(1),
             Code::QueueFull => Some(5),
             // Somebody has to make room, or old leases to run out, first.
             Code::NoSpace | Code::HeldBack => Some(30),

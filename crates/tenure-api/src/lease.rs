@@ -39,6 +39,21 @@ pub struct Lease {
     /// How it ended: `EXPIRED`, the reason of its release, or the cause for which it was revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
+    /// Somebody waits whom this lease keeps out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recall: Option<Recall>,
+}
+
+/// Somebody waits: a holder that is done early, or can hand over, need not keep them waiting.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Recall {
+    /// Who is first among them.
+    pub by: String,
+    /// How many they are.
+    pub waiting: usize,
+    /// How long the first one still waits.
+    pub remaining_ms: u64,
 }
 
 /// Whether a lease lives.
@@ -56,6 +71,7 @@ pub enum LeaseState {
 
 /// The answer to an acquisition. It has no `Debug`: whoever sees the token has the lease.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Granted {
     /// The lease.
     pub lease: Lease,
@@ -64,16 +80,28 @@ pub struct Granted {
     /// Proves to others, without asking the server, that it was granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passport: Option<String>,
+    /// How long it lives from when the request *arrived*. A client counts it from when it sent the request.
+    pub valid_for_ms: u64,
+}
+
+/// The answer to a request for several leases, in the order asked for. It has no `Debug`, because of the tokens.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantedAll {
+    /// What was granted.
+    pub leases: Vec<Granted>,
 }
 
 /// The answer to a renewal.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Renewed {
     /// The lease.
     pub lease: Lease,
     /// Proves its new end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passport: Option<String>,
+    /// How long it lives from when the request *arrived*. A client counts it from when it sent the request.
+    pub valid_for_ms: u64,
 }
 
 /// The answer to a release, and to a question about one lease.

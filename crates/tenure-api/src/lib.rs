@@ -4,11 +4,19 @@
 //! the server refuses what it does not know, because a caller counts on what it asked for.
 
 mod code;
+mod event;
+mod explanation;
 mod lease;
 mod problem;
+mod queue;
 mod request;
+mod token;
 
 pub use code::Code;
-pub use lease::{Granted, Lease, LeaseState, OneLease, Page, Renewed};
+pub use event::ServerEvent;
+pub use explanation::{Explanation, Refused};
+pub use lease::{Granted, GrantedAll, Lease, LeaseState, OneLease, Page, Recall, Renewed};
 pub use problem::Problem;
-pub use request::{Acquire, Release, Renew};
+pub use queue::{Queue, Waiter};
+pub use request::{Acquire, AcquireAll, ChangeMode, CreateToken, Release, Renew, Revoke, Transfer};
+pub use token::{CreatedToken, RevokedToken, Token, Tokens};

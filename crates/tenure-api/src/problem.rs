@@ -31,6 +31,9 @@ pub struct Problem {
     /// How many wait for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<usize>,
+    /// How long the request waited before it was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ms: Option<u64>,
     /// How a lease ended that is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
@@ -52,6 +55,7 @@ impl Problem {
             holder: None,
             remaining_ms: None,
             waiting: None,
+            waited_ms: None,
             end: None,
         }
     }

@@ -46,6 +46,55 @@ pub struct Release {
     pub reason: Option<String>,
 }
 
+/// `POST /v1/leases/batch`: all of these, or none. One holder and one `waitMs` for all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AcquireAll {
+    /// What is wanted.
+    pub leases: Vec<Acquire>,
+}
+
+/// `POST /v1/leases/{id}/transfer`. It has no `Debug`, because of the token.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+pub struct Transfer {
+    /// What came with the lease.
+    pub token: String,
+    /// Who holds it from now on.
+    pub to: String,
+}
+
+/// `POST /v1/leases/{id}/upgrade` and `/downgrade`. It has no `Debug`, because of the token.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+pub struct ChangeMode {
+    /// What came with the lease.
+    pub token: String,
+    /// The mode from now on; nothing is `exclusive` for an upgrade and `shared` for a downgrade.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+}
+
+/// `POST /v1/leases/{id}/revoke`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Revoke {
+    /// Why, for people; it stands in the ledger.
+    pub reason: String,
+}
+
+/// `POST /v1/tokens`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateToken {
+    /// Who speaks with it: the principal. No two living tokens have the same.
+    pub name: String,
+    /// What it may do: `leases:read`, `leases:write`, `control:write`, `v3:write`, `admin`.
+    pub scopes: Vec<String>,
+    /// On what: resources that begin with one of these. None is all of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<String>,
+    /// How long it is good for; nothing is until it is revoked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_in_ms: Option<u64>,
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks like this")]
 fn is_zero(number: &u64) -> bool {
     *number == 0

@@ -21,6 +21,7 @@ fn a_lease_has_the_pinned_names() {
         labels: BTreeMap::from([("run".into(), "7".into())]),
         ended_at: None,
         end: None,
+        recall: None,
     };
     let text = serde_json::to_string(&lease).unwrap();
     assert_eq!(

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use tenure_core::kernel::{Command, Fence};
+use tenure_core::kernel::{Answer, Command, Fence};
 use tenure_ledger::signing::{LedgerId, NodeKey, Passport};
 
 use super::clock::Clock;
 use super::inbox::{Inbox, Response};
 use super::proof;
 use super::view::View;
+use super::waiters::{WaitOver, Waiters};
 use crate::registrar::Reply;
 
 /// Where requests go in. It can be cloned and shared.
@@ -20,12 +21,32 @@ pub struct Handle {
     pub(super) ledger: LedgerId,
     pub(super) key: Arc<NodeKey>,
     pub(super) view: Arc<View>,
+    pub(super) waiters: Arc<Waiters>,
 }
 
 impl Handle {
     /// Asks. `respond` is called once, on the writer's thread or, when there is no room, on this one.
     pub fn ask(&self, command: Command, respond: impl FnOnce(Response) + Send + 'static) {
         self.inbox.put(&*self.clock, command, self.most, Box::new(respond));
+    }
+
+    /// Asks for something that may have to wait. `respond` is called as by [`Self::ask`]; if it is told that the request
+    /// waits in line, `over` is called once that is over. It is dropped uncalled when nobody can tell any more, because
+    /// the writer has ended.
+    pub fn ask_in_line(
+        &self,
+        command: Command,
+        respond: impl FnOnce(Response) + Send + 'static,
+        over: impl FnOnce(WaitOver) + Send + 'static,
+    ) {
+        let waiters = self.waiters.clone();
+        self.ask(command, move |response| {
+            // Here and not later: whose turn has come is told right after the answers.
+            if let Reply::Answered { answer: Answer::Queued { ticket, .. }, .. } = &response.reply {
+                waiters.add(*ticket, Box::new(over));
+            }
+            respond(response);
+        });
     }
 
     /// Asks, and waits for the response.

@@ -17,6 +17,7 @@ mod run;
 mod service;
 mod trouble;
 mod view;
+mod waiters;
 mod writer;
 
 pub use audit::{Audit, AuditError, audit, audit_archive, begin_replay};
@@ -31,4 +32,5 @@ pub use replay::{Replay, ReplayError, replay};
 pub use restore::{RestoreFailure, RestoreOptions, Restored, restore};
 pub use service::{Service, ServiceError, ServiceOptions, StopError};
 pub use view::View;
+pub use waiters::WaitOver;
 pub use writer::{Office, StartError, Writer, WriterFailure};

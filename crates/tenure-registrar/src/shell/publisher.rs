@@ -8,13 +8,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use tenure_core::kernel::Event;
+use tenure_core::kernel::{Event, Fence, Ticket, WaitEnd};
 use tenure_ledger::signing::{LedgerId, SealedBatch};
 
 use super::feed::{Durable, Feed};
 use super::inbox::{Responder, Response};
 use super::proof::Proof;
 use super::view::View;
+use super::waiters::{WaitOver, Waiters};
 use crate::registrar::Reply;
 
 /// What became of one write.
@@ -24,6 +25,14 @@ pub(crate) struct Outcome {
     /// What was written, and its signature.
     pub(crate) written: Option<(Durable, SealedBatch)>,
     pub(crate) answers: Vec<(Responder, Reply)>,
+    /// Whose wait is over. Told after the answers: one of them may be where a waiter learns of its ticket.
+    pub(crate) told: Vec<(Ticket, Told)>,
+}
+
+/// How a wait ended, before its signature is known.
+pub(crate) enum Told {
+    Served(Vec<Fence>),
+    Unserved(WaitEnd),
 }
 
 /// Whom to tell, beside who asked.
@@ -32,6 +41,7 @@ pub(crate) struct Audience {
     pub(crate) ledger: LedgerId,
     pub(crate) view: Arc<View>,
     pub(crate) feed: Arc<Feed>,
+    pub(crate) waiters: Arc<Waiters>,
 }
 
 pub(crate) struct Publisher {
@@ -86,7 +96,7 @@ impl Drop for Publisher {
 
 impl Audience {
     fn tell(&self, outcome: Outcome) {
-        let Outcome { events, written, answers } = outcome;
+        let Outcome { events, written, answers, told } = outcome;
         if !events.is_empty() {
             self.view.publish(&events);
         }
@@ -96,6 +106,13 @@ impl Audience {
         });
         for (respond, reply) in answers {
             respond(Response { reply, proof: proof.clone() });
+        }
+        for (ticket, told) in told {
+            let over = match told {
+                Told::Served(leases) => WaitOver::Served { leases, proof: proof.clone() },
+                Told::Unserved(end) => WaitOver::Unserved(end),
+            };
+            self.waiters.tell(ticket, &over);
         }
     }
 }

@@ -11,9 +11,10 @@ use super::callers::Callers;
 use super::clock::{Clock, boot_microseconds};
 use super::feed::{Durable, Feed};
 use super::inbox::{Found, Inbox};
-use super::publisher::{Outcome, Publisher};
+use super::publisher::{Outcome, Publisher, Told};
 use super::replay::replay;
 use super::trouble::{Trouble, describe};
+use super::waiters::Waiters;
 use super::writer::{StartError, WriterFailure};
 use crate::registrar::{AppendFailure, Effect, Input, Registrar, Reply, StartFailure, Write};
 use crate::settings::Settings;
@@ -174,8 +175,8 @@ impl<L: Ledger> Run<L> {
                 Effect::Answer { caller, reply } => {
                     outcome.answers.extend(self.callers.take(caller).map(|respond| (respond, reply)));
                 }
-                // Who waits learns it from what was published.
-                Effect::Served { .. } | Effect::Unserved { .. } => {}
+                Effect::Served { ticket, leases } => outcome.told.push((ticket, Told::Served(leases))),
+                Effect::Unserved { ticket, end } => outcome.told.push((ticket, Told::Unserved(end))),
                 Effect::StepDown(failure) => carried = Carried::Ended(failure),
             }
         }
@@ -238,12 +239,13 @@ fn failure_of(error: &AppendError) -> AppendFailure {
 }
 
 /// Tells everybody, when it is dropped, that nobody answers any more.
-pub(super) struct TurnAway(pub(super) Arc<Inbox>, pub(super) Arc<Feed>);
+pub(super) struct TurnAway(pub(super) Arc<Inbox>, pub(super) Arc<Feed>, pub(super) Arc<Waiters>);
 
 impl Drop for TurnAway {
     fn drop(&mut self) {
         self.0.turn_away();
         self.1.end();
+        self.2.cut();
     }
 }
 

@@ -19,6 +19,7 @@ use super::replay::{Replay, ReplayError};
 use super::run::{Run, TurnAway, start_registrar};
 use super::trouble::Trouble;
 use super::view::View;
+use super::waiters::Waiters;
 use crate::registrar::{AppendFailure, StartFailure};
 use crate::settings::Settings;
 
@@ -98,6 +99,7 @@ impl<L: Ledger + Send + 'static> Writer<L> {
         let (state, durable) = (replay.state().clone(), replay.into_state());
         let (registrar, effects, stamper) = start_registrar(id, state, &*clock, settings)?;
         let view = Arc::new(View::new(durable, stamper, clock.clone()));
+        let waiters = Arc::new(Waiters::default());
         let handle = Handle {
             inbox: inbox.clone(),
             clock: clock.clone(),
@@ -105,9 +107,11 @@ impl<L: Ledger + Send + 'static> Writer<L> {
             ledger: id,
             key: key.clone(),
             view: view.clone(),
+            waiters: waiters.clone(),
         };
         let trouble = Arc::new(Trouble::default());
-        let publisher = Publisher::start(Audience { ledger: id, view, feed: feed.clone() })?;
+        let publisher =
+            Publisher::start(Audience { ledger: id, view, feed: feed.clone(), waiters: waiters.clone() })?;
         let run = Run {
             ledger,
             id,
@@ -123,7 +127,7 @@ impl<L: Ledger + Send + 'static> Writer<L> {
             error: None,
             trouble: trouble.clone(),
         };
-        let end = TurnAway(inbox, feed.clone());
+        let end = TurnAway(inbox, feed.clone(), waiters);
         let run = move || {
             // However this ends, by a panic too, nobody is left waiting for somebody who is not there. It comes last:
             // whatever is durable is told before the end is.

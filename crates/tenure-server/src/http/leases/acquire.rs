@@ -39,15 +39,17 @@ pub(super) async fn acquire(
     let [fence] = leases[..] else { return Err(unexpected()) };
     // A client counts from when it sent the request, which was before the stamp.
     let granted = app.registrar.read(|state| {
+        let expires_at = state.lease(fence).map(|lease| lease.expires_at);
+        let expires_at = expires_at.or_else(|| state.ended(fence).map(|lease| lease.expires_at))?;
         let nonce = state.lease(fence).map(|lease| lease.nonce);
         let nonce = nonce.or_else(|| state.ended(fence).map(|lease| lease.nonce))?;
         let lease = find(state, fence, stamp)?;
         let token = app.tokens.lease_token(&lease.id, nonce).to_string();
-        Some((lease, token))
+        Some((lease, token, expires_at.since(stamp).as_millis()))
     });
-    let (lease, token) = granted.ok_or_else(unexpected)?;
+    let (lease, token, valid_for_ms) = granted.ok_or_else(unexpected)?;
     let passport = app.registrar.passport(&response, fence);
-    Ok(json(StatusCode::CREATED, &Granted { lease, token, passport }))
+    Ok(json(StatusCode::CREATED, &Granted { lease, token, passport, valid_for_ms }))
 }
 
 fn read(mut fields: Fields) -> Result<Acquire, Failure> {

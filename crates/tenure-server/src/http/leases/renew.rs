@@ -33,7 +33,9 @@ pub(super) async fn renew(
         None => find(state, fence, stamp),
     });
     let lease = lease.ok_or_else(unexpected)?;
-    Ok(json(StatusCode::OK, &Renewed { lease, passport: app.registrar.passport(&response, fence) }))
+    let valid_for_ms = expires_at.since(stamp).as_millis();
+    let passport = app.registrar.passport(&response, fence);
+    Ok(json(StatusCode::OK, &Renewed { lease, passport, valid_for_ms }))
 }
 
 fn read(mut fields: Fields) -> Result<Renew, Failure> {

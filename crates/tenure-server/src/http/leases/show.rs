@@ -44,6 +44,7 @@ pub(super) fn live(state: &kernel::State, lease: LeaseView<'_>, at: Tick) -> Lea
         labels: lease.labels.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         ended_at: None,
         end: None,
+        recall: None,
     };
     if is_over(at.0, lease.expires_at.0) {
         over(shown, End::Expired, time_of(state, lease.expires_at))

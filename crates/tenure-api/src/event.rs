@@ -1,0 +1,30 @@
+//! What happened, as it is told to those who watch.
+
+use serde::{Deserialize, Serialize};
+
+use crate::lease::Lease;
+use crate::queue::Waiter;
+
+/// One event of the ledger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerEvent {
+    /// Its number in the ledger.
+    pub seq: u64,
+    /// What happened: `lease.issued`, `lease.expired`, …
+    pub r#type: String,
+    /// When, RFC 3339 in UTC.
+    pub at: String,
+    /// The lease that it is about, as it was right after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<Lease>,
+    /// The waiter that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiter: Option<Waiter>,
+    /// Why a wait ended, or a lease was revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// What was said about it, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
