@@ -108,7 +108,7 @@ fn a_mode_that_is_nearly_one_is_none() {
 
 fn want(resource: &str, ttl: Span) -> Want {
     let resource = Resource::parse(resource).expect("a resource");
-    Want { resource, mode: Mode::Exclusive, ttl, nonce: Nonce::default(), labels: Labels::default() }
+    Want::new(resource, Mode::Exclusive, ttl, Nonce::default())
 }
 
 fn acquire(wants: Vec<Want>, contention: Contention) -> Command {

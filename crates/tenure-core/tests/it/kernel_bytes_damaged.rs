@@ -21,6 +21,7 @@ fn sample() -> State {
     let acquire = |state: &mut State, at: u64, who: &str, what: &[(&str, Mode)], key: u8, wait: u64| {
         let want = |(resource, mode): &(&str, Mode)| Want {
             resource: Resource::parse(resource).expect("a resource"),
+            others: Default::default(),
             mode: *mode,
             ttl: Span::from_secs(100),
             nonce: Nonce([key; 16]),
@@ -117,7 +118,7 @@ fn a_state_that_breaks_off_anywhere_or_goes_on_is_refused() {
 #[test]
 fn an_unknown_version_is_named() {
     let mut bytes = save(&sample());
-    for found in (0..=u8::MAX).filter(|found| *found != bytes[0]).collect::<Vec<_>>() {
+    for found in (0..=u8::MAX).filter(|found| ![1, 2].contains(found)) {
         bytes[0] = found;
         assert_eq!(read(&bytes).err(), Some(RestoreError::Version { found }));
     }

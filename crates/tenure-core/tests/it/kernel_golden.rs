@@ -18,7 +18,7 @@ pub fn one_of_each() -> Vec<Event> {
     let principal = Principal::parse("token:7").expect("a principal");
     let (ttl, nonce) = (Span(30_000_000), Nonce([0x33; 16]));
     let reading = ClockReading { clock: "boot-1/ns-2".into(), microseconds: 99 };
-    let want = Want { resource: resource.clone(), mode: Mode::Exclusive, ttl, nonce, labels: labels.clone() };
+    let want = Want::new(resource.clone(), Mode::Exclusive, ttl, nonce).labelled(labels.clone());
     vec![
         Event::Issued(Issued {
             fence: lease,

@@ -40,8 +40,7 @@ fn next_issued() -> Issued {
 }
 
 fn queued() -> Queued {
-    let (nonce, labels) = (Nonce::default(), Labels::default());
-    let want = Want { resource: resource(0), mode: Mode::Exclusive, ttl: Span(5), nonce, labels };
+    let want = Want::new(resource(0), Mode::Exclusive, Span(5), Nonce::default());
     let (ticket, at, until) = (Ticket(3), Tick(10), Tick(18));
     let key = Some(RequestKey { key: Digest([1; 16]), body: Digest([2; 16]) });
     Queued { ticket, holder: holder(1), principal: principal(1), wants: vec![want], at, until, key }

@@ -61,6 +61,7 @@ fn queued(ticket: u64, at: u64, until: u64) -> Event {
         principal: Principal::parse("owner").unwrap(),
         wants: vec![Want {
             resource: resource(),
+            others: Default::default(),
             mode,
             ttl,
             nonce: Nonce::default(),

@@ -88,6 +88,7 @@ fn command(asked: &Acquire, principal: Principal, key: Option<RequestKey>) -> Re
     let labels = asked.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let want = Want {
         resource: Resource::parse(&asked.resource)?,
+        others: Default::default(),
         mode,
         ttl: Span::from_millis(asked.ttl_ms),
         nonce: nonce()?,
