@@ -7,7 +7,8 @@ use tenure_core::kernel::{Command, Fence, HashKey, State, Tick};
 use tenure_ledger::embedded::Options;
 use tenure_registrar::Reply;
 use tenure_registrar::shell::{
-    BootClock, Handle, Response, Routine, Service, ServiceError, ServiceOptions, StopError as ServiceEnd,
+    BootClock, Feed, Handle, Response, Routine, Service, ServiceError, ServiceOptions,
+    StopError as ServiceEnd, View,
 };
 use thiserror::Error;
 use tokio::sync::{oneshot, watch};
@@ -48,6 +49,7 @@ pub enum RegistrarEnd {
 /// A running writer, and what may be seen of its state.
 pub(crate) struct Registrar {
     handle: Handle,
+    feed: Arc<Feed>,
     ended: watch::Receiver<bool>,
     /// Nothing once it was stopped.
     service: Mutex<Option<Service>>,
@@ -63,7 +65,8 @@ impl Registrar {
         service.feed().at_end(move || {
             end.send_replace(true);
         });
-        let registrar = Self { handle: service.handle(), ended, service: Mutex::new(Some(service)) };
+        let (handle, feed) = (service.handle(), service.feed());
+        let registrar = Self { handle, feed, ended, service: Mutex::new(Some(service)) };
         // Nobody is answered before the start itself is durable; whoever is, can be.
         match registrar.handle.ask_and_wait(Command::Expire { most: 1 }).reply {
             Reply::Answered { .. } => Ok(registrar),
@@ -87,6 +90,16 @@ impl Registrar {
     /// Looks at what is durable. It never waits for the disk.
     pub(crate) fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         self.handle.view().read(look)
+    }
+
+    /// What happened, from any point on.
+    pub(crate) fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
+    /// What is durable, for those who look for themselves.
+    pub(crate) fn view(&self) -> &Arc<View> {
+        self.handle.view()
     }
 
     /// The time on the registrar's clock.
