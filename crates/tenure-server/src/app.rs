@@ -31,9 +31,10 @@ impl App {
         Self { registrar, tokens, admin, events, address, is_stopping: AtomicBool::new(false) }
     }
 
-    /// From now on `/readyz` sends callers elsewhere, and who listens to events is let go.
+    /// From now on `/readyz` sends callers elsewhere, nobody waits in line, and who listens to events is let go.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
+        self.registrar.send_away();
         self.events.end();
     }
 
