@@ -1,7 +1,8 @@
 //! What every route needs.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::watch;
 
 use crate::registrar::Registrar;
 use crate::tokens::{AdminToken, TokenKey};
@@ -13,7 +14,7 @@ pub(crate) struct App {
     pub(crate) admin: AdminToken,
     /// Where we listen, with the real port.
     pub(crate) address: SocketAddr,
-    is_stopping: AtomicBool,
+    stopping: watch::Sender<bool>,
 }
 
 impl App {
@@ -23,19 +24,25 @@ impl App {
         admin: AdminToken,
         address: SocketAddr,
     ) -> Self {
-        Self { registrar, tokens, admin, address, is_stopping: AtomicBool::new(false) }
+        Self { registrar, tokens, admin, address, stopping: watch::Sender::new(false) }
     }
 
     /// From now on `/readyz` sends callers elsewhere.
     pub(crate) fn stop(&self) {
-        self.is_stopping.store(true, Ordering::Relaxed);
+        self.stopping.send_replace(true);
+    }
+
+    /// Waits until the server is told to stop. What is open without end, a wait or a stream of events, ends then.
+    pub(crate) async fn stopping(&self) {
+        // An error means that the app is gone: the same.
+        let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
     }
 
     /// Why requests will not be answered; nothing while they will.
     pub(crate) fn why_not_ready(&self) -> Option<&'static str> {
         if self.registrar.has_ended() {
             Some("the ledger can no longer be written; the server is ending and must be started again")
-        } else if self.is_stopping.load(Ordering::Relaxed) {
+        } else if *self.stopping.borrow() {
             Some("the server is stopping")
         } else {
             None
