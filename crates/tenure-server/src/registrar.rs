@@ -127,6 +127,11 @@ impl Registrar {
         self.handle.view()
     }
 
+    /// How many requests wait to be decided.
+    pub(crate) fn inbox_depth(&self) -> usize {
+        self.handle.inbox_depth()
+    }
+
     /// The time on the registrar's clock.
     pub(crate) fn now(&self) -> Tick {
         self.handle.view().now()

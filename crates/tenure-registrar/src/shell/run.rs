@@ -108,9 +108,11 @@ impl<L: Ledger> Run<L> {
                 // Their bytes are all that is needed from here on.
                 drop(records);
                 let batch = unsealed.sealed(&sealed.seal().to_bytes());
+                let began = self.clock.microseconds();
                 match self.ledger.append_batch(&batch) {
                     Ok(head) => {
-                        self.written = Some((Durable { batch, hash: head.hash }, sealed));
+                        let took = Duration::from_micros(self.clock.microseconds().saturating_sub(began));
+                        self.written = Some((Durable { batch, hash: head.hash, took }, sealed));
                         self.trouble.clear();
                         Ok(())
                     }

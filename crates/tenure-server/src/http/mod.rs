@@ -5,11 +5,14 @@ mod answer;
 mod auth;
 mod body;
 pub(crate) mod events;
+mod explain;
 mod fields;
 mod health;
 mod json;
 mod leases;
+mod metrics;
 mod origin;
+mod queue;
 mod refusal;
 mod times;
 
@@ -29,6 +32,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .fallback(async || no_such_route())
         .layer(from_fn_with_state(app.clone(), auth::require))
         .layer(from_fn_with_state(app.clone(), origin::check))
+        .layer(from_fn_with_state(app.clone(), metrics::count))
         .with_state(app)
 }
 
@@ -36,6 +40,9 @@ fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
+        .route("/metrics", get(metrics::metrics))
+        .route("/v1/queue", get(queue::queue))
+        .route("/v1/explain", get(explain::explain))
         .route("/v1/events", get(events::events))
         .merge(leases::routes())
 }

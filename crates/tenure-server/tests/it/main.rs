@@ -3,10 +3,13 @@
 mod acquiring;
 mod bodies;
 mod connections;
+mod crowds;
 mod disk;
 mod ending;
+mod explaining;
 mod listening;
 mod listing;
+mod numbers;
 mod restarts;
 mod server;
 mod stream;

@@ -28,6 +28,7 @@ use axum::routing::{delete, get, post};
 use tenure_api::Code;
 use tenure_core::kernel::{Fence, Nonce, Principal, State};
 
+pub(super) use self::show::{ended, live};
 use super::answer::Failure;
 use super::refusal::{not_found, token_invalid};
 use crate::app::App;

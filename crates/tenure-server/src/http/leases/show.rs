@@ -29,7 +29,7 @@ pub(super) fn find(state: &kernel::State, fence: Fence, at: Tick) -> Option<Leas
 }
 
 /// A lease that nobody has announced to be over. It may be all the same.
-pub(super) fn live(state: &kernel::State, lease: LeaseView<'_>, at: Tick) -> Lease {
+pub(in crate::http) fn live(state: &kernel::State, lease: LeaseView<'_>, at: Tick) -> Lease {
     live_among(state, lease, at, &mut Recalls::new(state, at))
 }
 
@@ -69,7 +69,7 @@ fn as_active(state: &kernel::State, lease: &LeaseView<'_>, at: Tick) -> Lease {
 }
 
 /// A lease that is over.
-pub(super) fn ended(state: &kernel::State, lease: &EndedLease) -> Lease {
+pub(in crate::http) fn ended(state: &kernel::State, lease: &EndedLease) -> Lease {
     let as_it_was = LeaseView {
         fence: lease.fence,
         resource: &lease.resource,
