@@ -24,6 +24,16 @@ pub(super) async fn count(State(app): State<Arc<App>>, request: Request, next: N
     response
 }
 
+/// Numbers for Prometheus.
+///
+/// No label names a lease, a resource, a holder or a token.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    tag = "service",
+    operation_id = "metrics",
+    responses((status = 200, description = "Numbers in the text format, version 0.0.4", body = String, content_type = "text/plain; version=0.0.4; charset=utf-8")),
+)]
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let mut text = String::with_capacity(16 << 10);
     head(&mut text, "tenure_build_info", "gauge", "Which version this is.");

@@ -11,6 +11,7 @@ mod health;
 mod json;
 mod leases;
 mod metrics;
+mod openapi;
 mod origin;
 mod queue;
 mod refusal;
@@ -20,8 +21,9 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::get;
 use tenure_api::Code;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use self::answer::Failure;
 use crate::app::App;
@@ -37,14 +39,20 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 }
 
 fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/healthz", get(health::alive))
-        .route("/readyz", get(health::ready))
-        .route("/metrics", get(metrics::metrics))
-        .route("/v1/queue", get(queue::queue))
-        .route("/v1/explain", get(explain::explain))
-        .route("/v1/events", get(events::events))
+    described().split_for_parts().0
+}
+
+/// Every route with what is said of it. One without a description is not part of the interface.
+fn described() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
         .merge(leases::routes())
+        .routes(routes!(queue::queue))
+        .routes(routes!(explain::explain))
+        .routes(routes!(events::events))
+        .routes(routes!(health::alive))
+        .routes(routes!(health::ready))
+        .routes(routes!(metrics::metrics))
+        .routes(routes!(openapi::openapi))
 }
 
 fn no_such_route() -> Failure {

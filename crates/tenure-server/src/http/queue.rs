@@ -22,6 +22,18 @@ struct Asked {
     resource: String,
 }
 
+/// Who waits for a resource, in the order in which they will be served.
+#[utoipa::path(
+    get,
+    path = "/v1/queue",
+    tag = "watching",
+    operation_id = "queue",
+    params(
+        ("resource" = String, Query, description = "Which one"),
+    ),
+    responses((status = 200, description = "The queue", body = Queue)),
+    extensions(("x-codes" = json!(["INVALID"])))
+)]
 pub(super) async fn queue(
     State(app): State<Arc<App>>,
     caller: Caller,

@@ -19,6 +19,21 @@ use super::times::time_of;
 use crate::app::App;
 use crate::refusals;
 
+/// Why a resource is as it is.
+///
+/// Who holds it, who waits, what would free it, and why the last request was refused: in fields for programs, and in whole
+/// sentences for people.
+#[utoipa::path(
+    get,
+    path = "/v1/explain",
+    tag = "watching",
+    operation_id = "explain",
+    params(
+        ("resource" = String, Query, description = "Which one"),
+    ),
+    responses((status = 200, description = "The explanation", body = Explanation)),
+    extensions(("x-codes" = json!(["INVALID"])))
+)]
 pub(super) async fn explain(
     State(app): State<Arc<App>>,
     caller: Caller,

@@ -16,6 +16,18 @@ use crate::http::answer::{Failure, json};
 use crate::http::refusal::{end_name, not_found};
 use crate::http::times::time_of;
 
+/// One lease, dead or alive.
+#[utoipa::path(
+    get,
+    path = "/v1/leases/{id}",
+    tag = "leases",
+    operation_id = "show",
+    params(
+        ("id" = String, Path, description = "The lease, as `lease.id` named it"),
+    ),
+    responses((status = 200, description = "The lease", body = tenure_api::OneLease)),
+    extensions(("x-codes" = json!(["NOT_FOUND"])))
+)]
 pub(super) async fn show(State(app): State<Arc<App>>, id: LeaseId) -> Result<Response, Failure> {
     let now = app.registrar.now();
     let found = app.registrar.read(|state| find(state, state.tag().fence_of(&id.0)?, now));
