@@ -114,7 +114,7 @@ impl Registrar {
                 }
                 // Its turn may come in this very moment: what became of it is told in any case.
                 let (ticket, principal) = (line.ticket, line.recipient.principal.clone());
-                self.ask(Command::Withdraw { ticket, principal, end: WaitEnd::Gone }).await;
+                self.errands.run(Command::Withdraw { ticket, principal, end: WaitEnd::Gone });
                 (&mut line.over).await
             }
         };
