@@ -15,15 +15,13 @@ fn sixty_four_waiters_are_served_in_the_order_in_which_they_came_and_nobody_asks
             server.line_up(None, &wish, number)
         })
         .collect();
-    let mut last_fence = 1;
-    for (index, stream) in line.into_iter().enumerate() {
+    for (number, stream) in (1..).zip(line) {
         assert_eq!(server.release(&id, &token).status, 200);
         let answer = read_to_end(stream);
         (id, token) = granted(&answer);
         let lease = &answer.json()["lease"];
-        assert_eq!(lease["holder"], json!(format!("waiter-{}", index + 1)));
-        assert_eq!(lease["fence"].as_u64().unwrap(), last_fence + 1, "nobody else came in between");
-        last_fence += 1;
+        assert_eq!(lease["holder"], json!(format!("waiter-{number}")));
+        assert_eq!(lease["fence"], json!(number + 1), "nobody else came in between");
     }
     assert_eq!(server.waiting("db:1"), 0);
 }
