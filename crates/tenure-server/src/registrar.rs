@@ -1,7 +1,7 @@
 //! The writer, for async callers. Only this file and its folder know the registrar's shell.
 
 mod errands;
-mod line;
+pub(crate) mod line;
 mod orphans;
 
 use std::path::Path;

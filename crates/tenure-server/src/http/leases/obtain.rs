@@ -37,7 +37,7 @@ async fn ask(app: &App, acquire: kernel::Acquire) -> Result<Given, Failure> {
 async fn wait(app: &App, line: Line, wants: &[Want]) -> Result<Given, Failure> {
     let (ticket, stamp) = (line.ticket, line.stamp);
     match app.registrar.wait(line).await {
-        Waited::Given(given) => Ok(given),
+        Waited::Given(given) => Ok(*given),
         Waited::Over(end) => {
             let now = app.registrar.now();
             let mut failure = app.registrar.read(|state| in_vain(state, wants, ticket, end, now));
