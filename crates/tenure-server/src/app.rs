@@ -4,14 +4,17 @@ use std::net::SocketAddr;
 
 use tokio::sync::watch;
 
+use crate::clock::wall_ms;
 use crate::registrar::Registrar;
-use crate::tokens::{AdminToken, TokenKey};
+use crate::tokens::{AdminToken, Now, TokenKey, TokenStore};
 
 /// What every route needs.
 pub(crate) struct App {
     pub(crate) registrar: Registrar,
     pub(crate) tokens: TokenKey,
     pub(crate) admin: AdminToken,
+    /// The tokens that an admin made.
+    pub(crate) given: TokenStore,
     /// Where we listen, with the real port.
     pub(crate) address: SocketAddr,
     stopping: watch::Sender<bool>,
@@ -22,9 +25,15 @@ impl App {
         registrar: Registrar,
         tokens: TokenKey,
         admin: AdminToken,
+        given: TokenStore,
         address: SocketAddr,
     ) -> Self {
-        Self { registrar, tokens, admin, address, stopping: watch::Sender::new(false) }
+        Self { registrar, tokens, admin, given, address, stopping: watch::Sender::new(false) }
+    }
+
+    /// What the clocks say by which tokens end.
+    pub(crate) fn now(&self) -> Now {
+        Now { wall_ms: wall_ms(), tick: self.registrar.now() }
     }
 
     /// From now on `/readyz` sends callers elsewhere.

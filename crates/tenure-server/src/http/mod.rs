@@ -11,6 +11,7 @@ mod leases;
 mod origin;
 mod refusal;
 mod times;
+mod tokens;
 
 use std::sync::Arc;
 
@@ -36,6 +37,7 @@ fn routes() -> Router<Arc<App>> {
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .merge(leases::routes())
+        .merge(tokens::routes())
 }
 
 fn no_such_route() -> Failure {

@@ -8,4 +8,5 @@ mod ending;
 mod listing;
 mod restarts;
 mod server;
+mod tokens;
 mod who_may_ask;

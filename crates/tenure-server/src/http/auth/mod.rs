@@ -18,7 +18,9 @@ use super::answer::Failure;
 use crate::app::App;
 
 /// The principal of the admin token.
-const ADMIN: &str = "admin";
+pub(super) const ADMIN: &str = "admin";
+/// What the principal of a local user begins with; the rest is the user id.
+pub(super) const LOCAL: &str = "local-";
 
 /// Lets a request on only if its caller may do what it asks for, and notes who that is.
 ///
@@ -44,15 +46,14 @@ pub(crate) async fn require(
 
 /// Who speaks.
 fn caller(app: &App, request: &Request) -> Result<Caller, Failure> {
-    let token = bearer(request.headers());
-    if token.is_some_and(|token| app.admin.is(token)) {
+    let token = bearer(request.headers()).ok_or_else(|| unauthorized("there is no bearer token"))?;
+    if app.admin.is(token) {
         return Ok(Caller::admin(Principal::parse(ADMIN)?));
     }
-    Err(unauthorized(if token.is_some() {
-        "the bearer token is not known"
-    } else {
-        "there is no bearer token"
-    }))
+    let given = app.given.find(token, app.now());
+    let given = given.ok_or_else(|| unauthorized("the bearer token is not known, or no longer good"))?;
+    let caller = Caller::new(given.principal.clone(), given.scopes, given.resources.clone());
+    Ok(caller.until(given.revoked()))
 }
 
 /// The refusal of somebody who does not say who speaks.
