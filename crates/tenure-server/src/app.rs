@@ -1,12 +1,18 @@
 //! What every route needs.
 
-use std::net::SocketAddr;
-
 use tokio::sync::watch;
 
 use crate::clock::wall_ms;
+use crate::http::Names;
 use crate::registrar::Registrar;
 use crate::tokens::{AdminToken, Now, TokenKey, TokenStore};
+
+/// What is known of secrets.
+pub(crate) struct Secrets {
+    pub(crate) tokens: TokenKey,
+    pub(crate) admin: AdminToken,
+    pub(crate) given: TokenStore,
+}
 
 /// What every route needs.
 pub(crate) struct App {
@@ -15,20 +21,28 @@ pub(crate) struct App {
     pub(crate) admin: AdminToken,
     /// The tokens that an admin made.
     pub(crate) given: TokenStore,
-    /// Where we listen, with the real port.
-    pub(crate) address: SocketAddr,
+    /// How this server is called on the network; nothing where it does not listen there.
+    pub(crate) names: Option<Names>,
+    /// Who else may use the local socket, by user id.
+    pub(crate) local_users: Vec<u32>,
     stopping: watch::Sender<bool>,
 }
 
 impl App {
     pub(crate) fn new(
         registrar: Registrar,
-        tokens: TokenKey,
-        admin: AdminToken,
-        given: TokenStore,
-        address: SocketAddr,
+        secrets: Secrets,
+        names: Option<Names>,
+        local_users: Vec<u32>,
     ) -> Self {
-        Self { registrar, tokens, admin, given, address, stopping: watch::Sender::new(false) }
+        let Secrets { tokens, admin, given } = secrets;
+        let stopping = watch::Sender::new(false);
+        Self { registrar, tokens, admin, given, names, local_users, stopping }
+    }
+
+    /// Whoever wants to hear of the stop while doing something else.
+    pub(crate) fn stop_signal(&self) -> watch::Receiver<bool> {
+        self.stopping.subscribe()
     }
 
     /// What the clocks say by which tokens end.

@@ -8,6 +8,7 @@ mod fields;
 mod health;
 mod json;
 mod leases;
+mod names;
 mod origin;
 mod refusal;
 mod times;
@@ -21,6 +22,7 @@ use axum::routing::get;
 use tenure_api::Code;
 
 use self::answer::Failure;
+pub(crate) use self::names::Names;
 use crate::app::App;
 
 /// Every route. `auth` has the table of what each needs; a route that is not in it cannot be reached.

@@ -39,7 +39,7 @@ pub fn start_in(folder: TempDir, change: impl FnOnce(&mut Settings)) -> Result<R
     let server = runtime.block_on(Server::start(settings))?;
     let read = std::fs::read_to_string(folder.path().join("data/admin.token"));
     let token = read.unwrap_or_default().trim_end().to_owned();
-    Ok(Running { folder, address: server.address(), token, runtime, server: Some(server) })
+    Ok(Running { folder, address: server.address().unwrap(), token, runtime, server: Some(server) })
 }
 
 pub fn settings(folder: &Path) -> Settings {

@@ -14,8 +14,10 @@ use tenure_core::kernel::Principal;
 
 pub(crate) use self::caller::Caller;
 use self::needs::{Need, need_of};
+use super::accept::Peer;
 use super::answer::Failure;
 use crate::app::App;
+use crate::tokens::Scope;
 
 /// The principal of the admin token.
 pub(super) const ADMIN: &str = "admin";
@@ -46,7 +48,13 @@ pub(crate) async fn require(
 
 /// Who speaks.
 fn caller(app: &App, request: &Request) -> Result<Caller, Failure> {
-    let token = bearer(request.headers()).ok_or_else(|| unauthorized("there is no bearer token"))?;
+    let Some(token) = bearer(request.headers()) else {
+        let peer = request.extensions().get().copied().unwrap_or(Peer::Network);
+        return match peer {
+            Peer::Local { uid } if !request.headers().contains_key(header::AUTHORIZATION) => local(app, uid),
+            _ => Err(unauthorized("there is no bearer token")),
+        };
+    };
     if app.admin.is(token) {
         return Ok(Caller::admin(Principal::parse(ADMIN)?));
     }
@@ -54,6 +62,21 @@ fn caller(app: &App, request: &Request) -> Result<Caller, Failure> {
     let given = given.ok_or_else(|| unauthorized("the bearer token is not known, or no longer good"))?;
     let caller = Caller::new(given.principal.clone(), given.scopes, given.resources.clone());
     Ok(caller.until(given.revoked()))
+}
+
+/// A user of this machine, on the local socket. The system says which one it is.
+fn local(app: &App, uid: u32) -> Result<Caller, Failure> {
+    let principal = Principal::parse(&format!("{LOCAL}{uid}"))?;
+    if uid == 0 || uid == rustix::process::geteuid().as_raw() {
+        return Ok(Caller::admin(principal));
+    }
+    if app.local_users.contains(&uid) {
+        let scopes = [Scope::LeasesRead, Scope::LeasesWrite].into_iter().collect();
+        return Ok(Caller::new(principal, scopes, Arc::default()));
+    }
+    let detail =
+        format!("the user {uid} may not use this socket; `[socket] users` in the configuration says who may");
+    Err(Failure::new(Code::Forbidden, detail))
 }
 
 /// The refusal of somebody who does not say who speaks.
