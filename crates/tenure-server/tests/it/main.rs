@@ -20,6 +20,7 @@ mod revoking;
 mod server;
 mod stream;
 mod together;
+mod tokens;
 mod waiting;
 mod waiting_over_restarts;
 mod who_may_ask;

@@ -17,11 +17,15 @@ pub(crate) use self::caller::Caller;
 pub(crate) use self::needs::routes;
 pub(crate) use self::needs::scope_of;
 use self::needs::{Need, need_of};
+use super::accept::Peer;
 use super::answer::Failure;
 use crate::app::App;
+use crate::tokens::Scope;
 
 /// The principal of the admin token.
-const ADMIN: &str = "admin";
+pub(super) const ADMIN: &str = "admin";
+/// What the principal of a local user begins with; the rest is the user id.
+pub(super) const LOCAL: &str = "local-";
 
 /// Lets a request on only if its caller may do what it asks for, and notes who that is.
 ///
@@ -47,15 +51,35 @@ pub(crate) async fn require(
 
 /// Who speaks.
 fn caller(app: &App, request: &Request) -> Result<Caller, Failure> {
-    let token = bearer(request.headers());
-    if token.is_some_and(|token| app.admin.is(token)) {
+    let Some(token) = bearer(request.headers()) else {
+        let peer = request.extensions().get().copied().unwrap_or(Peer::Network);
+        return match peer {
+            Peer::Local { uid } if !request.headers().contains_key(header::AUTHORIZATION) => local(app, uid),
+            _ => Err(unauthorized("there is no bearer token")),
+        };
+    };
+    if app.admin.is(token) {
         return Ok(Caller::admin(Principal::parse(ADMIN)?));
     }
-    Err(unauthorized(if token.is_some() {
-        "the bearer token is not known"
-    } else {
-        "there is no bearer token"
-    }))
+    let given = app.given.find(token, app.now());
+    let given = given.ok_or_else(|| unauthorized("the bearer token is not known, or no longer good"))?;
+    let caller = Caller::new(given.principal.clone(), given.scopes, given.resources.clone());
+    Ok(caller.until(given.revoked()))
+}
+
+/// A user of this machine, on the local socket. The system says which one it is.
+fn local(app: &App, uid: u32) -> Result<Caller, Failure> {
+    let principal = Principal::parse(&format!("{LOCAL}{uid}"))?;
+    if uid == 0 || uid == rustix::process::geteuid().as_raw() {
+        return Ok(Caller::admin(principal));
+    }
+    if app.local_users.contains(&uid) {
+        let scopes = [Scope::LeasesRead, Scope::LeasesWrite].into_iter().collect();
+        return Ok(Caller::new(principal, scopes, Arc::default()));
+    }
+    let detail =
+        format!("the user {uid} may not use this socket; `[socket] users` in the configuration says who may");
+    Err(Failure::new(Code::Forbidden, detail))
 }
 
 /// The refusal of somebody who does not say who speaks.
