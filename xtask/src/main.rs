@@ -7,6 +7,7 @@ mod bugs;
 mod copy;
 mod fresh;
 mod layers;
+mod openapi;
 mod problem;
 mod process;
 mod purity;
@@ -37,6 +38,7 @@ enum Command {
     Test(test::Arguments),
     Layers(layers::Arguments),
     Rows(rows::Arguments),
+    Openapi(openapi::Arguments),
     Sim(sim::Arguments),
     Bench(bench::Arguments),
     Bugs(bugs::Arguments),
@@ -61,6 +63,7 @@ fn run(command: &Command) -> Result<(), Problem> {
         Command::Test(arguments) => test::run(&workspace, arguments),
         Command::Layers(arguments) => layers::run(&workspace, arguments),
         Command::Rows(arguments) => rows::run(&workspace, arguments),
+        Command::Openapi(arguments) => openapi::run(&workspace, arguments),
         Command::Sim(arguments) => sim::run(&workspace, arguments),
         Command::Bench(arguments) => bench::run(&workspace, arguments),
         Command::Bugs(arguments) => bugs::run(&workspace, arguments),

@@ -1,9 +1,14 @@
 //! What every route needs.
 
+use std::sync::Arc;
+
 use tokio::sync::watch;
 
 use crate::clock::wall_ms;
 use crate::http::Names;
+use crate::http::events::Hub;
+use crate::metrics::Metrics;
+use crate::refusals::Refusals;
 use crate::registrar::Registrar;
 use crate::tokens::{AdminToken, Now, TokenKey, TokenStore};
 
@@ -19,6 +24,11 @@ pub(crate) struct App {
     pub(crate) registrar: Registrar,
     pub(crate) tokens: TokenKey,
     pub(crate) admin: AdminToken,
+    pub(crate) metrics: Arc<Metrics>,
+    /// Why requests were refused, for whoever asks.
+    pub(crate) refusals: Refusals,
+    /// Where those who listen to events look.
+    pub(crate) events: Arc<Hub>,
     /// The tokens that an admin made.
     pub(crate) given: TokenStore,
     /// How this server is called on the network; nothing where it does not listen there.
@@ -37,7 +47,10 @@ impl App {
     ) -> Self {
         let Secrets { tokens, admin, given } = secrets;
         let stopping = watch::Sender::new(false);
-        Self { registrar, tokens, admin, given, names, local_users, stopping }
+        let metrics = Arc::new(Metrics::default());
+        let events = Hub::start(registrar.feed(), metrics.clone());
+        let refusals = Refusals::default();
+        Self { registrar, tokens, admin, metrics, refusals, events, given, names, local_users, stopping }
     }
 
     /// Whoever wants to hear of the stop while doing something else.
@@ -50,15 +63,11 @@ impl App {
         Now { wall_ms: wall_ms(), tick: self.registrar.now() }
     }
 
-    /// From now on `/readyz` sends callers elsewhere.
+    /// From now on `/readyz` sends callers elsewhere, nobody waits in line, and who listens to events is let go.
     pub(crate) fn stop(&self) {
         self.stopping.send_replace(true);
-    }
-
-    /// Waits until the server is told to stop. What is open without end, a wait or a stream of events, ends then.
-    pub(crate) async fn stopping(&self) {
-        // An error means that the app is gone: the same.
-        let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
+        self.registrar.send_away();
+        self.events.end();
     }
 
     /// Why requests will not be answered; nothing while they will.

@@ -13,6 +13,8 @@
 mod app;
 mod clock;
 mod http;
+mod metrics;
+mod refusals;
 mod registrar;
 mod secret_file;
 mod server;

@@ -209,8 +209,8 @@ impl Answer {
         assert_eq!((&problem["code"], &problem["status"]), (&json!(code), &json!(status)), "{self:?}");
         assert!(text(&problem["type"]).ends_with(&format!("/errors/{code}")), "{self:?}");
         assert!(!text(&problem["title"]).is_empty() && !text(&problem["detail"]).is_empty(), "{self:?}");
-        let may_pass = [408, 503].contains(&status) || code == "QUEUE_FULL";
-        assert_eq!(self.header("retry-after").is_some(), may_pass, "{self:?}");
+        let known = tenure_api::Code::ALL.iter().find(|known| known.as_str() == code).unwrap();
+        assert_eq!(self.header("retry-after").is_some(), known.is_retryable(), "{self:?}");
         problem
     }
 }

@@ -12,7 +12,8 @@ use tenure_api::{Code, Lease, LeaseState, Page};
 use tenure_core::kernel::{self, EndedLease, Fence, Holder, LeaseView, LedgerTag, Resource, Tick};
 use tenure_core::rules::time::is_over;
 
-use super::show::{ended, live, state_after};
+use super::recall::Recalls;
+use super::show::{ended, live_among, state_after};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 
@@ -38,6 +39,22 @@ struct Filter {
     after: Fence,
 }
 
+/// Which leases there are, in parts, in the order of their fences.
+#[utoipa::path(
+    get,
+    path = "/v1/leases",
+    tag = "leases",
+    operation_id = "list",
+    params(
+        ("resource" = Option<String>, Query, description = "Only on this resource"),
+        ("holder" = Option<String>, Query, description = "Only of this holder"),
+        ("state" = Option<LeaseState>, Query, description = "`ACTIVE` is what is meant by nothing"),
+        ("limit" = Option<usize>, Query, description = "So many at the most", minimum = 1, maximum = 1_000),
+        ("after" = Option<String>, Query, description = "The `next` of the part before"),
+    ),
+    responses((status = 200, description = "A part of the list", body = tenure_api::Page)),
+    extensions(("x-codes" = json!(["INVALID"])))
+)]
 pub(super) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Result<Response, Failure> {
     let asked = Query::<Asked>::try_from_uri(&uri);
     let Query(asked) = asked.map_err(|error| Failure::new(Code::Invalid, error.body_text()))?;
@@ -108,7 +125,8 @@ fn unannounced(state: &kernel::State, filter: &Filter, now: Tick, over: bool, mo
         (None, None) => state.leases_from(filter.after).filter(fits).take(most).collect(),
     };
     found.sort_unstable_by_key(|lease| lease.fence);
-    found.into_iter().take(most).map(|lease| live(state, lease, now)).collect()
+    let mut recalls = Recalls::new(state, now);
+    found.into_iter().take(most).map(|lease| live_among(state, lease, now, &mut recalls)).collect()
 }
 
 /// The first leases that fit, of those that ended not long ago.

@@ -1,30 +1,51 @@
 //! Plain leases: one file per route.
 
 mod acquire;
+mod batch;
+mod change_mode;
+mod continued;
+mod delivery;
+mod downgrade;
+mod granted;
 mod list;
+mod obtain;
+mod recall;
 mod release;
 mod renew;
+mod revoke;
 mod show;
+mod transfer;
+mod upgrade;
+mod wish;
+mod withdraw;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use axum::routing::{get, post};
-use tenure_core::kernel::{Fence, Nonce, State};
+use tenure_api::Code;
+use tenure_core::kernel::{Fence, Nonce, Principal, State};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+pub(super) use self::show::{ended, live};
 use super::answer::Failure;
 use super::refusal::{not_found, token_invalid};
 use crate::app::App;
 
 /// The routes of plain leases.
-pub(super) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/v1/leases", get(list::list).post(acquire::acquire))
-        .route("/v1/leases/{id}", get(show::show))
-        .route("/v1/leases/{id}/renew", post(renew::renew))
-        .route("/v1/leases/{id}/release", post(release::release))
+pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(list::list, acquire::acquire))
+        .routes(routes!(batch::acquire_all))
+        .routes(routes!(show::show))
+        .routes(routes!(renew::renew))
+        .routes(routes!(release::release))
+        .routes(routes!(transfer::transfer))
+        .routes(routes!(upgrade::upgrade))
+        .routes(routes!(downgrade::downgrade))
+        .routes(routes!(revoke::revoke))
+        .routes(routes!(withdraw::withdraw))
 }
 
 /// The id in the address. What cannot be an id names no lease.
@@ -49,4 +70,16 @@ fn nonce_of(state: &State, id: &str) -> Option<(Fence, Nonce)> {
     let fence = state.tag().fence_of(id)?;
     let nonce = state.lease(fence).map(|lease| lease.nonce);
     Some((fence, nonce.or_else(|| state.ended(fence).map(|lease| lease.nonce))?))
+}
+
+/// Whether this principal may act on what is others'.
+fn is_admin(principal: &Principal) -> bool {
+    principal.as_str() == "admin"
+}
+
+fn require_admin(principal: &Principal) -> Result<(), Failure> {
+    if is_admin(principal) {
+        return Ok(());
+    }
+    Err(Failure::new(Code::Forbidden, "only an administrator may do this; use a token with the scope admin"))
 }
