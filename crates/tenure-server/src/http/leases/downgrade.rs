@@ -10,13 +10,15 @@ use super::LeaseId;
 use super::change_mode::Asked;
 use crate::app::App;
 use crate::http::answer::Failure;
+use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 
 pub(super) async fn downgrade(
     State(app): State<Arc<App>>,
+    caller: Caller,
     id: LeaseId,
     body: JsonBody,
 ) -> Result<Response, Failure> {
     let asked = Asked::read(body.fields, Mode::Shared)?;
-    asked.change(&app, &id, "downgrade", Command::Downgrade).await
+    asked.change(&app, &caller, &id, "downgrade", Command::Downgrade).await
 }
