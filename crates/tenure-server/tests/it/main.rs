@@ -29,3 +29,4 @@ mod waiting;
 mod waiting_over_restarts;
 mod who_may_ask;
 mod withdrawing;
+mod within_bounds;

@@ -43,7 +43,6 @@ pub(crate) async fn require(
     if let Need::Scope(scope) = need {
         let caller = caller(&app, &request)?;
         caller.require(scope)?;
-        request.extensions_mut().insert(caller.principal.clone());
         request.extensions_mut().insert(caller);
     }
     Ok(next.run(request).await)
