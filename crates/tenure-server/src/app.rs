@@ -66,8 +66,13 @@ impl App {
     /// From now on `/readyz` sends callers elsewhere, nobody waits in line, and who listens to events is let go.
     pub(crate) fn stop(&self) {
         self.stopping.send_replace(true);
-        self.registrar.send_away();
         self.events.end();
+    }
+
+    /// Waits until the server is told to stop. What is open without end ends then.
+    pub(crate) async fn stopping(&self) {
+        // An error means that the app is gone: the same.
+        let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
     }
 
     /// Why requests will not be answered; nothing while they will.

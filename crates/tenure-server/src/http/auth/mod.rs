@@ -20,7 +20,7 @@ use self::needs::{Need, need_of};
 use super::accept::Peer;
 use super::answer::Failure;
 use crate::app::App;
-use crate::tokens::Scope;
+use crate::tokens::{Scope, Scopes};
 
 /// The principal of the admin token.
 pub(super) const ADMIN: &str = "admin";
@@ -43,7 +43,6 @@ pub(crate) async fn require(
     if let Need::Scope(scope) = need {
         let caller = caller(&app, &request)?;
         caller.require(scope)?;
-        request.extensions_mut().insert(caller.principal.clone());
         request.extensions_mut().insert(caller);
     }
     Ok(next.run(request).await)
@@ -70,16 +69,19 @@ fn caller(app: &App, request: &Request) -> Result<Caller, Failure> {
 /// A user of this machine, on the local socket. The system says which one it is.
 fn local(app: &App, uid: u32) -> Result<Caller, Failure> {
     let principal = Principal::parse(&format!("{LOCAL}{uid}"))?;
-    if uid == 0 || uid == rustix::process::geteuid().as_raw() {
-        return Ok(Caller::admin(principal));
+    let scopes = rights(uid, rustix::process::geteuid().as_raw(), &app.local_users).ok_or_else(|| {
+        let detail = "may not use this socket; `[socket] users` in the configuration says who may";
+        Failure::new(Code::Forbidden, format!("the user {uid} {detail}"))
+    })?;
+    Ok(Caller::new(principal, scopes, Arc::default()))
+}
+
+/// What a user of this machine may do; nothing at all where nobody let it in.
+fn rights(uid: u32, own: u32, others: &[u32]) -> Option<Scopes> {
+    if uid == 0 || uid == own {
+        return Some(Scopes::from_iter([Scope::Admin]));
     }
-    if app.local_users.contains(&uid) {
-        let scopes = [Scope::LeasesRead, Scope::LeasesWrite].into_iter().collect();
-        return Ok(Caller::new(principal, scopes, Arc::default()));
-    }
-    let detail =
-        format!("the user {uid} may not use this socket; `[socket] users` in the configuration says who may");
-    Err(Failure::new(Code::Forbidden, detail))
+    others.contains(&uid).then(|| Scopes::from_iter([Scope::LeasesRead, Scope::LeasesWrite]))
 }
 
 /// The refusal of somebody who does not say who speaks.
@@ -95,4 +97,19 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (Some(only), None) = (all.next(), all.next()) else { return None };
     let (scheme, token) = only.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("Bearer").then(|| token.trim_start_matches(' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_servers_own_user_and_root_are_admins_and_others_are_what_they_were_made() {
+        let admin = Some(Scopes::from_iter([Scope::Admin]));
+        assert_eq!((rights(0, 1000, &[]), rights(1000, 1000, &[])), (admin, admin));
+        assert_eq!(rights(1001, 1000, &[]), None);
+        let user = rights(1001, 1000, &[1002, 1001]).unwrap();
+        assert!(user.contain(Scope::LeasesRead) && user.contain(Scope::LeasesWrite));
+        assert!(!user.contain(Scope::Admin));
+    }
 }
