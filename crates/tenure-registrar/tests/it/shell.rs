@@ -1,7 +1,7 @@
 //! The writer's thread on real ledgers: who is answered when, and what is there after a restart.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::story::LEDGER;
 
 /// A clock that stands still until it is moved.
 #[derive(Debug, Default)]
-struct HandClock(AtomicU64);
+pub struct HandClock(AtomicU64);
 
 impl Clock for HandClock {
     fn id(&self) -> Arc<str> {
@@ -39,9 +39,11 @@ impl Clock for HandClock {
 }
 
 /// A ledger whose next write waits until it is let go, or fails.
-struct SlowLedger {
+pub struct SlowLedger {
     inner: MemoryLedger,
     gate: mpsc::Receiver<Result<(), AppendError>>,
+    /// How many writes have begun.
+    pub begun: Arc<AtomicUsize>,
 }
 
 impl Ledger for SlowLedger {
@@ -50,6 +52,7 @@ impl Ledger for SlowLedger {
     }
 
     fn append_batch(&mut self, batch: &BatchBytes) -> Result<Head, AppendError> {
+        self.begun.fetch_add(1, Ordering::SeqCst);
         self.gate.recv().unwrap_or(Ok(()))?;
         self.inner.append_batch(batch)
     }
@@ -80,14 +83,14 @@ fn renew(lease: u64) -> Command {
     Command::Renew { lease: Fence(lease), claim: Claim::Token, ttl: None }
 }
 
-fn granted(response: Response) -> Fence {
+pub fn granted(response: Response) -> Fence {
     match response.reply {
         Reply::Answered { answer: Answer::Granted { leases }, .. } => leases[0],
         other => panic!("not granted: {other:?}"),
     }
 }
 
-fn start<L: Ledger + Send + 'static>(ledger: L, clock: Arc<dyn Clock>) -> Writer<L> {
+pub fn start<L: Ledger + Send + 'static>(ledger: L, clock: Arc<dyn Clock>) -> Writer<L> {
     start_with(ledger, clock, Settings::default())
 }
 
@@ -99,11 +102,11 @@ fn start_with<L: Ledger + Send + 'static>(ledger: L, clock: Arc<dyn Clock>, sett
     Writer::start(ledger, Office { replay, key, clock, settings, hash_key }, feed).expect("it starts")
 }
 
-fn slow() -> (mpsc::Sender<Result<(), AppendError>>, SlowLedger) {
+pub fn slow() -> (mpsc::Sender<Result<(), AppendError>>, SlowLedger) {
     let (sender, gate) = mpsc::channel();
     sender.send(Ok(())).expect("the first write says with which key it signs");
     sender.send(Ok(())).expect("the second one that the writer started");
-    (sender, SlowLedger { inner: MemoryLedger::default(), gate })
+    (sender, SlowLedger { inner: MemoryLedger::default(), gate, begun: Arc::default() })
 }
 
 #[test]
@@ -179,6 +182,41 @@ fn more_than_the_inbox_holds_is_told_busy_at_once() {
     let busy = replies.try_iter().filter(|told| told.reply == Reply::Busy).count();
     assert!(busy >= 30, "only {busy} of 40 were told at once");
     drop(gate);
+    writer.stop();
+}
+
+#[test]
+fn whoever_holds_something_is_heard_when_newcomers_are_turned_away() {
+    let (gate, ledger) = slow();
+    gate.send(Ok(())).expect("for the lease");
+    let settings = Settings { inbox: 8, ..Settings::default() };
+    let writer = start_with(ledger, Arc::new(HandClock::default()), settings);
+    let handle = writer.handle();
+    assert_eq!(granted(handle.ask_and_wait(acquire("mine", "ann", 10))), Fence(1));
+    // The next write does not come back. So many in a row are turned away only when nothing is taken out any more.
+    let (sender, turned_away) = mpsc::channel();
+    let mut in_a_row = 0;
+    for number in 0.. {
+        let sender = sender.clone();
+        let newcomer = acquire(&format!("thing-{number}"), "bob", 10);
+        handle.ask(newcomer, move |response| drop(sender.send(response.reply)));
+        in_a_row = if turned_away.try_recv() == Ok(Reply::Busy) { in_a_row + 1 } else { 0 };
+        if in_a_row == 10_000 {
+            break;
+        }
+    }
+    let (sender, renewed) = mpsc::channel();
+    for _ in 0..2 {
+        let sender = sender.clone();
+        handle.ask(renew(1), move |response| drop(sender.send(response.reply)));
+    }
+    drop((gate, sender));
+    let replies: Vec<_> = renewed.iter().collect();
+    let is_renewed = |reply: &Reply| {
+        let expected = Answer::Renewed { lease: Fence(1), expires_at: Tick(10_000_000) };
+        matches!(reply, Reply::Answered { answer, .. } if *answer == expected)
+    };
+    assert!(replies.len() == 2 && replies.iter().all(is_renewed), "{replies:?}");
     writer.stop();
 }
 
@@ -277,7 +315,7 @@ fn a_view_shows_nothing_that_is_not_durable() {
 }
 
 /// A ledger that cannot cope.
-struct PanickingLedger(MemoryLedger);
+pub struct PanickingLedger(pub MemoryLedger);
 
 impl Ledger for PanickingLedger {
     fn head(&self) -> Head {

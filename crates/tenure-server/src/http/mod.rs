@@ -4,41 +4,61 @@ pub(crate) mod accept;
 mod answer;
 mod auth;
 mod body;
+pub(crate) mod events;
+mod explain;
 mod fields;
 mod health;
 mod json;
 mod leases;
+mod metrics;
+mod names;
+mod openapi;
 mod origin;
+mod queue;
 mod refusal;
 mod times;
+mod tokens;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::get;
 use tenure_api::Code;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use self::answer::Failure;
+pub(crate) use self::names::Names;
 use crate::app::App;
 
-/// Every route.
+/// Every route. `auth` has the table of what each needs; a route that is not in it cannot be reached.
 pub(crate) fn router(app: Arc<App>) -> Router {
-    let open = Router::new().route("/healthz", get(health::alive)).route("/readyz", get(health::ready));
-    let guarded = leases::routes()
-        .fallback(no_such_route)
-        .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(app.clone(), auth::require));
-    open.method_not_allowed_fallback(wrong_method)
-        .merge(guarded)
+    routes()
+        .fallback(async || no_such_route())
+        .layer(from_fn_with_state(app.clone(), auth::require))
         .layer(from_fn_with_state(app.clone(), origin::check))
+        .layer(from_fn_with_state(app.clone(), metrics::count))
         .with_state(app)
 }
 
-async fn no_such_route() -> Failure {
-    Failure::new(Code::NotFound, "there is no such address; plain leases are under /v1/leases")
+fn routes() -> Router<Arc<App>> {
+    described().split_for_parts().0
 }
 
-async fn wrong_method() -> Failure {
-    Failure::new(Code::MethodNotAllowed, "the header Allow says which methods this address takes")
+/// Every route with what is said of it. One without a description is not part of the interface.
+fn described() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .merge(leases::routes())
+        .merge(tokens::routes())
+        .routes(routes!(queue::queue))
+        .routes(routes!(explain::explain))
+        .routes(routes!(events::events))
+        .routes(routes!(health::alive))
+        .routes(routes!(health::ready))
+        .routes(routes!(metrics::metrics))
+        .routes(routes!(openapi::openapi))
+}
+
+fn no_such_route() -> Failure {
+    Failure::new(Code::NotFound, "there is no such address; plain leases are under /v1/leases")
 }

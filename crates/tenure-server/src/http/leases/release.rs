@@ -13,18 +13,35 @@ use super::show::find;
 use super::{LeaseId, proven};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
 use crate::http::refusal::{answered, not_found, unexpected};
 
+/// Give a lease back.
+///
+/// Giving back what is over already is a success.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/{id}/release",
+    tag = "leases",
+    operation_id = "release",
+    params(
+        ("id" = String, Path, description = "The lease, as `lease.id` named it"),
+    ),
+    request_body = tenure_api::Release,
+    responses((status = 200, description = "It is over", body = tenure_api::OneLease)),
+    extensions(("x-codes" = json!(["TOKEN_INVALID", "NOT_FOUND"])))
+)]
 pub(super) async fn release(
     State(app): State<Arc<App>>,
+    caller: Caller,
     id: LeaseId,
     body: JsonBody,
 ) -> Result<Response, Failure> {
     let asked = read(body.fields)?;
     let reason = reason(asked.reason.as_deref())?;
-    let fence = proven(&app, &id, &asked.token)?;
+    let fence = proven(&app, &caller, &id, &asked.token)?;
     let response = app.registrar.ask(Command::Release { lease: fence, claim: Claim::Token, reason }).await;
     let (answer, _) = answered(response.reply, || app.registrar.now())?;
     let Answer::Released { lease: fence } = answer else { return Err(unexpected()) };

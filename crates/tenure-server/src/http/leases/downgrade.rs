@@ -1,0 +1,37 @@
+//! `POST /v1/leases/{id}/downgrade`: a weaker mode, and whoever goes with it is let in.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use tenure_core::kernel::{Command, Mode};
+
+use super::LeaseId;
+use super::change_mode::Asked;
+use crate::app::App;
+use crate::http::answer::Failure;
+use crate::http::auth::Caller;
+use crate::http::body::JsonBody;
+
+/// Hold a lease in a weaker mode, so that others may come in.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/{id}/downgrade",
+    tag = "leases",
+    operation_id = "downgrade",
+    params(
+        ("id" = String, Path, description = "The lease, as `lease.id` named it"),
+    ),
+    request_body = tenure_api::ChangeMode,
+    responses((status = 200, description = "The lease that goes on, with a new id, fence and token", body = tenure_api::Granted)),
+    extensions(("x-codes" = json!(["TOKEN_INVALID", "HOLDER_TAKEN", "NOT_FOUND", "HELD", "DEADLOCK", "EXPIRED", "QUOTA_EXCEEDED", "TTL_OUT_OF_RANGE"])))
+)]
+pub(super) async fn downgrade(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    id: LeaseId,
+    body: JsonBody,
+) -> Result<Response, Failure> {
+    let asked = Asked::read(body.fields, Mode::Shared)?;
+    asked.change(&app, &caller, &id, "downgrade", Command::Downgrade).await
+}
