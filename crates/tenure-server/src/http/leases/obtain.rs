@@ -25,8 +25,9 @@ pub(super) async fn obtain(app: &App, caller: &Caller, acquire: kernel::Acquire)
 }
 
 async fn ask(app: &App, caller: &Caller, acquire: kernel::Acquire) -> Result<Given, Failure> {
-    let mut resources = acquire.wants.iter().flat_map(Want::resources);
-    resources.try_for_each(|resource| caller.require_resource(resource.as_str()))?;
+    for resource in acquire.wants.iter().flat_map(Want::resources) {
+        caller.require_resource(resource.as_str())?;
+    }
     let wants = match acquire.contention {
         Contention::Queue { .. } => acquire.wants.clone(),
         _ => Vec::new(),
