@@ -7,7 +7,7 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde::Deserialize;
 use tenure_api::{Code, Queue, Waiter};
-use tenure_core::kernel::{self, Resource, Tick, TicketView};
+use tenure_core::kernel::{self, Resource, Tick, TicketView, Want};
 use tenure_core::rules::time::{is_over, remaining};
 
 use super::answer::{Failure, json};
@@ -71,9 +71,15 @@ fn shown(
     position: usize,
     waiter: TicketView<'_>,
 ) -> Waiter {
-    let mode = waiter.wants.iter().find(|want| want.resource == *resource).map(|want| want.mode);
+    let mode =
+        waiter.wants.iter().find(|want| want.resources().any(|name| name == resource)).map(|want| want.mode);
     // What else it waits for may be none of the caller's business.
-    let names = waiter.wants.iter().map(|want| want.resource.as_str()).filter(|name| caller.may_see(name));
+    let names = waiter
+        .wants
+        .iter()
+        .flat_map(Want::resources)
+        .map(Resource::as_str)
+        .filter(|name| caller.may_see(name));
     Waiter {
         ticket: waiter.ticket.0,
         position,

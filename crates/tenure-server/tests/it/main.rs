@@ -16,6 +16,7 @@ mod listing;
 mod local_socket;
 mod modes;
 mod numbers;
+mod pools;
 mod recalling;
 mod restarts;
 mod revoking;

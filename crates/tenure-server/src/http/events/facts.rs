@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_api::{Lease, LeaseState, Waiter};
 use tenure_core::kernel::{
     Anchor, End, EndedLease, Event, Fence, Holder, Issued, Labels, LeaseView, LedgerTag, Mode, Queued,
-    Resource, Span, Tick,
+    Resource, Span, Tick, Want,
 };
 use tenure_core::rules::time::remaining;
 
@@ -153,9 +153,15 @@ pub(super) struct Asked {
 
 impl Asked {
     pub(super) fn of(queued: &Queued) -> Self {
-        let wants = queued.wants.iter().map(|want| (want.resource.clone(), want.mode)).collect();
+        let wants = wanted(&queued.wants);
         Self { holder: queued.holder.clone(), wants, since: queued.at, until: queued.until }
     }
+}
+
+/// Everything that would do, and how it is wanted.
+pub(super) fn wanted(wants: &[Want]) -> Vec<(Resource, Mode)> {
+    let each = |want: &Want| want.resources().map(|name| (name.clone(), want.mode)).collect::<Vec<_>>();
+    wants.iter().flat_map(each).collect()
 }
 
 impl Wait {

@@ -41,5 +41,5 @@ fn recall(state: &State, resource: &Resource, held: Mode, at: Tick) -> Option<Re
 
 /// In which mode somebody waits for a resource.
 pub(super) fn mode_on(waiting: &TicketView<'_>, resource: &Resource) -> Option<Mode> {
-    waiting.wants.iter().find(|want| want.resource == *resource).map(|want| want.mode)
+    waiting.wants.iter().find(|want| want.resources().any(|name| name == resource)).map(|want| want.mode)
 }
