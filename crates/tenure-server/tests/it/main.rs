@@ -2,18 +2,27 @@
 
 mod acquiring;
 mod bodies;
+mod bounds;
 mod connections;
+mod crowds;
 mod disk;
 mod ending;
+mod explaining;
 mod handing_over;
 mod hanging_up;
 mod line;
+mod listening;
 mod listing;
+mod local_socket;
 mod modes;
+mod numbers;
 mod recalling;
 mod restarts;
 mod revoking;
 mod server;
+mod slow;
+mod stream;
+mod tls;
 mod together;
 mod tokens;
 mod waiting;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tenure_server::{Server, Settings, StartError, StopError};
+use tenure_server::{Server, Settings, StartError, StopError, TlsError};
 use tokio::runtime::Runtime;
 
 /// A server that runs.
@@ -39,7 +39,9 @@ pub fn start_in(folder: TempDir, change: impl FnOnce(&mut Settings)) -> Result<R
     let server = runtime.block_on(Server::start(settings))?;
     let read = std::fs::read_to_string(folder.path().join("data/admin.token"));
     let token = read.unwrap_or_default().trim_end().to_owned();
-    Ok(Running { folder, address: server.address(), token, runtime, server: Some(server) })
+    // A server that listens on no address is asked in another way.
+    let address = server.address().unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
+    Ok(Running { folder, address, token, runtime, server: Some(server) })
 }
 
 pub fn settings(folder: &Path) -> Settings {
@@ -59,6 +61,16 @@ impl Running {
 
     pub fn stop_with_outcome(&mut self) -> Result<(), StopError> {
         self.runtime.block_on(self.server.take().unwrap().stop())
+    }
+
+    /// Where clients are told that it is.
+    pub fn url(&self) -> String {
+        self.server.as_ref().unwrap().url().unwrap()
+    }
+
+    /// Reads the certificate again.
+    pub fn reload_tls(&self) -> Result<(), TlsError> {
+        self.server.as_ref().unwrap().reload_tls()
     }
 
     /// Waits until it cannot go on.
@@ -151,7 +163,7 @@ pub fn read_to_end(mut stream: TcpStream) -> Answer {
     parse(&String::from_utf8(bytes).unwrap())
 }
 
-fn parse(answer: &str) -> Answer {
+pub fn parse(answer: &str) -> Answer {
     let (head, text) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer but {answer:?}"));
     let mut lines = head.lines();
     let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();

@@ -9,12 +9,22 @@ use crate::app::App;
 use crate::http::answer::Failure;
 use crate::http::auth::Caller;
 use crate::http::refusal::{cut_off, failure_of};
+use crate::refusals::Wanted;
 use crate::registrar::{Asked, Given, Line, Waited};
 use crate::tokens::Scope;
 
 /// The leases that are asked for, or why there are none. Whoever drops this while it waits leaves the line, unless
 /// the request has a key.
 pub(super) async fn obtain(app: &App, caller: &Caller, acquire: kernel::Acquire) -> Result<Given, Failure> {
+    let wanted = Wanted::by(&acquire);
+    let given = ask(app, caller, acquire).await;
+    if let Err(failure) = &given {
+        app.refusals.note(wanted, &failure.0, app.registrar.now());
+    }
+    given
+}
+
+async fn ask(app: &App, caller: &Caller, acquire: kernel::Acquire) -> Result<Given, Failure> {
     acquire.wants.iter().try_for_each(|want| caller.require_resource(want.resource.as_str()))?;
     let wants = match acquire.contention {
         Contention::Queue { .. } => acquire.wants.clone(),
