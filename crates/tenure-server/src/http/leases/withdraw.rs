@@ -66,7 +66,8 @@ pub(super) async fn withdraw(
 /// Its own waits, and for an administrator every wait for what it may act on.
 fn may_end(caller: &Caller, waiting: &TicketView<'_>) -> bool {
     let is_admin = caller.scopes.contain(Scope::Admin);
-    let may_act = || waiting.wants.iter().flat_map(Want::resources).all(|name| caller.may_see(name.as_str()));
+    let mut resources = waiting.wants.iter().flat_map(Want::resources);
+    let mut may_act = || resources.all(|resource| caller.may_see(resource.as_str()));
     *waiting.principal == caller.principal || is_admin && may_act()
 }
 
