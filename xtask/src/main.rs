@@ -12,10 +12,12 @@ mod problem;
 mod process;
 mod purity;
 mod rows;
+mod secret_scan;
 mod sim;
 mod source;
 mod test;
 mod tools;
+mod traces;
 mod workspace;
 
 use std::process::ExitCode;
