@@ -146,7 +146,7 @@ mod tests {
         for seen in
             [SECRET.to_owned(), hex.clone(), hex.to_uppercase(), percent.clone(), percent.to_lowercase()]
         {
-            assert_eq!(scan.look(format!("before {seen} after").as_bytes()).len(), 1, "{seen}");
+            assert!(!scan.look(format!("before {seen} after").as_bytes()).is_empty(), "{seen}");
         }
         for before in ["", "a", "ab", "abc"] {
             for alphabet in [STANDARD, FOR_ADDRESSES] {
