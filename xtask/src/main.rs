@@ -12,6 +12,7 @@ mod problem;
 mod process;
 mod purity;
 mod rows;
+mod schemathesis;
 mod secret_scan;
 mod sim;
 mod source;
@@ -41,6 +42,7 @@ enum Command {
     Layers(layers::Arguments),
     Rows(rows::Arguments),
     Openapi(openapi::Arguments),
+    Schemathesis(schemathesis::Arguments),
     Sim(sim::Arguments),
     Bench(bench::Arguments),
     Bugs(bugs::Arguments),
@@ -66,6 +68,7 @@ fn run(command: &Command) -> Result<(), Problem> {
         Command::Layers(arguments) => layers::run(&workspace, arguments),
         Command::Rows(arguments) => rows::run(&workspace, arguments),
         Command::Openapi(arguments) => openapi::run(&workspace, arguments),
+        Command::Schemathesis(arguments) => schemathesis::run(&workspace, arguments),
         Command::Sim(arguments) => sim::run(&workspace, arguments),
         Command::Bench(arguments) => bench::run(&workspace, arguments),
         Command::Bugs(arguments) => bugs::run(&workspace, arguments),

@@ -5,7 +5,7 @@
 //!                http/origin    is it meant for us, and not sent by a web page from elsewhere
 //!                http/auth      who speaks, and whether that one may
 //!                http/leases    one file per route: read strictly, ask, answer
-//!                registrar      the only file that knows the writer
+//!                registrar      alone knows the writer
 //! ```
 //!
 //! Nothing here decides about a lease, and no secret has a `Debug` or goes into an error.
