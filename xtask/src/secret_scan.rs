@@ -16,9 +16,16 @@ const FOR_ADDRESSES: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrs
 /// Secrets, ready to be looked for.
 #[derive(Default)]
 pub struct Scan {
-    /// What a form of a secret begins with, and all of those forms: which secret, how it is written, the bytes.
-    forms: HashMap<[u8; START], Vec<(usize, &'static str, Vec<u8>)>>,
+    /// By what they begin with.
+    forms: HashMap<[u8; START], Vec<Form>>,
     secrets: usize,
+}
+
+/// One way to write a secret.
+struct Form {
+    secret: usize,
+    name: &'static str,
+    bytes: Vec<u8>,
 }
 
 /// A secret where none should be. It does not say which one.
@@ -54,11 +61,11 @@ impl Scan {
                 ["bytes", "bytes in hex", "bytes in HEX", "bytes in base64", "bytes percent-encoded"],
             ));
         }
-        for (form, bytes) in forms {
+        for (name, bytes) in forms {
             if bytes.len() >= LEAST
                 && let Some(start) = bytes.first_chunk::<START>()
             {
-                self.forms.entry(*start).or_default().push((number, form, bytes));
+                self.forms.entry(*start).or_default().push(Form { secret: number, name, bytes });
             }
         }
     }
@@ -70,9 +77,9 @@ impl Scan {
             let Some(forms) = start.first_chunk::<START>().and_then(|start| self.forms.get(start)) else {
                 continue;
             };
-            for (secret, form, bytes) in forms {
+            for Form { secret, name, bytes } in forms {
                 if seen[at..].starts_with(bytes) {
-                    found.push(Found { secret: *secret, form, at });
+                    found.push(Found { secret: *secret, form: name, at });
                 }
             }
         }
