@@ -26,6 +26,8 @@ mod stream;
 mod tls;
 mod together;
 mod tokens;
+#[path = "../support/traces.rs"]
+mod traces;
 mod waiting;
 mod waiting_over_restarts;
 mod who_may_ask;

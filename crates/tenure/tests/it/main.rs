@@ -11,14 +11,20 @@ mod idle_connections;
 mod kill_at_each_call;
 mod kill_over_http;
 mod logging;
+mod no_secrets;
 mod passports;
 mod program;
 mod pruning;
 mod replaying;
 mod restoring;
 mod second_process;
+#[path = "../../../../xtask/src/secret_scan.rs"]
+mod secret_scan;
 mod serving;
 mod slow_sync;
 mod starting;
+mod tls;
+#[path = "../../../tenure-server/tests/support/traces.rs"]
+mod traces;
 mod verifying;
 mod wrapped;
