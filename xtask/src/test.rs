@@ -8,7 +8,7 @@ use crate::problem::Problem;
 use crate::process::{self, Stopwatch, say};
 use crate::tools::{self, DENY, NEXTEST};
 use crate::workspace::Workspace;
-use crate::{layers, rows};
+use crate::{layers, rows, schemathesis};
 
 /// Installs what the tests need, then checks, lints, builds and tests everything
 ///
@@ -63,7 +63,10 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> 
 
 fn run_steps(workspace: &Workspace, arguments: &Arguments, steps: &mut Steps) -> Result<(), Problem> {
     if !arguments.no_install {
-        steps.run("install what is missing", || tools::install_missing(workspace))?;
+        steps.run("install what is missing", || {
+            tools::install_missing(workspace)?;
+            schemathesis::install_missing(workspace)
+        })?;
     }
     steps.run("fetch dependencies", || fetch(workspace))?;
     steps.run("format", || format(workspace))?;
@@ -71,6 +74,7 @@ fn run_steps(workspace: &Workspace, arguments: &Arguments, steps: &mut Steps) ->
     steps.run("licences and sources", || licences(workspace))?;
     steps.run("lint, build and test", || nextest(workspace, arguments.profile))?;
     steps.run("examples in the documentation", || doc_tests(workspace))?;
+    steps.run("made-up requests", || schemathesis::check(workspace))?;
     steps.run("rows of the requirements", || rows::report(workspace, arguments.rows))
 }
 

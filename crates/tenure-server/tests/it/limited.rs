@@ -41,10 +41,10 @@ fn what_else_a_waiter_waits_for_is_not_shown_to_who_may_not_see_it() {
     let server = start();
     let (_, secret) = make(&server, &["deploy:"]);
     let (id, token) = server.acquire("deploy:prod", "a", 60_000);
+    let entry =
+        |resource: &str| json!({"resource": resource, "holder": "b", "ttlMs": 60_000, "waitMs": 60_000});
+    let both = json!({ "leases": [entry("deploy:prod"), entry("db:1")] });
     std::thread::scope(|scope| {
-        let entry =
-            |resource: &str| json!({"resource": resource, "holder": "b", "ttlMs": 60_000, "waitMs": 60_000});
-        let both = json!({ "leases": [entry("deploy:prod"), entry("db:1")] });
         let waiter = scope.spawn(|| server.post("/v1/leases/batch", &both).status);
         let bearer = [format!("Authorization: Bearer {secret}")];
         let shown = loop {
