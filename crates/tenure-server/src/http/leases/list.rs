@@ -159,6 +159,7 @@ mod tests {
         let mut state = kernel::State::default();
         let want = Want {
             resource: Resource::parse("db:1").unwrap(),
+            others: Default::default(),
             mode: Mode::Exclusive,
             ttl: Span::from_secs(1),
             nonce: Nonce::default(),
