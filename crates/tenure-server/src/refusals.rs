@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenure_api::{Code, Problem};
-use tenure_core::kernel::{Acquire, Fence, Holder, Principal, Resource, State, Tick, Want};
+use tenure_core::kernel::{Acquire, Fence, Holder, Principal, Resource, State, Tick};
 
 /// So many are remembered.
 const MOST: usize = 10_000;
@@ -43,7 +43,8 @@ pub(crate) struct Refused {
 
 impl Wanted {
     pub(crate) fn by(acquire: &Acquire) -> Self {
-        let resources = acquire.wants.iter().flat_map(Want::resources).take(MOST_NAMES).cloned().collect();
+        let names = acquire.wants.iter().flat_map(|want| want.resources());
+        let resources = names.take(MOST_NAMES).cloned().collect();
         Self { principal: acquire.principal.clone(), holder: acquire.holder.clone(), resources }
     }
 

@@ -153,7 +153,8 @@ impl Server {
         let app = Arc::new(opened.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?);
         let (socket, local, no_socket) = listen_locally(place.as_ref(), network.is_some())?;
         let listeners = Listeners { network, tls: tls.clone(), local };
-        let serving = accept::serve(listeners, http::router(app.clone()), limits, app.stop_signal());
+        let (metrics, stop) = (app.metrics.clone(), app.stop_signal());
+        let serving = accept::serve(listeners, http::router(app.clone()), limits, metrics, stop);
         let accepting = tokio::spawn(serving);
         Ok(Self { app, address, tls, socket, no_socket, accepting })
     }

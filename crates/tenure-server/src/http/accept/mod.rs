@@ -31,6 +31,7 @@ pub use self::limits::Limits;
 pub(crate) use self::stream::Peer;
 use self::stream::{Accepted, Stream};
 use self::talk::{Talk, talk};
+use crate::metrics::Metrics;
 use crate::tls::Tls;
 
 /// What was asked must be answered within this time when the server stops. The rest of the 10 s is for the ledger.
@@ -55,6 +56,7 @@ pub(crate) async fn serve(
     listeners: Listeners,
     router: Router,
     limits: Limits,
+    metrics: Arc<Metrics>,
     mut stop: watch::Receiver<bool>,
 ) {
     let room = Room::new(limits.within_the_system());
@@ -83,10 +85,10 @@ pub(crate) async fn serve(
             }
             continue;
         };
-        let (talking, stop) = (talking.clone(), stop.clone());
+        let (talking, stop, counted) = (talking.clone(), stop.clone(), metrics.connected());
         connections.spawn(async move {
             talk(stream, peer, is_tls, talking, stop).await;
-            drop(permit);
+            drop((permit, counted));
         });
     }
     // Nobody new; who comes now is refused by the system, and goes elsewhere.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_api::{Lease, LeaseState, Waiter};
 use tenure_core::kernel::{
     Anchor, End, EndedLease, Event, Fence, Holder, Issued, Labels, LeaseView, LedgerTag, Mode, Queued,
-    Resource, Span, Tick, Want,
+    Resource, Span, Tick, TicketView, Want,
 };
 use tenure_core::rules::time::remaining;
 
@@ -153,13 +153,18 @@ pub(super) struct Asked {
 
 impl Asked {
     pub(super) fn of(queued: &Queued) -> Self {
-        let wants = wanted(&queued.wants);
-        Self { holder: queued.holder.clone(), wants, since: queued.at, until: queued.until }
+        let (holder, wants) = (queued.holder.clone(), wanted(&queued.wants));
+        Self { holder, wants, since: queued.at, until: queued.until }
+    }
+
+    pub(super) fn of_waiting(waiting: TicketView<'_>) -> Self {
+        let (holder, wants) = (waiting.holder.clone(), wanted(waiting.wants));
+        Self { holder, wants, since: waiting.since, until: waiting.until }
     }
 }
 
-/// Everything that would do, and how it is wanted.
-pub(super) fn wanted(wants: &[Want]) -> Vec<(Resource, Mode)> {
+/// Everything that would do.
+fn wanted(wants: &[Want]) -> Vec<(Resource, Mode)> {
     let each = |want: &Want| want.resources().map(|name| (name.clone(), want.mode)).collect::<Vec<_>>();
     wants.iter().flat_map(each).collect()
 }

@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use tenure_api::ServerEvent;
 use tenure_core::kernel::{Anchor, Event, Fence, LedgerTag, Resource, State, Tick, Ticket};
 
-use super::facts::{Asked, Facts, Wait, wanted};
+use super::facts::{Asked, Facts, Wait};
 use super::frame;
 use crate::http::times::time_by;
 
@@ -45,10 +45,7 @@ impl Before for &State {
     }
 
     fn waiter(&self, ticket: Ticket) -> Option<Arc<Asked>> {
-        let view = self.ticket(ticket)?;
-        let wants = wanted(view.wants);
-        let (holder, since, until) = (view.holder.clone(), view.since, view.until);
-        Some(Arc::new(Asked { holder, wants, since, until }))
+        self.ticket(ticket).map(|waiting| Arc::new(Asked::of_waiting(waiting)))
     }
 
     fn queue_length(&self, resource: &Resource) -> Option<usize> {

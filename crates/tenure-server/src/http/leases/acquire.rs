@@ -30,7 +30,7 @@ use crate::http::refusal::unexpected;
     ),
     request_body = tenure_api::Acquire,
     responses((status = 201, description = "The lease is yours", body = tenure_api::Granted)),
-    extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "HELD", "KEY_REUSED", "DEADLOCK", "QUEUE_FULL", "QUOTA_EXCEEDED"])))
+    extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "HELD", "KEY_REUSED", "DEADLOCK", "EXPIRED", "QUEUE_FULL", "QUOTA_EXCEEDED"])))
 )]
 pub(super) async fn acquire(
     State(app): State<Arc<App>>,

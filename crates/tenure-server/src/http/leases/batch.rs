@@ -32,7 +32,7 @@ use crate::pools::Pools;
     ),
     request_body = tenure_api::AcquireAll,
     responses((status = 201, description = "All of them are yours", body = tenure_api::GrantedAll)),
-    extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "HELD", "KEY_REUSED", "DEADLOCK", "QUEUE_FULL", "QUOTA_EXCEEDED"])))
+    extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "HELD", "KEY_REUSED", "DEADLOCK", "EXPIRED", "QUEUE_FULL", "QUOTA_EXCEEDED"])))
 )]
 pub(super) async fn acquire_all(
     State(app): State<Arc<App>>,
