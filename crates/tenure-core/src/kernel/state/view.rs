@@ -32,6 +32,8 @@ pub struct LeaseView<'a> {
     pub nonce: Nonce,
     /// What the caller noted.
     pub labels: &'a Labels,
+    /// Whether it was asked for under a key, so that the same request finds it again.
+    pub has_key: bool,
 }
 
 /// Somebody in the queue.
@@ -49,6 +51,8 @@ pub struct TicketView<'a> {
     pub since: Tick,
     /// When it gives up.
     pub until: Tick,
+    /// Whether it waits under a key, so that the same request finds its place again.
+    pub has_key: bool,
 }
 
 impl State {
@@ -80,6 +84,16 @@ impl State {
         slot.into_iter().flat_map(|slot| self.queue_on(slot)).map(view_of_waiting)
     }
 
+    /// How many wait for a resource, those whose time is over among them.
+    pub fn queue_length(&self, resource: &Resource) -> usize {
+        self.find_resource(resource).map_or(0, |slot| self.resources.get(slot).queue.len())
+    }
+
+    /// How many wait for anything.
+    pub fn waiting_count(&self) -> usize {
+        self.waits.len()
+    }
+
     /// Everybody who waits, oldest first.
     pub fn tickets(&self) -> impl Iterator<Item = TicketView<'_>> {
         self.waits().map(view_of_waiting)
@@ -103,6 +117,7 @@ impl State {
             renewals: entry.renewals,
             nonce: entry.nonce,
             labels: &entry.labels,
+            has_key: entry.key.is_some(),
         }
     }
 }
@@ -116,5 +131,6 @@ fn view_of_waiting(waiting: &Waiting) -> TicketView<'_> {
         wants: &queued.wants,
         since: queued.at,
         until: queued.until,
+        has_key: queued.key.is_some(),
     }
 }
