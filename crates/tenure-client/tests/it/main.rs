@@ -10,5 +10,6 @@ mod requests;
 mod server;
 mod stops;
 mod story;
+mod tls;
 mod tries;
 mod waiting;
