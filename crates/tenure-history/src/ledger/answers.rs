@@ -139,6 +139,8 @@ impl<'a> Checker<'a> {
         continues: Option<u64>,
     ) -> Result<(Moment, Option<u64>), Violation> {
         let life = self.life(operation, grant.fence)?;
+        // It is this one's, right or wrong.
+        let own = self.claim(life.began());
         let differs = |what: &str| told(Law::AnswersAreTrue, what, operation, life);
         if (life.resource, life.holder, life.mode) != (resource, holder, mode) {
             return Err(differs("the ledger has another resource, holder or mode"));
@@ -154,7 +156,7 @@ impl<'a> Checker<'a> {
         }
         let began = life.began();
         if !self.lives.has_times {
-            return Ok((began, self.claim(began)));
+            return Ok((began, own));
         }
         let promised = |end: u64| ends_within(operation, grant.valid_for_ms, end);
         if !life.terms.iter().any(|(_, end)| promised(*end)) {
@@ -173,7 +175,6 @@ impl<'a> Checker<'a> {
         if began.at < sent {
             return Err(told(Law::NothingUnasked, "it happened before it was asked for", operation, life));
         }
-        let own = self.claim(began);
         // A repeat tells of what happened before.
         Ok((began, own.filter(|_| began.at >= operation.invoked)))
     }
