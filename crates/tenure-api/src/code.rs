@@ -58,6 +58,8 @@ codes! {
     Held = "HELD", 409, "The resource is held";
     /// The idempotency key was used for another request.
     KeyReused = "KEY_REUSED", 409, "The idempotency key was used for another request";
+    /// A living token has this name.
+    NameTaken = "NAME_TAKEN", 409, "A living token has this name";
     /// Waiting would never end.
     Deadlock = "DEADLOCK", 409, "Waiting would close a circle";
     /// The lease is over.

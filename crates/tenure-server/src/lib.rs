@@ -11,6 +11,7 @@
 //! Nothing here decides about a lease, and no secret has a `Debug` or goes into an error.
 
 mod app;
+mod clock;
 mod http;
 mod registrar;
 mod secret_file;
@@ -20,4 +21,4 @@ mod tokens;
 pub use registrar::{RegistrarEnd, RegistrarError};
 pub use secret_file::SecretFileError;
 pub use server::{Server, Settings, StartError, StopError};
-pub use tokens::{AdminToken, WeakToken};
+pub use tokens::{AdminToken, TokenFileError, WeakToken};

@@ -13,10 +13,11 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::app::App;
+use crate::clock::wall_ms;
 use crate::http;
 use crate::registrar::{Registrar, RegistrarEnd, RegistrarError};
 use crate::secret_file::SecretFileError;
-use crate::tokens::{AdminToken, TokenKey};
+use crate::tokens::{AdminToken, Now, TokenFileError, TokenKey, TokenStore};
 
 /// What a server needs to know.
 pub struct Settings {
@@ -67,6 +68,9 @@ pub enum StartError {
     /// A file with a secret is not as it should be.
     #[error(transparent)]
     Secret(#[from] SecretFileError),
+    /// Nobody knows which tokens are good.
+    #[error(transparent)]
+    Tokens(#[from] TokenFileError),
 }
 
 /// Why a server did not end in good order. What was acknowledged is in the ledger all the same.
@@ -97,7 +101,9 @@ impl Server {
             let registrar = Registrar::open(&data, ledger, routine)?;
             let tokens = TokenKey::open(&data)?;
             let admin = admin_token.map_or_else(|| AdminToken::open(&data), Ok)?;
-            Ok::<_, StartError>(App::new(registrar, tokens, admin, address))
+            let now = Now { wall_ms: wall_ms(), tick: registrar.now() };
+            let given = TokenStore::open(&data, now)?;
+            Ok::<_, StartError>(App::new(registrar, tokens, admin, given, address))
         };
         let opened = tokio::task::spawn_blocking(open).await;
         let app = Arc::new(opened.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?);

@@ -148,13 +148,32 @@ pub fn text(value: &Value) -> String {
 pub fn read_to_end(mut stream: TcpStream) -> Answer {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
-    let answer = String::from_utf8(bytes).unwrap();
+    parse(&String::from_utf8(bytes).unwrap())
+}
+
+fn parse(answer: &str) -> Answer {
     let (head, text) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer but {answer:?}"));
     let mut lines = head.lines();
     let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
     let headers = lines.map(|line| line.split_once(": ").unwrap());
     let headers = headers.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned())).collect();
     Answer { status, headers, text: text.to_owned() }
+}
+
+/// One request on a connection that is kept.
+pub fn one_answer(stream: &mut TcpStream, request: &str) -> Answer {
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut bytes = Vec::new();
+    while !bytes.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        bytes.push(byte[0]);
+    }
+    let mut answer = parse(&String::from_utf8(bytes).unwrap());
+    let mut body = vec![0; answer.header("content-length").unwrap().parse().unwrap()];
+    stream.read_exact(&mut body).unwrap();
+    answer.text = String::from_utf8(body).unwrap();
+    answer
 }
 
 impl Answer {
@@ -178,7 +197,8 @@ impl Answer {
         assert_eq!((&problem["code"], &problem["status"]), (&json!(code), &json!(status)), "{self:?}");
         assert!(text(&problem["type"]).ends_with(&format!("/errors/{code}")), "{self:?}");
         assert!(!text(&problem["title"]).is_empty() && !text(&problem["detail"]).is_empty(), "{self:?}");
-        assert_eq!(self.header("retry-after").is_some(), status == 503, "{self:?}");
+        let known = tenure_api::Code::ALL.iter().find(|known| known.as_str() == code).unwrap();
+        assert_eq!(self.header("retry-after").is_some(), known.is_retryable(), "{self:?}");
         problem
     }
 }

@@ -12,9 +12,11 @@ use tenure_api::{Code, Lease, LeaseState, Page};
 use tenure_core::kernel::{self, EndedLease, Fence, Holder, LeaseView, LedgerTag, Resource, Tick};
 use tenure_core::rules::time::is_over;
 
-use super::show::{ended, live, state_after};
+use super::recall::Recalls;
+use super::show::{ended, live_among, state_after};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
 
 const MOST: usize = 1_000;
 const USUAL: usize = 100;
@@ -36,19 +38,22 @@ struct Filter {
     state: LeaseState,
     limit: usize,
     after: Fence,
+    /// Who asks: what it may not see is not there.
+    caller: Caller,
 }
 
-pub(super) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Result<Response, Failure> {
+pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller, uri: Uri) -> Result<Response, Failure> {
     let asked = Query::<Asked>::try_from_uri(&uri);
     let Query(asked) = asked.map_err(|error| Failure::new(Code::Invalid, error.body_text()))?;
-    let filter = Filter::new(asked, app.registrar.read(kernel::State::tag))?;
+    let filter = Filter::new(asked, caller, app.registrar.read(kernel::State::tag))?;
     let now = app.registrar.now();
     let page = app.registrar.read(|state| page(state, &filter, now));
     Ok(json(StatusCode::OK, &page))
 }
 
 impl Filter {
-    fn new(asked: Asked, tag: LedgerTag) -> Result<Self, Failure> {
+    fn new(asked: Asked, caller: Caller, tag: LedgerTag) -> Result<Self, Failure> {
+        asked.resource.iter().try_for_each(|resource| caller.require_resource(resource))?;
         let limit = asked.limit.unwrap_or(USUAL);
         if !(1..=MOST).contains(&limit) {
             return Err(Failure::invalid("limit", &format!("must be from 1 to {MOST}")));
@@ -61,6 +66,7 @@ impl Filter {
             state: asked.state.unwrap_or_default(),
             limit,
             after: after.unwrap_or_default(),
+            caller,
         })
     }
 
@@ -68,6 +74,7 @@ impl Filter {
         fence > self.after
             && self.resource.as_ref().is_none_or(|wanted| wanted == resource)
             && self.holder.as_ref().is_none_or(|wanted| wanted == holder)
+            && self.caller.may_see(resource.as_str())
     }
 
     fn fits_ended(&self, lease: &EndedLease) -> bool {
@@ -108,7 +115,8 @@ fn unannounced(state: &kernel::State, filter: &Filter, now: Tick, over: bool, mo
         (None, None) => state.leases_from(filter.after).filter(fits).take(most).collect(),
     };
     found.sort_unstable_by_key(|lease| lease.fence);
-    found.into_iter().take(most).map(|lease| live(state, lease, now)).collect()
+    let mut recalls = Recalls::new(state, now);
+    found.into_iter().take(most).map(|lease| live_among(state, lease, now, &mut recalls)).collect()
 }
 
 /// The first leases that fit, of those that ended not long ago.
@@ -154,8 +162,8 @@ mod tests {
     }
 
     fn fences(state: &kernel::State, wanted: LeaseState, now: Tick) -> Vec<u64> {
-        let filter =
-            Filter { resource: None, holder: None, state: wanted, limit: 10, after: Fence::default() };
+        let (after, caller) = (Fence::default(), Caller::admin(Principal::parse("admin").unwrap()));
+        let filter = Filter { resource: None, holder: None, state: wanted, limit: 10, after, caller };
         page(state, &filter, now).leases.iter().map(|lease| lease.fence).collect()
     }
 

@@ -9,15 +9,22 @@ use tenure_api::{Lease, LeaseState, OneLease};
 use tenure_core::kernel::{self, End, EndedLease, Fence, LeaseView, Tick};
 use tenure_core::rules::time::{is_over, remaining};
 
-use super::LeaseId;
+use super::recall::Recalls;
+use super::{LeaseId, Named, named};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
 use crate::http::refusal::{end_name, not_found};
 use crate::http::times::time_of;
 
-pub(super) async fn show(State(app): State<Arc<App>>, id: LeaseId) -> Result<Response, Failure> {
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    id: LeaseId,
+) -> Result<Response, Failure> {
+    let Named { fence, .. } = named(&app, &caller, &id)?;
     let now = app.registrar.now();
-    let found = app.registrar.read(|state| find(state, state.tag().fence_of(&id.0)?, now));
+    let found = app.registrar.read(|state| find(state, fence, now));
     Ok(json(StatusCode::OK, &OneLease { lease: found.ok_or_else(not_found)? }))
 }
 
@@ -29,7 +36,26 @@ pub(super) fn find(state: &kernel::State, fence: Fence, at: Tick) -> Option<Leas
 
 /// A lease that nobody has announced to be over. It may be all the same.
 pub(super) fn live(state: &kernel::State, lease: LeaseView<'_>, at: Tick) -> Lease {
-    let shown = Lease {
+    live_among(state, lease, at, &mut Recalls::new(state, at))
+}
+
+/// The same, where there are many.
+pub(super) fn live_among<'a>(
+    state: &'a kernel::State,
+    lease: LeaseView<'a>,
+    at: Tick,
+    recalls: &mut Recalls<'a>,
+) -> Lease {
+    let shown = as_active(state, &lease, at);
+    if is_over(at.0, lease.expires_at.0) {
+        over(shown, End::Expired, time_of(state, lease.expires_at))
+    } else {
+        Lease { recall: recalls.of(&lease), ..shown }
+    }
+}
+
+fn as_active(state: &kernel::State, lease: &LeaseView<'_>, at: Tick) -> Lease {
+    Lease {
         id: state.tag().lease_id(lease.fence),
         resource: lease.resource.as_str().to_owned(),
         holder: lease.holder.as_str().to_owned(),
@@ -45,11 +71,6 @@ pub(super) fn live(state: &kernel::State, lease: LeaseView<'_>, at: Tick) -> Lea
         ended_at: None,
         end: None,
         recall: None,
-    };
-    if is_over(at.0, lease.expires_at.0) {
-        over(shown, End::Expired, time_of(state, lease.expires_at))
-    } else {
-        shown
     }
 }
 
@@ -67,8 +88,10 @@ pub(super) fn ended(state: &kernel::State, lease: &EndedLease) -> Lease {
         renewals: lease.renewals,
         nonce: lease.nonce,
         labels: &lease.labels,
+        // It is not shown.
+        has_key: false,
     };
-    over(live(state, as_it_was, lease.ended_at), lease.end, time_of(state, lease.ended_at))
+    over(as_active(state, &as_it_was, lease.ended_at), lease.end, time_of(state, lease.ended_at))
 }
 
 /// The state of a lease that ended in this way.
