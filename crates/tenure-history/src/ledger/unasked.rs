@@ -48,8 +48,12 @@ pub(super) fn check(history: &History, lives: &Lives<'_>, claims: &Claims, viola
                 &|operation: &Operation| matches!(&operation.action, Action::Renew { fence: own, .. } if own == fence),
             );
         }
-        if let Some((moment, end @ (End::Released | End::Revoked))) = life.end {
-            need(moment, "the end of", &|operation: &Operation| ends(operation, *fence, end, life));
+        // What could not be delivered is taken back, whenever that is noticed.
+        let is_taken_back = open.iter().any(|(_, operation)| begins(operation, life));
+        if let Some((moment, end @ (End::Released | End::Revoked))) = life.end
+            && !(is_taken_back && end == End::Revoked)
+        {
+            need(moment, "the end of", &|operation: &Operation| ends(operation, *fence, end));
         }
     }
 }
@@ -85,14 +89,12 @@ fn begins(operation: &Operation, life: &Lease<'_>) -> bool {
     }
 }
 
-fn ends(operation: &Operation, fence: u64, end: End, life: &Lease<'_>) -> bool {
+fn ends(operation: &Operation, fence: u64, end: End) -> bool {
     match &operation.action {
         Action::Release { fence: own, .. } => *own == fence && end == End::Released,
         Action::Revoke { fence: own, .. }
         | Action::Transfer { fence: own, .. }
         | Action::Change { fence: own, .. } => *own == fence && end == End::Revoked,
-        // What could not be delivered is taken back.
-        Action::Acquire { .. } => end == End::Revoked && begins(operation, life),
         _ => false,
     }
 }

@@ -32,7 +32,8 @@ impl Client {
         Self::with_token(address, &admin).unwrap()
     }
 
-    fn with_token(address: &str, admin: &str) -> io::Result<Self> {
+    /// Connects with this token.
+    pub fn with_token(address: &str, admin: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(LIMIT))?;
