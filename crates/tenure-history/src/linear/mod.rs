@@ -63,3 +63,6 @@ pub fn check(history: &History, enough: usize) -> Vec<Finding> {
     };
     resources.into_iter().map(check).collect()
 }
+
+#[cfg(test)]
+mod agreement;

@@ -95,6 +95,17 @@ impl Part {
         history.operations[self.operation].answer.is_none()
     }
 
+    /// The leases that it names.
+    pub(super) fn names(&self) -> Vec<u64> {
+        match &self.what {
+            What::Renew { fence, .. } | What::End { fence } | What::Over { fence } => vec![*fence],
+            What::Continue { fence, .. } | What::Show { fence, .. } => vec![*fence],
+            What::List { seen } => seen.iter().map(|seen| seen.fence).collect(),
+            What::Acquire { got, .. } => got.iter().map(|got| got.fence).collect(),
+            What::KeyOver { .. } | What::Held { .. } => Vec::new(),
+        }
+    }
+
     /// The fence that it was granted.
     pub(super) fn got(&self) -> Option<u64> {
         match &self.what {

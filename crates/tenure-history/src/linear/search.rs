@@ -1,6 +1,6 @@
 //! The search for an order.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::history::History;
 use crate::law::{Law, Violation};
@@ -8,7 +8,7 @@ use crate::law::{Law, Violation};
 use super::Verdict;
 use super::part::Part;
 use super::step::{Obstacle, step};
-use super::table::Table;
+use super::table::{Name, Table};
 
 /// What a search took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,12 +44,16 @@ struct Search<'a> {
     /// In the order in which they were asked.
     answered: Vec<&'a Part>,
     unknown: Vec<&'a Part>,
+    /// When somebody last asked for a lease by its number.
+    last_asked: HashMap<u64, u64>,
 }
 
-/// Looks for an order of `parts`.
+/// Looks for an order of `parts`, which are in the order in which they were asked.
 pub(super) fn search(history: &History, resource: &str, parts: &[Part], enough: usize) -> Searched {
     let (unknown, answered) = parts.iter().partition(|part| part.is_unknown(history));
-    let search = Search { answered, unknown };
+    let asked = parts.iter().flat_map(|part| part.names().into_iter().map(|fence| (fence, part.invoked)));
+    // They are in order, so the last one stays.
+    let search = Search { answered, unknown, last_asked: asked.collect() };
     let mut seen: HashSet<Node> = HashSet::new();
     let mut deepest = Node::default();
     let mut open = vec![search.settle(Node::default())];
@@ -115,7 +119,14 @@ impl Search<'_> {
         }
         let horizon = self.answered.get(node.base).map_or(u64::MAX, |part| part.invoked);
         // Whoever may still happen was asked before, but decides no earlier than the table's time.
-        node.table.forget_before(horizon.min(self.earliest_unknown(&node)));
+        let horizon = horizon.min(self.earliest_unknown(&node));
+        node.table.forget(|lease| {
+            let is_asked_for = match lease.name {
+                Name::Fence(fence) => self.last_asked.get(&fence).is_some_and(|last| *last >= horizon),
+                Name::Untold { .. } => false,
+            };
+            lease.end.1 <= horizon && !is_asked_for
+        });
         node
     }
 
@@ -176,7 +187,7 @@ impl Search<'_> {
         let operation = |part: &Part| &history.operations[part.operation];
         let mut violation = Violation::new(*law, format!("{resource}: {reason}"));
         for lease in &node.table.leases {
-            let super::table::Name::Fence(fence) = lease.name else { continue };
+            let Name::Fence(fence) = lease.name else { continue };
             let made = self.answered.iter().filter(|part| part.got() == Some(fence));
             violation = made.fold(violation, |violation, part| violation.with(operation(part)));
         }

@@ -68,10 +68,10 @@ impl Step<'_> {
     }
 
     /// The end of a lease that was decided at `at` or later, for so long.
-    fn end(&self, at: u64, ttl: u64, valid: u64) -> (u64, u64) {
+    fn end(&self, at: u64, ttl: (u64, u64), valid: u64) -> (u64, u64) {
         let Part { invoked, ended, .. } = *self.part;
         let latest = |length: u64| ended.saturating_add(length);
-        ((at + ttl).max(invoked + valid), latest(ttl).min(latest(valid + MILLISECOND - 1)))
+        ((at + ttl.0).max(invoked + valid), latest(ttl.1).min(latest(valid + MILLISECOND - 1)))
     }
 
     fn granted(&mut self, got: Got) -> Result<(), Obstacle> {
@@ -88,7 +88,7 @@ impl Step<'_> {
             return Err((law, format!("{} was given out before", self.table.last_fence)));
         }
         let at = self.make_way(mode)?;
-        let end = self.end(at, ttl, got.valid);
+        let end = self.end(at, (ttl, ttl), got.valid);
         if end.0 > end.1 {
             let reason = format!(
                 "{} ms were asked for, {} ms were promised",
@@ -98,7 +98,7 @@ impl Step<'_> {
             return Err((Law::NeverShorter, reason));
         }
         let name = Name::Fence(got.fence);
-        self.table.add(Some(got.fence), Lease { name, holder, mode, ttl, key, end });
+        self.table.add(Some(got.fence), Lease { name, holder, mode, ttl: (ttl, ttl), key, end });
         Ok(())
     }
 
@@ -133,8 +133,9 @@ impl Step<'_> {
         if lease.end.1 <= at {
             return Err((Law::StrictEnd, format!("{} was over by {} us", named(&lease), lease.end.1)));
         }
-        let ttl = ttl.unwrap_or(lease.ttl);
-        let (least, most) = (lease.end.0.max(at + ttl), lease.end.1.max(self.part.ended.saturating_add(ttl)));
+        let asked = ttl.map_or(lease.ttl, |ttl| (ttl, ttl));
+        let least = lease.end.0.max(at + asked.0);
+        let most = lease.end.1.max(self.part.ended.saturating_add(asked.1));
         let end = match valid {
             None => (least, most),
             Some(valid) => {
@@ -147,8 +148,11 @@ impl Step<'_> {
                 format!("{} had until {} us at the least, and has less now", named(&lease), lease.end.0);
             return Err((Law::NeverShorter, reason));
         }
+        // If it may have had that end already, its length is what it was, or what was asked for.
+        let may_be_unchanged = end.0 <= lease.end.1;
+        let both = (asked.0.min(lease.ttl.0), asked.1.max(lease.ttl.1));
         let lease = &mut self.table.leases[place];
-        (lease.ttl, lease.end) = (ttl, end);
+        (lease.ttl, lease.end) = (if may_be_unchanged { both } else { asked }, end);
         Ok(())
     }
 
@@ -192,7 +196,7 @@ impl Step<'_> {
     /// It happened, and nobody was told.
     fn happen_untold(&mut self) -> Result<(), Obstacle> {
         let (holder, mode, ttl, key) = match self.part.what {
-            What::Acquire { holder, mode, ttl, key, .. } => (holder, mode, ttl, key),
+            What::Acquire { holder, mode, ttl, key, .. } => (holder, mode, (ttl, ttl), key),
             What::Continue { fence, holder, mode, .. } => {
                 let ttl = self.table.leases[self.living(fence)?].ttl;
                 self.ended(fence)?;
@@ -205,8 +209,8 @@ impl Step<'_> {
         }
         let at = self.make_way(mode)?;
         // A grant that cannot be delivered is taken back at once, unless it can be asked for again.
-        let earliest = if key.is_some() { at + ttl } else { at };
-        let end = (earliest, self.part.ended.saturating_add(ttl));
+        let earliest = if key.is_some() { at + ttl.0 } else { at };
+        let end = (earliest, self.part.ended.saturating_add(ttl.1));
         let name = Name::Untold { above: 0, below: 0 };
         self.table.add(None, Lease { name, holder, mode, ttl, key, end });
         Ok(())

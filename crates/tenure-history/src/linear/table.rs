@@ -19,7 +19,8 @@ pub(super) struct Lease {
     pub(super) name: Name,
     pub(super) holder: Number,
     pub(super) mode: Mode,
-    pub(super) ttl: u64,
+    /// Its length, between these: a renewal that does not extend does not change it either.
+    pub(super) ttl: (u64, u64),
     pub(super) key: Option<Number>,
     /// It ends at one of these moments, both included, unless something ends it before.
     pub(super) end: (u64, u64),
@@ -89,9 +90,9 @@ impl Table {
         }
     }
 
-    /// Drops what nobody who still asks can find alive.
-    pub(super) fn forget_before(&mut self, horizon: u64) {
-        while let Some(place) = self.leases.iter().position(|lease| lease.end.1 <= horizon) {
+    /// Drops what nobody can find alive any more, unless somebody will still ask for it by its number.
+    pub(super) fn forget(&mut self, is_forgotten: impl Fn(&Lease) -> bool) {
+        while let Some(place) = self.leases.iter().position(&is_forgotten) {
             self.remove(place);
         }
     }

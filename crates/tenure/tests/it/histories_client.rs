@@ -15,7 +15,6 @@ const RESOURCES: u64 = 3;
 #[derive(Debug, Clone)]
 struct Mine {
     fence: u64,
-    id: String,
     token: String,
     resource: String,
     holder: String,
@@ -216,10 +215,10 @@ impl Worker {
                     let lease = &granted["lease"];
                     let (fence, resource) = (lease["fence"].as_u64().unwrap(), text(&lease["resource"]));
                     let (id, token) = (text(&lease["id"]), text(&granted["token"]));
-                    self.known.push((fence, resource.clone(), id.clone()));
+                    self.known.push((fence, resource.clone(), id));
                     self.mine.retain(|mine| mine.fence != fence);
                     let (holder, mode) = (text(&lease["holder"]), mode_of(lease));
-                    self.mine.push(Mine { fence, id, token, resource, holder, mode });
+                    self.mine.push(Mine { fence, token, resource, holder, mode });
                 }
             }
             (
