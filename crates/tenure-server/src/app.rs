@@ -26,9 +26,10 @@ impl App {
         Self { registrar, tokens, admin, address, is_stopping: AtomicBool::new(false) }
     }
 
-    /// From now on `/readyz` sends callers elsewhere.
+    /// From now on `/readyz` sends callers elsewhere, and nobody waits in line.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
+        self.registrar.send_away();
     }
 
     /// Why requests will not be answered; nothing while they will.

@@ -1,4 +1,8 @@
-//! The writer, for async callers. The only file that knows the registrar's shell.
+//! The writer, for async callers. Only this file and its folder know the registrar's shell.
+
+mod errands;
+mod line;
+mod orphans;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +14,13 @@ use tenure_registrar::shell::{
     BootClock, Handle, Response, Routine, Service, ServiceError, ServiceOptions, StopError as ServiceEnd,
 };
 use thiserror::Error;
+use tokio::runtime;
 use tokio::sync::{oneshot, watch};
+
+use self::errands::Errands;
+pub(crate) use self::errands::Undelivered;
+pub(crate) use self::line::{Asked, Given, Line, Waited};
+use self::orphans::Orphans;
 
 /// Why there is no registrar.
 #[derive(Debug, Error)]
@@ -49,12 +59,16 @@ pub enum RegistrarEnd {
 pub(crate) struct Registrar {
     handle: Handle,
     ended: watch::Receiver<bool>,
+    /// Whether whoever waits in line is sent away.
+    stopping: watch::Sender<bool>,
+    errands: Errands,
+    orphans: Arc<Orphans>,
     /// Nothing once it was stopped.
     service: Mutex<Option<Service>>,
 }
 
 impl Registrar {
-    /// Opens the ledger, replays it, and starts to take requests. It waits for the disk.
+    /// Opens the ledger, replays it, and starts to take requests. It waits for the disk, on a thread of a runtime.
     pub(crate) fn open(directory: &Path, ledger: Options, routine: Routine) -> Result<Self, RegistrarError> {
         let clock = BootClock::new().map_err(|source| RegistrarError::System { what: "a clock", source })?;
         let options = ServiceOptions { ledger, routine, hash_key: hash_key()?, ..ServiceOptions::default() };
@@ -63,12 +77,23 @@ impl Registrar {
         service.feed().at_end(move || {
             end.send_replace(true);
         });
-        let registrar = Self { handle: service.handle(), ended, service: Mutex::new(Some(service)) };
+        let (handle, runtime) = (service.handle(), runtime::Handle::current());
+        let mut registrar = Self {
+            errands: Errands::new(handle.clone(), runtime.clone(), ended.clone()),
+            handle,
+            ended,
+            stopping: watch::Sender::new(false),
+            orphans: Arc::default(),
+            service: Mutex::new(Some(service)),
+        };
         // Nobody is answered before the start itself is durable; whoever is, can be.
         match registrar.handle.ask_and_wait(Command::Expire { most: 1 }).reply {
-            Reply::Answered { .. } => Ok(registrar),
-            _ => Err(RegistrarError::FirstWrite(registrar.stop().err())),
+            Reply::Answered { .. } => {}
+            _ => return Err(RegistrarError::FirstWrite(registrar.stop().err())),
         }
+        registrar.orphans = Orphans::open(&registrar.handle, &registrar.errands);
+        runtime.spawn(registrar.orphans.clone().expire(registrar.errands.clone()));
+        Ok(registrar)
     }
 
     /// Asks, and waits for the answer, which is durable.
@@ -111,6 +136,20 @@ impl Registrar {
     pub(crate) async fn ended(&self) {
         // An error means that the writer's thread is gone: the same.
         let _ = self.ended.clone().wait_for(|ended| *ended).await;
+    }
+
+    /// Sends away whoever waits in line, now and from now on: a server that stops cannot wait for them.
+    pub(crate) fn send_away(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    async fn stopping(&self) {
+        // The sender is ours: it outlives this.
+        let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
     }
 
     /// Answers whoever waits, writes what is left, and closes the ledger. It waits for the disk.

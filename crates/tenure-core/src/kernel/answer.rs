@@ -63,8 +63,11 @@ pub enum Answer {
         /// Their numbers.
         leases: Vec<Fence>,
     },
-    /// The waiter is gone. It may have been gone before.
-    Withdrawn,
+    /// The waiter is gone.
+    Withdrawn {
+        /// Whether it waited until now; else it was served, or had left, before.
+        waited: bool,
+    },
     /// What was over is announced.
     Swept {
         /// Whether more is over than was asked to be announced at once.

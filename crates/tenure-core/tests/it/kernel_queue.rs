@@ -98,7 +98,8 @@ fn a_waiter_that_leaves_makes_room_for_those_behind_it() {
          0  acquire db/shared carol 10 wait 60  -> queued t2 place 2 behind bob until 60
          1  withdraw t1 by carol                -> no such ticket
          1  withdraw t1 by bob                  -> left t1 Withdrawn, served t2 with 2, withdrawn
-         2  withdraw t1 by bob                  -> withdrawn
+         2  withdraw t1 by bob                  -> gone before
+         2  withdraw t2 by carol                -> gone before
          2  withdraw t9 by bob                  -> no such ticket
     ",
     );

@@ -200,7 +200,8 @@ fn render_answer(answer: &Answer) -> String {
         Answer::Released { lease } => format!("released {}", lease.0),
         Answer::Continued { before, lease } => format!("{} continues as {}", before.0, lease.0),
         Answer::Ended { leases } => format!("ended{}", numbers(leases)),
-        Answer::Withdrawn => "withdrawn".into(),
+        Answer::Withdrawn { waited: true } => "withdrawn".into(),
+        Answer::Withdrawn { waited: false } => "gone before".into(),
         Answer::Swept { more } => if *more { "swept, more" } else { "swept" }.into(),
         Answer::Refused(refusal) => render_refusal(refusal),
     }

@@ -25,9 +25,11 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Asks. `respond` is called once, on the writer's thread or, when there is no room, on this one.
+    /// Asks. `respond` is called once, on the writer's thread or, when there is no room, on this one. There is room for
+    /// longer for whoever renews, gives back or leaves than for whoever wants something new.
     pub fn ask(&self, command: Command, respond: impl FnOnce(Response) + Send + 'static) {
-        self.inbox.put(&*self.clock, command, self.most, Box::new(respond));
+        let most = room_for(&command, self.most);
+        self.inbox.put(&*self.clock, command, most, Box::new(respond));
     }
 
     /// Asks for something that may have to wait. `respond` is called as by [`Self::ask`]; if it is told that the request
@@ -76,5 +78,14 @@ impl Handle {
     /// Makes the writer look whether there is room again.
     pub(crate) fn wake(&self) {
         self.inbox.wake();
+    }
+}
+
+/// How much may wait before this command is refused. A crowd that wants something new must not keep out who holds
+/// something already: a renewal that is refused is a lease lost, and a release that is refused lets nobody in.
+fn room_for(command: &Command, most: usize) -> usize {
+    match command {
+        Command::Acquire(_) => most - most / 4,
+        _ => most,
     }
 }

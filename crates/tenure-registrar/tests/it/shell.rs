@@ -182,6 +182,41 @@ fn more_than_the_inbox_holds_is_told_busy_at_once() {
 }
 
 #[test]
+fn whoever_holds_something_is_heard_when_newcomers_are_turned_away() {
+    let (gate, ledger) = slow();
+    gate.send(Ok(())).expect("for the lease");
+    let settings = Settings { inbox: 8, ..Settings::default() };
+    let writer = start_with(ledger, Arc::new(HandClock::default()), settings);
+    let handle = writer.handle();
+    assert_eq!(granted(handle.ask_and_wait(acquire("mine", "ann", 10))), Fence(1));
+    // The next write does not come back. So many in a row are turned away only when nothing is taken out any more.
+    let (sender, turned_away) = mpsc::channel();
+    let mut in_a_row = 0;
+    for number in 0.. {
+        let sender = sender.clone();
+        let newcomer = acquire(&format!("thing-{number}"), "bob", 10);
+        handle.ask(newcomer, move |response| drop(sender.send(response.reply)));
+        in_a_row = if turned_away.try_recv() == Ok(Reply::Busy) { in_a_row + 1 } else { 0 };
+        if in_a_row == 10_000 {
+            break;
+        }
+    }
+    let (sender, renewed) = mpsc::channel();
+    for _ in 0..2 {
+        let sender = sender.clone();
+        handle.ask(renew(1), move |response| drop(sender.send(response.reply)));
+    }
+    drop((gate, sender));
+    let replies: Vec<_> = renewed.iter().collect();
+    let is_renewed = |reply: &Reply| {
+        let expected = Answer::Renewed { lease: Fence(1), expires_at: Tick(10_000_000) };
+        matches!(reply, Reply::Answered { answer, .. } if *answer == expected)
+    };
+    assert!(replies.len() == 2 && replies.iter().all(is_renewed), "{replies:?}");
+    writer.stop();
+}
+
+#[test]
 fn a_restart_finds_every_lease_with_its_exact_end() {
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(HandClock::default());

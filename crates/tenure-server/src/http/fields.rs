@@ -62,6 +62,16 @@ impl Fields {
         }
     }
 
+    /// A list of objects.
+    pub(super) fn objects(&mut self, name: &str) -> Result<Vec<Fields>, Failure> {
+        let wrong = || Failure::invalid(name, "must be an array of objects");
+        let Some(value) = self.0.remove(name) else { return Err(Failure::invalid(name, "is missing")) };
+        let Value::Array(values) = value else { return Err(wrong()) };
+        let object =
+            |value| if let Value::Object(fields) = value { Ok(Fields(fields)) } else { Err(wrong()) };
+        values.into_iter().map(object).collect()
+    }
+
     /// Refuses what nobody took: a caller counts on what it asked for.
     pub(super) fn finish(self) -> Result<(), Failure> {
         let Some(name) = self.0.keys().next() else { return Ok(()) };

@@ -1,7 +1,7 @@
 //! From what the registrar said to what the caller is told.
 
 use tenure_api::Code;
-use tenure_core::kernel::{Answer, End, Refusal, Tick};
+use tenure_core::kernel::{Answer, End, Holder, Refusal, Tick};
 use tenure_core::rules::time::remaining;
 use tenure_registrar::Reply;
 
@@ -9,9 +9,18 @@ use super::answer::Failure;
 
 /// The kernel's answer and the request's stamp, or why there is none.
 pub(super) fn answered(reply: Reply, now: impl FnOnce() -> Tick) -> Result<(Answer, Tick), Failure> {
-    let failure = match reply {
+    match reply {
+        Reply::Answered { answer: Answer::Refused(_), .. } => Err(failure_of(reply, now)),
+        Reply::Answered { answer, stamp } => Ok((answer, stamp)),
+        _ => Err(failure_of(reply, now)),
+    }
+}
+
+/// Why a caller does not get what it asked for. An answer that is no refusal is none that was expected.
+pub(super) fn failure_of(reply: Reply, now: impl FnOnce() -> Tick) -> Failure {
+    match reply {
         Reply::Answered { answer: Answer::Refused(refusal), .. } => refused(refusal, now),
-        Reply::Answered { answer, stamp } => return Ok((answer, stamp)),
+        Reply::Answered { .. } => unexpected(),
         Reply::Busy => Failure::new(Code::Busy, "too much waits to be decided; nothing happened, ask again"),
         Reply::TooLate => Failure::new(
             Code::TooLate,
@@ -25,8 +34,15 @@ pub(super) fn answered(reply: Reply, now: impl FnOnce() -> Tick) -> Result<(Answ
             Code::OutcomeUnknown,
             "the disk failed while this was written; ask again with the same Idempotency-Key when the server is back",
         ),
-    };
-    Err(failure)
+    }
+}
+
+/// What a waiter is told when nobody can tell it any more how its wait ended.
+pub(super) fn cut_off() -> Failure {
+    Failure::new(
+        Code::OutcomeUnknown,
+        "the server's ledger failed while this waited; ask again with the same Idempotency-Key when the server is back",
+    )
 }
 
 /// What an answer means that does not belong to the question.
@@ -48,7 +64,10 @@ fn refused(refusal: Refusal, now: impl FnOnce() -> Tick) -> Failure {
             failure
         }
         Refusal::QueueFull { .. } => Failure::new(Code::QueueFull, detail),
-        Refusal::Deadlock { .. } => Failure::new(Code::Deadlock, detail),
+        Refusal::Deadlock { cycle } => {
+            let remedy = "release something and ask again, or ask for everything at once";
+            Failure::new(Code::Deadlock, format!("{detail}: {}; {remedy}", circle(&cycle)))
+        }
         Refusal::QuotaExceeded { .. } => Failure::new(Code::QuotaExceeded, detail),
         Refusal::KeyReused => Failure::new(Code::KeyReused, format!("{detail}; use a new key")),
         Refusal::HolderTaken { holder } => {
@@ -56,6 +75,7 @@ fn refused(refusal: Refusal, now: impl FnOnce() -> Tick) -> Failure {
             failure.0.holder = Some(holder.as_str().to_owned());
             failure
         }
+        Refusal::WrongDirection { .. } => Failure::invalid("mode", &detail),
         Refusal::NotFound | Refusal::NoSuchTicket => not_found(),
         Refusal::NotHolder => token_invalid(),
         Refusal::Over { end, .. } => {
@@ -73,6 +93,13 @@ fn refused(refusal: Refusal, now: impl FnOnce() -> Tick) -> Failure {
         // Nothing that can be asked here leads to any other.
         _ => unexpected(),
     }
+}
+
+/// Who waits for whom, all the way round.
+fn circle(holders: &[Holder]) -> String {
+    let next = holders.iter().cycle().skip(1);
+    let pairs = holders.iter().zip(next).map(|(one, other)| format!("{one} waits for {other}"));
+    pairs.collect::<Vec<_>>().join(", ")
 }
 
 /// No such lease.

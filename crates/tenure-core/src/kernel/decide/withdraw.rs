@@ -17,11 +17,11 @@ pub(super) fn withdraw(
     if ticket > state.last_ticket() {
         return Err(Refusal::NoSuchTicket);
     }
-    let Some(waiting) = state.waiting(ticket) else { return Ok(Answer::Withdrawn) };
+    let Some(waiting) = state.waiting(ticket) else { return Ok(Answer::Withdrawn { waited: false }) };
     if waiting.queued.principal != *principal {
         return Err(Refusal::NoSuchTicket);
     }
-    let end = if draft.waits(waiting) { end } else { WaitEnd::TimedOut };
-    draft.leave(waiting, end);
-    Ok(Answer::Withdrawn)
+    let waited = draft.waits(waiting);
+    draft.leave(waiting, if waited { end } else { WaitEnd::TimedOut });
+    Ok(Answer::Withdrawn { waited })
 }

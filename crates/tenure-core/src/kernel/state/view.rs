@@ -32,6 +32,8 @@ pub struct LeaseView<'a> {
     pub nonce: Nonce,
     /// What the caller noted.
     pub labels: &'a Labels,
+    /// Whether it was asked for under a key, so that the same request finds it again.
+    pub has_key: bool,
 }
 
 /// Somebody in the queue.
@@ -49,6 +51,8 @@ pub struct TicketView<'a> {
     pub since: Tick,
     /// When it gives up.
     pub until: Tick,
+    /// Whether it waits under a key, so that the same request finds its place again.
+    pub has_key: bool,
 }
 
 impl State {
@@ -103,6 +107,7 @@ impl State {
             renewals: entry.renewals,
             nonce: entry.nonce,
             labels: &entry.labels,
+            has_key: entry.key.is_some(),
         }
     }
 }
@@ -116,5 +121,6 @@ fn view_of_waiting(waiting: &Waiting) -> TicketView<'_> {
         wants: &queued.wants,
         since: queued.at,
         until: queued.until,
+        has_key: queued.key.is_some(),
     }
 }

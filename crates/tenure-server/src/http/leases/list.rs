@@ -12,7 +12,8 @@ use tenure_api::{Code, Lease, LeaseState, Page};
 use tenure_core::kernel::{self, EndedLease, Fence, Holder, LeaseView, LedgerTag, Resource, Tick};
 use tenure_core::rules::time::is_over;
 
-use super::show::{ended, live, state_after};
+use super::recall::Recalls;
+use super::show::{ended, live_among, state_after};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 
@@ -108,7 +109,8 @@ fn unannounced(state: &kernel::State, filter: &Filter, now: Tick, over: bool, mo
         (None, None) => state.leases_from(filter.after).filter(fits).take(most).collect(),
     };
     found.sort_unstable_by_key(|lease| lease.fence);
-    found.into_iter().take(most).map(|lease| live(state, lease, now)).collect()
+    let mut recalls = Recalls::new(state, now);
+    found.into_iter().take(most).map(|lease| live_among(state, lease, now, &mut recalls)).collect()
 }
 
 /// The first leases that fit, of those that ended not long ago.

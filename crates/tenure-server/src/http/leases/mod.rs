@@ -1,18 +1,32 @@
 //! Plain leases: one file per route.
 
 mod acquire;
+mod batch;
+mod change_mode;
+mod continued;
+mod delivery;
+mod downgrade;
+mod granted;
 mod list;
+mod obtain;
+mod recall;
 mod release;
 mod renew;
+mod revoke;
 mod show;
+mod transfer;
+mod upgrade;
+mod wish;
+mod withdraw;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use axum::routing::{get, post};
-use tenure_core::kernel::{Fence, Nonce, State};
+use axum::routing::{delete, get, post};
+use tenure_api::Code;
+use tenure_core::kernel::{Fence, Nonce, Principal, State};
 
 use super::answer::Failure;
 use super::refusal::{not_found, token_invalid};
@@ -22,9 +36,15 @@ use crate::app::App;
 pub(super) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/v1/leases", get(list::list).post(acquire::acquire))
+        .route("/v1/leases/batch", post(batch::acquire_all))
         .route("/v1/leases/{id}", get(show::show))
         .route("/v1/leases/{id}/renew", post(renew::renew))
         .route("/v1/leases/{id}/release", post(release::release))
+        .route("/v1/leases/{id}/transfer", post(transfer::transfer))
+        .route("/v1/leases/{id}/upgrade", post(upgrade::upgrade))
+        .route("/v1/leases/{id}/downgrade", post(downgrade::downgrade))
+        .route("/v1/leases/{id}/revoke", post(revoke::revoke))
+        .route("/v1/queue/{ticket}", delete(withdraw::withdraw))
 }
 
 /// The id in the address. What cannot be an id names no lease.
@@ -49,4 +69,16 @@ fn nonce_of(state: &State, id: &str) -> Option<(Fence, Nonce)> {
     let fence = state.tag().fence_of(id)?;
     let nonce = state.lease(fence).map(|lease| lease.nonce);
     Some((fence, nonce.or_else(|| state.ended(fence).map(|lease| lease.nonce))?))
+}
+
+/// Whether this principal may act on what is others'.
+fn is_admin(principal: &Principal) -> bool {
+    principal.as_str() == "admin"
+}
+
+fn require_admin(principal: &Principal) -> Result<(), Failure> {
+    if is_admin(principal) {
+        return Ok(());
+    }
+    Err(Failure::new(Code::Forbidden, "only an administrator may do this; use a token with the scope admin"))
 }

@@ -10,6 +10,7 @@ use tenure_core::kernel::{self, End, EndedLease, Fence, LeaseView, Tick};
 use tenure_core::rules::time::{is_over, remaining};
 
 use super::LeaseId;
+use super::recall::Recalls;
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::refusal::{end_name, not_found};
@@ -29,7 +30,26 @@ pub(super) fn find(state: &kernel::State, fence: Fence, at: Tick) -> Option<Leas
 
 /// A lease that nobody has announced to be over. It may be all the same.
 pub(super) fn live(state: &kernel::State, lease: LeaseView<'_>, at: Tick) -> Lease {
-    let shown = Lease {
+    live_among(state, lease, at, &mut Recalls::new(state, at))
+}
+
+/// The same, where there are many.
+pub(super) fn live_among<'a>(
+    state: &'a kernel::State,
+    lease: LeaseView<'a>,
+    at: Tick,
+    recalls: &mut Recalls<'a>,
+) -> Lease {
+    let shown = as_active(state, &lease, at);
+    if is_over(at.0, lease.expires_at.0) {
+        over(shown, End::Expired, time_of(state, lease.expires_at))
+    } else {
+        Lease { recall: recalls.of(&lease), ..shown }
+    }
+}
+
+fn as_active(state: &kernel::State, lease: &LeaseView<'_>, at: Tick) -> Lease {
+    Lease {
         id: state.tag().lease_id(lease.fence),
         resource: lease.resource.as_str().to_owned(),
         holder: lease.holder.as_str().to_owned(),
@@ -45,11 +65,6 @@ pub(super) fn live(state: &kernel::State, lease: LeaseView<'_>, at: Tick) -> Lea
         ended_at: None,
         end: None,
         recall: None,
-    };
-    if is_over(at.0, lease.expires_at.0) {
-        over(shown, End::Expired, time_of(state, lease.expires_at))
-    } else {
-        shown
     }
 }
 
@@ -67,8 +82,10 @@ pub(super) fn ended(state: &kernel::State, lease: &EndedLease) -> Lease {
         renewals: lease.renewals,
         nonce: lease.nonce,
         labels: &lease.labels,
+        // It is not shown.
+        has_key: false,
     };
-    over(live(state, as_it_was, lease.ended_at), lease.end, time_of(state, lease.ended_at))
+    over(as_active(state, &as_it_was, lease.ended_at), lease.end, time_of(state, lease.ended_at))
 }
 
 /// The state of a lease that ended in this way.

@@ -1,0 +1,22 @@
+//! `POST /v1/leases/{id}/downgrade`: a weaker mode, and whoever goes with it is let in.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use tenure_core::kernel::{Command, Mode};
+
+use super::LeaseId;
+use super::change_mode::Asked;
+use crate::app::App;
+use crate::http::answer::Failure;
+use crate::http::body::JsonBody;
+
+pub(super) async fn downgrade(
+    State(app): State<Arc<App>>,
+    id: LeaseId,
+    body: JsonBody,
+) -> Result<Response, Failure> {
+    let asked = Asked::read(body.fields, Mode::Shared)?;
+    asked.change(&app, &id, "downgrade", Command::Downgrade).await
+}

@@ -1,0 +1,95 @@
+//! Gets leases for a caller: at once, or after a wait in line.
+
+use tenure_api::Code;
+use tenure_core::kernel::{self, Contention, Resource, State, Tick, Ticket, WaitEnd, Want};
+use tenure_core::rules::time::{is_over, remaining};
+
+use super::recall::mode_on;
+use crate::app::App;
+use crate::http::answer::Failure;
+use crate::http::refusal::{cut_off, failure_of};
+use crate::registrar::{Asked, Given, Line, Waited};
+
+/// The leases that are asked for, or why there are none. Whoever drops this while it waits leaves the line, unless
+/// the request has a key.
+pub(super) async fn obtain(app: &App, acquire: kernel::Acquire) -> Result<Given, Failure> {
+    let wants = match acquire.contention {
+        Contention::Queue { .. } => acquire.wants.clone(),
+        _ => Vec::new(),
+    };
+    match app.registrar.acquire(acquire).await {
+        Asked::Given(given) => Ok(given),
+        Asked::InLine(line) => wait(app, line, &wants).await,
+        Asked::Not(reply) => Err(failure_of(reply, || app.registrar.now())),
+    }
+}
+
+async fn wait(app: &App, line: Line, wants: &[Want]) -> Result<Given, Failure> {
+    let (ticket, stamp) = (line.ticket, line.stamp);
+    match app.registrar.wait(line).await {
+        Waited::Given(given) => Ok(given),
+        Waited::Over(end) => {
+            let now = app.registrar.now();
+            let mut failure = app.registrar.read(|state| in_vain(state, wants, ticket, end, now));
+            failure.0.waited_ms = Some(now.since(stamp).as_millis());
+            Err(failure)
+        }
+        Waited::Stopped { has_key } => {
+            let place = if has_key {
+                "the place in the queue is kept for the same request with the same Idempotency-Key, until 10 s after \
+                 the server's next start"
+            } else {
+                "the wait is over, because it had no Idempotency-Key"
+            };
+            Err(Failure::new(Code::Unavailable, format!("the server is stopping; {place}; ask again later")))
+        }
+        Waited::Unknown => Err(cut_off()),
+    }
+}
+
+/// What a waiter is told that got nothing: who is in its way now.
+fn in_vain(state: &State, wants: &[Want], ticket: Ticket, end: WaitEnd, now: Tick) -> Failure {
+    let what = match end {
+        WaitEnd::TimedOut => "the wait is over; ask again later",
+        WaitEnd::Withdrawn => "the wait was withdrawn by another request",
+        WaitEnd::Gone => "the wait was ended, because its holder was taken for gone; ask again",
+    };
+    let Some((resource, holder, until)) = in_the_way(state, wants, ticket, now) else {
+        let mut failure = Failure::new(Code::Held, format!("{what}; by now nobody holds it"));
+        failure.0.resource = wants.first().map(|want| want.resource.as_str().to_owned());
+        return failure;
+    };
+    let mut failure = Failure::new(Code::Held, format!("{resource} is held by {holder}; {what}"));
+    failure.0.holder = Some(holder);
+    failure.0.remaining_ms = Some(remaining(now.0, until.0) / 1_000);
+    failure.0.waiting =
+        Some(state.queue_of(resource).filter(|waiting| !is_over(now.0, waiting.until.0)).count());
+    failure.0.resource = Some(resource.as_str().to_owned());
+    failure
+}
+
+/// Who holds, or waits before this ticket for, one of these; and until when.
+fn in_the_way<'a>(
+    state: &State,
+    wants: &'a [Want],
+    ticket: Ticket,
+    now: Tick,
+) -> Option<(&'a Resource, String, Tick)> {
+    wants.iter().find_map(|want| {
+        let resource = &want.resource;
+        let mut leases = state.leases_on_resource(resource);
+        let held = leases
+            .find(|lease| !lease.mode.goes_with(want.mode) && !is_over(now.0, lease.expires_at.0))
+            .map(|lease| (lease.holder, lease.expires_at));
+        let mut before = state.queue_of(resource).take_while(|waiting| waiting.ticket < ticket);
+        let waits = || {
+            let waiting = before.find(|waiting| {
+                let mode = mode_on(waiting, resource).filter(|_| !is_over(now.0, waiting.until.0));
+                mode.is_some_and(|mode| !mode.goes_with(want.mode))
+            })?;
+            Some((waiting.holder, waiting.until))
+        };
+        let (holder, until) = held.or_else(waits)?;
+        Some((resource, holder.as_str().to_owned(), until))
+    })
+}

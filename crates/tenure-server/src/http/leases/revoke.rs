@@ -1,0 +1,48 @@
+//! `POST /v1/leases/{id}/revoke`: an administrator ends a lease.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use tenure_api::{OneLease, Revoke};
+use tenure_core::kernel::{self, Answer, Cause, Command, Principal, Refusal};
+use tenure_core::rules::names::check_name;
+use tenure_registrar::Reply;
+
+use super::show::find;
+use super::{LeaseId, require_admin};
+use crate::app::App;
+use crate::http::answer::{Failure, json};
+use crate::http::body::JsonBody;
+use crate::http::fields::Fields;
+use crate::http::refusal::{failure_of, not_found};
+
+pub(super) async fn revoke(
+    State(app): State<Arc<App>>,
+    Extension(principal): Extension<Principal>,
+    id: LeaseId,
+    body: JsonBody,
+) -> Result<Response, Failure> {
+    require_admin(&principal)?;
+    let asked = read(body.fields)?;
+    let lease = app.registrar.read(kernel::State::tag).fence_of(&id.0).ok_or_else(not_found)?;
+    let (by, detail) = (principal, asked.reason.into());
+    let response = app.registrar.ask(Command::Revoke { lease, cause: Cause::Revoked, by, detail }).await;
+    match response.reply {
+        // What is over already is as it should be; its end says that it was not by this.
+        Reply::Answered { answer: Answer::Ended { .. } | Answer::Refused(Refusal::Over { .. }), .. } => {}
+        reply => return Err(failure_of(reply, || app.registrar.now())),
+    }
+    let now = app.registrar.now();
+    let lease = app.registrar.read(|state| find(state, lease, now)).ok_or_else(not_found)?;
+    Ok(json(StatusCode::OK, &OneLease { lease }))
+}
+
+fn read(mut fields: Fields) -> Result<Revoke, Failure> {
+    let asked = Revoke { reason: fields.text("reason")? };
+    fields.finish()?;
+    check_name("reason", &asked.reason)?;
+    Ok(asked)
+}

@@ -1,0 +1,99 @@
+//! What one lease is asked for with, alone or together with others.
+
+use axum::http::HeaderMap;
+use tenure_api::{Acquire, Code};
+use tenure_core::kernel::{
+    Contention, Digest, Holder, Labels, Mode, Nonce, RequestKey, Resource, Span, Want,
+};
+
+use crate::http::answer::Failure;
+use crate::http::fields::Fields;
+
+/// The longest resource and holder that the plain API takes, in bytes: what is stored is then what was asked for.
+const MOST_NAME_BYTES: usize = 128;
+/// The longest idempotency key.
+const MOST_KEY_BYTES: usize = 255;
+
+/// A lease that somebody wants.
+pub(super) struct Wish {
+    pub(super) holder: Holder,
+    pub(super) want: Want,
+    pub(super) wait_ms: u64,
+}
+
+impl Wish {
+    pub(super) fn read(fields: Fields) -> Result<Self, Failure> {
+        let asked = read(fields)?;
+        check_length("resource", &asked.resource)?;
+        let labels = asked.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let want = Want {
+            mode: asked.mode.as_deref().map_or(Ok(Mode::Exclusive), mode)?,
+            resource: Resource::parse(&asked.resource)?,
+            ttl: Span::from_millis(asked.ttl_ms),
+            nonce: nonce()?,
+            labels: Labels::parse(labels)?,
+        };
+        Ok(Self { holder: holder("holder", &asked.holder)?, want, wait_ms: asked.wait_ms })
+    }
+}
+
+fn read(mut fields: Fields) -> Result<Acquire, Failure> {
+    let asked = Acquire {
+        resource: fields.text("resource")?,
+        holder: fields.text("holder")?,
+        ttl_ms: fields.number("ttlMs")?,
+        mode: fields.optional_text("mode")?,
+        wait_ms: fields.optional_number("waitMs")?.unwrap_or(0),
+        labels: fields.texts("labels")?,
+    };
+    fields.finish()?;
+    Ok(asked)
+}
+
+/// What to do when something is in the way.
+pub(super) fn contention(wait_ms: u64) -> Contention {
+    match wait_ms {
+        0 => Contention::Refuse,
+        _ => Contention::Queue { patience: Span::from_millis(wait_ms) },
+    }
+}
+
+/// A holder, as the plain API takes it.
+pub(super) fn holder(field: &'static str, name: &str) -> Result<Holder, Failure> {
+    check_length(field, name)?;
+    Holder::parse(name).map_err(|invalid| Failure::invalid(field, &invalid.reason))
+}
+
+/// A mode of plain leases. Those of the agents are not for here.
+pub(super) fn mode(name: &str) -> Result<Mode, Failure> {
+    let known = [Mode::Exclusive, Mode::Shared].into_iter().find(|mode| mode.as_str() == name);
+    known.ok_or_else(|| Failure::invalid("mode", "must be `exclusive` or `shared`"))
+}
+
+/// What the header `Idempotency-Key` comes down to.
+pub(super) fn request_key(headers: &HeaderMap, body: Digest) -> Result<Option<RequestKey>, Failure> {
+    let mut all = headers.get_all("idempotency-key").iter();
+    let Some(value) = all.next() else { return Ok(None) };
+    let key = value.as_bytes();
+    let is_fit = (1..=MOST_KEY_BYTES).contains(&key.len()) && key.iter().all(u8::is_ascii_graphic);
+    if !is_fit || all.next().is_some() {
+        let reason = format!("must stand once and have 1 to {MOST_KEY_BYTES} visible ASCII characters");
+        return Err(Failure::invalid("Idempotency-Key", &reason));
+    }
+    Ok(Some(RequestKey { key: Digest::of(key), body }))
+}
+
+fn check_length(field: &str, name: &str) -> Result<(), Failure> {
+    if name.len() <= MOST_NAME_BYTES {
+        return Ok(());
+    }
+    let reason = format!("has {} bytes; at most {MOST_NAME_BYTES} are allowed", name.len());
+    Err(Failure::invalid(field, &reason))
+}
+
+fn nonce() -> Result<Nonce, Failure> {
+    let mut bytes = [0; 16];
+    let failed = |_| Failure::new(Code::Internal, "the system gives no random bytes; nothing happened");
+    getrandom::fill(&mut bytes).map_err(failed)?;
+    Ok(Nonce(bytes))
+}

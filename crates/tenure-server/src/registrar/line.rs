@@ -1,0 +1,137 @@
+//! Asking for leases, and standing in line for them.
+//!
+//! Whatever is given travels together with the duty to take it back ([`Undelivered`]). So it does not matter where a
+//! request ends whose caller hung up: before it was answered, in line, or between the grant and the answer.
+
+use tenure_core::kernel::{Acquire, Answer, Command, Fence, Tick, Ticket, WaitEnd};
+use tenure_registrar::Reply;
+use tenure_registrar::shell::{Response, WaitOver};
+use tokio::sync::oneshot;
+
+use super::Registrar;
+use super::errands::{Recipient, Undelivered};
+
+/// What came of asking for leases.
+pub(crate) enum Asked {
+    /// They are the caller's.
+    Given(Given),
+    /// The caller stands in line.
+    InLine(Line),
+    /// Neither.
+    Not(Reply),
+}
+
+/// Leases that are the caller's, once it is told.
+pub(crate) struct Given {
+    /// Their numbers, in the order asked for.
+    pub(crate) leases: Vec<Fence>,
+    /// When the caller's own request came in.
+    pub(crate) stamp: Tick,
+    /// What passports are made from.
+    pub(crate) response: Response,
+    /// Settled when the answer is on its way.
+    pub(crate) undelivered: Undelivered,
+}
+
+/// A place in line. Dropped, it is given up, unless the request had a key.
+pub(crate) struct Line {
+    /// Names it.
+    pub(crate) ticket: Ticket,
+    /// When the caller's own request came in.
+    pub(crate) stamp: Tick,
+    recipient: Recipient,
+    place: Undelivered,
+    over: oneshot::Receiver<(WaitOver, Undelivered)>,
+}
+
+/// How a wait ended.
+pub(crate) enum Waited {
+    /// Its turn came.
+    Given(Given),
+    /// It got nothing.
+    Over(WaitEnd),
+    /// The server stops. The place is kept if the request had a key.
+    Stopped {
+        /// Whether it had.
+        has_key: bool,
+    },
+    /// The writer ended, and nobody knows what it wrote last.
+    Unknown,
+}
+
+impl Registrar {
+    /// Asks for leases, and waits for the answer, which is durable.
+    pub(crate) async fn acquire(&self, acquire: Acquire) -> Asked {
+        let recipient = Recipient {
+            errands: self.errands.clone(),
+            principal: acquire.principal.clone(),
+            has_key: acquire.key.is_some(),
+        };
+        let (answer, answered) = oneshot::channel();
+        let (tell, over) = oneshot::channel();
+        let (to_answer, to_tell, orphans) = (recipient.clone(), recipient.clone(), self.orphans.clone());
+        let respond = move |response: Response| {
+            let undelivered = match &response.reply {
+                Reply::Answered { answer: Answer::Granted { leases }, .. } => to_answer.leases(leases),
+                Reply::Answered { answer: Answer::Queued { ticket, .. }, .. } => {
+                    orphans.reappeared(*ticket);
+                    to_answer.place(*ticket)
+                }
+                _ => Undelivered::nothing(),
+            };
+            // If nobody takes it, it is dropped here or with the channel, and taken back.
+            drop(answer.send((response, undelivered)));
+        };
+        let told = move |over: WaitOver| {
+            let undelivered = match &over {
+                WaitOver::Served { leases, .. } => to_tell.leases(leases),
+                WaitOver::Unserved(_) => Undelivered::nothing(),
+            };
+            drop(tell.send((over, undelivered)));
+        };
+        self.handle.ask_in_line(Command::Acquire(acquire), respond, told);
+        // The writer answers everybody before it ends; if it could not, nobody knows.
+        let Ok((response, undelivered)) = answered.await else { return Asked::Not(Reply::OutcomeUnknown) };
+        match response.reply.clone() {
+            Reply::Answered { answer: Answer::Granted { leases }, stamp } => {
+                Asked::Given(Given { leases, stamp, response, undelivered })
+            }
+            Reply::Answered { answer: Answer::Queued { ticket, .. }, stamp } => {
+                Asked::InLine(Line { ticket, stamp, recipient, place: undelivered, over })
+            }
+            reply => Asked::Not(reply),
+        }
+    }
+
+    /// Waits in line until its turn has come, or its time is over, or the server stops.
+    pub(crate) async fn wait(&self, mut line: Line) -> Waited {
+        let over = tokio::select! {
+            biased;
+            over = &mut line.over => over,
+            () = self.stopping() => {
+                if line.recipient.has_key {
+                    return Waited::Stopped { has_key: true };
+                }
+                // Its turn may come in this very moment: what became of it is told in any case.
+                let (ticket, principal) = (line.ticket, line.recipient.principal.clone());
+                self.ask(Command::Withdraw { ticket, principal, end: WaitEnd::Gone }).await;
+                (&mut line.over).await
+            }
+        };
+        let Ok((over, undelivered)) = over else { return Waited::Unknown };
+        // The ticket is no more.
+        line.place.settle();
+        match over {
+            WaitOver::Served { leases, proof } => {
+                let stamp = line.stamp;
+                let answer = Answer::Granted { leases: leases.clone() };
+                let response = Response { reply: Reply::Answered { answer, stamp }, proof };
+                Waited::Given(Given { leases, stamp, response, undelivered })
+            }
+            WaitOver::Unserved(_) if self.is_stopping() => {
+                Waited::Stopped { has_key: line.recipient.has_key }
+            }
+            WaitOver::Unserved(end) => Waited::Over(end),
+        }
+    }
+}

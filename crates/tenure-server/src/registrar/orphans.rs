@@ -1,0 +1,75 @@
+//! Who waited when the last server ended. Nobody stands behind those tickets any more, until the same request comes
+//! again under its key.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tenure_core::kernel::{Cause, Command, Fence, Principal, State, Ticket, WaitEnd};
+use tenure_registrar::shell::Handle;
+use tokio::time::sleep;
+
+use super::errands::Errands;
+
+/// How long a waiter has to come back after a start.
+const TIME_TO_REAPPEAR: Duration = Duration::from_secs(10);
+
+/// The waits that nobody stands behind, and whose they are.
+#[derive(Default)]
+pub(super) struct Orphans(Mutex<BTreeMap<Ticket, Principal>>);
+
+impl Orphans {
+    /// Sees to those who waited when the last server ended. Nobody else may ask before this is done.
+    ///
+    /// Who has no key cannot come back, and leaves at once. Its turn may have come already, in the writer's first
+    /// moments: then it holds what it will never hear of, and that ends too.
+    pub(super) fn open(handle: &Handle, errands: &Errands) -> Arc<Self> {
+        let waits = |has_key: bool| {
+            handle.view().read(|state| {
+                let tickets = state.tickets().filter(|waiting| waiting.has_key == has_key);
+                tickets.map(|waiting| (waiting.ticket, waiting.principal.clone())).collect::<BTreeMap<_, _>>()
+            })
+        };
+        for (ticket, principal) in waits(false) {
+            errands.run(Command::Withdraw { ticket, principal, end: WaitEnd::Gone });
+        }
+        // When this is answered, so is everything before it.
+        handle.ask_and_wait(Command::Expire { most: 1 });
+        for (lease, by) in handle.view().read(granted_to_nobody) {
+            let detail = Arc::from("its waiter was gone when the server started again");
+            errands.run(Command::Revoke { lease, cause: Cause::Disconnected, by, detail });
+        }
+        Arc::new(Self(Mutex::new(waits(true))))
+    }
+
+    /// Lets whoever does not come back in time leave.
+    pub(super) async fn expire(self: Arc<Self>, errands: Errands) {
+        if self.lock().is_empty() {
+            return;
+        }
+        sleep(TIME_TO_REAPPEAR).await;
+        let gone = std::mem::take(&mut *self.lock());
+        for (ticket, principal) in gone {
+            errands.run(Command::Withdraw { ticket, principal, end: WaitEnd::Gone });
+        }
+    }
+
+    /// Somebody stands behind this ticket again.
+    pub(super) fn reappeared(&self, ticket: Ticket) {
+        self.lock().remove(&ticket);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Ticket, Principal>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The leases that began after the writer did and that no request finds again. Before anybody could ask, only those
+/// who waited can have got any.
+fn granted_to_nobody(state: &State) -> Vec<(Fence, Principal)> {
+    let Some(clock) = state.clock() else { return Vec::new() };
+    let started = clock.anchor.tick;
+    let leases = state.leases_from(Fence::default());
+    let nobodys = leases.filter(|lease| lease.issued_at > started && !lease.has_key);
+    nobodys.map(|lease| (lease.fence, lease.principal.clone())).collect()
+}
