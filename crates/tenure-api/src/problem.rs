@@ -37,6 +37,9 @@ pub struct Problem {
     /// How a lease ended that is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
+    /// From which event on it can be listened to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u64>,
 }
 
 impl Problem {
@@ -57,6 +60,7 @@ impl Problem {
             waiting: None,
             waited_ms: None,
             end: None,
+            from: None,
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What every route needs.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::http::events::Hub;
 use crate::registrar::Registrar;
 use crate::tokens::{AdminToken, TokenKey};
 
@@ -11,6 +13,8 @@ pub(crate) struct App {
     pub(crate) registrar: Registrar,
     pub(crate) tokens: TokenKey,
     pub(crate) admin: AdminToken,
+    /// Where those who listen to events look.
+    pub(crate) events: Arc<Hub>,
     /// Where we listen, with the real port.
     pub(crate) address: SocketAddr,
     is_stopping: AtomicBool,
@@ -23,13 +27,15 @@ impl App {
         admin: AdminToken,
         address: SocketAddr,
     ) -> Self {
-        Self { registrar, tokens, admin, address, is_stopping: AtomicBool::new(false) }
+        let events = Hub::start(registrar.feed());
+        Self { registrar, tokens, admin, events, address, is_stopping: AtomicBool::new(false) }
     }
 
-    /// From now on `/readyz` sends callers elsewhere, and nobody waits in line.
+    /// From now on `/readyz` sends callers elsewhere, nobody waits in line, and who listens to events is let go.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
         self.registrar.send_away();
+        self.events.end();
     }
 
     /// Why requests will not be answered; nothing while they will.

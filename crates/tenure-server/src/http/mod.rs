@@ -4,10 +4,12 @@ pub(crate) mod accept;
 mod answer;
 mod auth;
 mod body;
+pub(crate) mod events;
 mod fields;
 mod health;
 mod json;
 mod leases;
+mod may_see;
 mod origin;
 mod refusal;
 mod times;
@@ -26,6 +28,7 @@ use crate::app::App;
 pub(crate) fn router(app: Arc<App>) -> Router {
     let open = Router::new().route("/healthz", get(health::alive)).route("/readyz", get(health::ready));
     let guarded = leases::routes()
+        .route("/v1/events", get(events::events))
         .fallback(no_such_route)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(app.clone(), auth::require));

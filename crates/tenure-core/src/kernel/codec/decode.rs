@@ -48,7 +48,7 @@ pub fn decode(record: &EventRecord, tag: LedgerTag) -> Result<Option<Event>, Dec
         _ => return Ok(None),
     };
     let (expected, event) = match read.map_err(|input| malformed(record, input))? {
-        Read::Event(event) => (type_of(&event), Some(event)),
+        Read::Event(event) => (event.type_name(), Some(event)),
         Read::Audit(event_type) => (event_type, None),
     };
     if expected != record.event_type {
@@ -238,21 +238,6 @@ fn check_rate(tick_rate_hz: u64) -> Result<(), InvalidInput> {
 fn message<M: Message + Default>(record: &EventRecord) -> Result<M, DecodeError> {
     M::decode(record.payload.as_slice())
         .map_err(|source| DecodeError::Protobuf { event_type: record.event_type.clone(), source })
-}
-
-fn type_of(event: &Event) -> &'static str {
-    match event {
-        Event::Issued(_) => "lease.issued",
-        Event::Renewed { .. } => "lease.renewed",
-        Event::Released { .. } => "lease.released",
-        Event::Expired { .. } => "lease.expired",
-        Event::Revoked { .. } => "lease.revoked",
-        Event::Queued(_) => "wait.queued",
-        Event::Left { .. } => "wait.left",
-        Event::Marked { .. } => "clock.mark",
-        Event::Resumed { .. } => "clock.resumed",
-        Event::Restored { .. } => "writer.restored",
-    }
 }
 
 fn invalid(field: &'static str, reason: &str) -> InvalidInput {

@@ -84,6 +84,16 @@ impl State {
         slot.into_iter().flat_map(|slot| self.queue_on(slot)).map(view_of_waiting)
     }
 
+    /// How many wait for a resource, those whose time is over among them.
+    pub fn queue_length(&self, resource: &Resource) -> usize {
+        self.find_resource(resource).map_or(0, |slot| self.resources.get(slot).queue.len())
+    }
+
+    /// How many wait for anything.
+    pub fn waiting_count(&self) -> usize {
+        self.waits.len()
+    }
+
     /// Everybody who waits, oldest first.
     pub fn tickets(&self) -> impl Iterator<Item = TicketView<'_>> {
         self.waits().map(view_of_waiting)

@@ -1,0 +1,201 @@
+//! What happens, told as it happens.
+
+use serde_json::json;
+
+use crate::server::{Running, read_to_end, start, start_in};
+use crate::stream::{Message, listen, request};
+
+fn release(server: &Running, (id, token): &(String, String)) {
+    assert_eq!(server.release(id, token).status, 200);
+}
+
+#[test]
+fn every_event_shows_its_lease_as_it_was_right_after() {
+    let server = start();
+    let mut stream = listen(&server, "/v1/events", None);
+    let lease = server.acquire("deploy:prod", "ci-42", 60_000);
+    server.renew(&lease.0, &lease.1);
+    server.renew(&lease.0, &lease.1);
+    release(&server, &lease);
+    let issued = stream.expect("lease.issued");
+    assert_eq!((&issued.name, issued.id.as_str()), (&String::new(), format!("1-{}", issued.seq()).as_str()));
+    let shown = &issued.data["lease"];
+    assert_eq!(shown["id"], json!(lease.0));
+    assert_eq!((&shown["resource"], &shown["holder"]), (&json!("deploy:prod"), &json!("ci-42")));
+    assert_eq!((&shown["state"], &shown["remainingMs"]), (&json!("ACTIVE"), &json!(60_000)));
+    assert_eq!(shown["acquiredAt"], issued.data["at"]);
+    for count in [1, 2] {
+        let renewed = stream.expect("lease.renewed");
+        assert_eq!(renewed.data["lease"]["renewalCount"], json!(count));
+        assert_eq!(renewed.data["lease"]["remainingMs"], json!(60_000));
+        assert_eq!(renewed.data["lease"]["resource"], json!("deploy:prod"));
+    }
+    let released = stream.expect("lease.released");
+    let shown = &released.data["lease"];
+    assert_eq!((&shown["state"], &shown["end"]), (&json!("RELEASED"), &json!("COMPLETED")));
+    assert_eq!((&shown["remainingMs"], &shown["endedAt"]), (&json!(0), &released.data["at"]));
+    assert_eq!(shown["renewalCount"], json!(2));
+    // The same again from the ledger, by somebody who comes later.
+    let again = listen(&server, &format!("/v1/events?from={}", issued.seq()), None).next().unwrap();
+    assert_eq!(again.data, issued.data);
+}
+
+#[test]
+fn an_end_that_nobody_asked_for_is_told_too() {
+    let server = start();
+    let mut stream = listen(&server, "/v1/events?type=lease.expired", None);
+    let (id, _) = server.acquire("db:1", "a", 1_000);
+    let expired = stream.expect("lease.expired");
+    assert_eq!(expired.data["lease"]["id"], json!(id));
+    assert_eq!(expired.data["lease"]["state"], json!("EXPIRED"));
+}
+
+#[test]
+fn nothing_secret_is_told() {
+    let server = start();
+    let mut stream = listen(&server, "/v1/events?type=*", None);
+    let granted = server.post_with_key("a-key", &crate::server::wish("db:1", "a", 60_000)).json();
+    let issued = stream.expect("lease.issued");
+    let token = crate::server::text(&granted["token"]);
+    let text = issued.data.to_string();
+    assert!(!text.contains(&token) && !text.contains("nonce") && !text.contains("key"), "{text}");
+}
+
+#[test]
+fn a_filter_lets_through_what_was_asked_for_and_nothing_else() {
+    let server = start();
+    let from = server.acquire("start:here", "a", 60_000);
+    let first = listen(&server, "/v1/events?from=1", None).expect("lease.issued").seq();
+    for resource in ["db:1", "db:10", "deploy:prod"] {
+        let lease = server.acquire(resource, "a", 60_000);
+        release(&server, &lease);
+    }
+    release(&server, &from);
+    let told = |query: &str| {
+        let mut stream = listen(&server, &format!("/v1/events?from={first}{query}"), None);
+        let mut found: Vec<String> = Vec::new();
+        // The last one that passes every filter below but the type's is known; read until the ledger's head.
+        let head = server.get("/v1/leases?state=RELEASED").json()["leases"].as_array().unwrap().len();
+        assert_eq!(head, 4);
+        let marker = server.acquire("db:1", "marker", 60_000);
+        release(&server, &marker);
+        let deploy = server.acquire("deploy:prod", "marker", 60_000);
+        release(&server, &deploy);
+        loop {
+            let message = stream.next().unwrap();
+            let lease = &message.data["lease"];
+            if lease["holder"] == json!("marker") {
+                server.get("/healthz");
+                return found;
+            }
+            found.push(format!("{} {}", message.kind(), lease["resource"].as_str().unwrap()));
+        }
+    };
+    let both = |name: &str| [format!("lease.issued {name}"), format!("lease.released {name}")];
+    assert_eq!(told("&resource=db:1"), both("db:1"));
+}
+
+#[test]
+fn a_prefix_and_a_type_can_be_asked_for() {
+    let server = start();
+    let mut databases = listen(&server, "/v1/events?resource=db:&type=lease.issued", None);
+    let mut starred = listen(&server, "/v1/events?resource=db:1*", None);
+    let mut every = listen(&server, "/v1/events?type=lease.*", None);
+    for resource in ["deploy:1", "db:1", "db:2", "db:10"] {
+        let lease = server.acquire(resource, "a", 60_000);
+        release(&server, &lease);
+    }
+    let resource = |message: &Message| crate::server::text(&message.data["lease"]["resource"]);
+    for expected in ["db:1", "db:2", "db:10"] {
+        assert_eq!(resource(&databases.expect("lease.issued")), expected);
+    }
+    for expected in ["db:1", "db:10"] {
+        assert_eq!(resource(&starred.expect("lease.issued")), expected);
+        assert_eq!(resource(&starred.expect("lease.released")), expected);
+    }
+    for expected in ["deploy:1", "db:1", "db:2", "db:10"] {
+        assert_eq!(resource(&every.expect("lease.issued")), expected);
+        every.expect("lease.released");
+    }
+}
+
+#[test]
+fn a_question_that_makes_no_sense_is_refused_before_the_stream_begins() {
+    let server = start();
+    for query in [
+        "from=x",
+        "from=-1",
+        "from=",
+        "from=99999",
+        "type=lease.isued",
+        "type=",
+        "type=le*",
+        "resource=%0a",
+        "colour=red",
+    ] {
+        read_to_end_of(&server, &format!("/v1/events?{query}"), None).is_problem(400, "INVALID");
+    }
+    for id in ["", "1", "1-", "-1", "a-b", "1-1-1", "1-+1"] {
+        read_to_end_of(&server, "/v1/events", Some(id)).is_problem(400, "INVALID");
+    }
+}
+
+fn read_to_end_of(server: &Running, path: &str, id: Option<&str>) -> crate::server::Answer {
+    let stream = request(server, path, id);
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    read_to_end(stream)
+}
+
+#[test]
+fn an_id_of_another_ledger_is_told_that_what_follows_is_gone() {
+    let server = start();
+    for id in ["2-1", "1-99999"] {
+        let problem = read_to_end_of(&server, "/v1/events", Some(id)).is_problem(410, "COMPACTED");
+        assert_eq!(problem["from"], json!(1), "from where it can be read");
+    }
+}
+
+#[test]
+fn whoever_comes_back_after_a_restart_misses_nothing_and_hears_nothing_twice() {
+    let mut server = start();
+    let mut seen: Vec<u64> = Vec::new();
+    let mut last = None;
+    let mut leases = Vec::new();
+    for round in 0..4 {
+        let mut stream = listen(&server, "/v1/events?from=1", last.as_deref());
+        // Half of it is heard, the rest happens while nobody listens.
+        for number in 0..10 {
+            leases.push(server.acquire(&format!("db:{round}-{number}"), "a", 600_000));
+        }
+        for _ in 0..5 {
+            seen.push(stream.expect("lease.issued").seq());
+        }
+        last = Some(stream.last_id.clone());
+        drop(stream);
+        server = start_in(server.stop(), |_| {}).unwrap();
+    }
+    let mut stream = listen(&server, "/v1/events", last.as_deref());
+    while seen.len() < leases.len() {
+        seen.push(stream.expect("lease.issued").seq());
+    }
+    let all: Vec<u64> = {
+        let mut stream = listen(&server, "/v1/events?from=1&type=lease.issued", None);
+        (0..leases.len()).map(|_| stream.expect("lease.issued").seq()).collect()
+    };
+    assert_eq!(seen, all, "each once, in order");
+    server.acquire("db:last", "a", 60_000);
+    assert_eq!(stream.expect("lease.issued").data["lease"]["resource"], json!("db:last"));
+}
+
+#[test]
+fn a_server_that_stops_lets_its_listeners_go_at_once() {
+    let server = start();
+    let mut streams: Vec<_> = (0..10).map(|_| listen(&server, "/v1/events", None)).collect();
+    server.acquire("db:1", "a", 60_000);
+    let folder = server.stop();
+    for stream in &mut streams {
+        stream.expect("lease.issued");
+        assert!(stream.next().is_none(), "the stream ends as it should, with its last chunk");
+    }
+    drop(folder);
+}
