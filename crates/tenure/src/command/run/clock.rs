@@ -23,6 +23,10 @@ pub struct Timer(AsyncFd<OwnedFd>);
 
 impl Timer {
     /// A timer that is not set.
+    #[expect(
+        deprecated,
+        reason = "what could go wrong is a descriptor that is closed or becomes another; one that we own is neither"
+    )]
     pub fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         Ok(Self(AsyncFd::new(timerfd_create(TimerfdClockId::Boottime, flags)?)?))

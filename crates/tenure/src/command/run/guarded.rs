@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, getpid, kill_process_group, set_child_subreaper};
 
 use super::link::{Link, Order, Report, send_standard};
-use super::watchdog::Margins;
+use super::watchdog::{self, Margins, kill_children};
 
 /// A command that is watched.
 #[derive(Debug)]
@@ -27,10 +27,10 @@ impl Guarded {
         set_child_subreaper(Some(getpid()))?;
         let (ours, theirs) = UnixStream::pair()?;
         send_standard(&ours)?;
-        let mut watchdog = Command::new("/proc/self/exe");
-        watchdog.arg0("tenure").arg("watchdog").arg("--").args(command);
-        watchdog.process_group(0).stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
-        Ok(Self { watchdog: watchdog.spawn()?, link: Link::new(ours)?, group: None })
+        let mut process = Command::new("/proc/self/exe");
+        process.arg0("tenure").arg(watchdog::NAME).args(command);
+        process.process_group(0).stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
+        Ok(Self { watchdog: process.spawn()?, link: Link::new(ours)?, group: None })
     }
 
     /// Starts the command.
@@ -60,11 +60,12 @@ impl Guarded {
         match report {
             Some(Report::Started(group)) => self.group = Pid::from_raw(group),
             Some(_) => {}
-            // The command is our child now, so its number is still its own.
+            // The command is our child now, so its number is still its own; so is whoever left its group.
             None => {
                 if let Some(group) = self.group {
                     let _ = kill_process_group(group, Signal::KILL);
                 }
+                kill_children();
             }
         }
         report

@@ -1,10 +1,10 @@
 //! Whose terminal it is: the command's while it runs, ours before and after.
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode, Stdio};
 
-use clap::Args;
 use rustix::process::{Pid, Signal, getpgid, getpgrp, getpid, getppid, getsid, kill_process};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr, tcsetpgrp};
 
@@ -34,11 +34,9 @@ impl Terminal {
         tcgetpgrp(io::stdin()) == Ok(getpgrp())
     }
 
-    /// Gives it to the command as it begins or goes on, unless it is not ours to give.
-    pub fn give_first(&self, group: Pid) {
-        if self.is_given_first {
-            self.give(group);
-        }
+    /// Gives it to the command as it begins or goes on, unless it is not ours to give. True: the command has it.
+    pub fn give_first(&self, group: Pid) -> bool {
+        self.is_given_first && self.give(group)
     }
 
     /// Gives it to the command, unless it is not ours to give. True: the command has it.
@@ -56,7 +54,7 @@ impl Terminal {
             return;
         }
         let mut helper = Command::new("/proc/self/exe");
-        helper.args(["take-terminal", &getpgrp().as_raw_nonzero().to_string()]);
+        helper.args([NAME, &getpgrp().as_raw_nonzero().to_string()]);
         helper.process_group(group.as_raw_nonzero().get()).stdout(Stdio::null());
         if let Err(error) = helper.status() {
             complain("the terminal cannot be taken back from the command", &error);
@@ -82,20 +80,15 @@ pub fn stop_with_the_job() {
     }
 }
 
-/// Gives the terminal to another group, from within the one that has it. For `tenure run` alone.
-#[derive(Debug, Args)]
-pub struct TakeTerminal {
-    /// The group that gets it
-    group: i32,
-}
+/// What `tenure run` calls whoever takes the terminal back. A name that nobody types.
+pub const NAME: &str = "__hand-over-terminal";
 
-impl TakeTerminal {
-    /// Gives it.
-    pub fn run(self) -> ExitCode {
-        let Some(group) = Pid::from_raw(self.group) else { return exit::USAGE.into() };
-        match tcsetpgrp(io::stdin(), group) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => exit::NO.into(),
-        }
+/// Gives the terminal to another group, from within the one that has it.
+pub fn hand_over(group: Option<OsString>) -> ExitCode {
+    let group = group.and_then(|group| group.to_str()?.parse().ok()).and_then(Pid::from_raw);
+    match group.map(|group| tcsetpgrp(io::stdin(), group)) {
+        Some(Ok(())) => ExitCode::SUCCESS,
+        Some(Err(_)) => exit::NO.into(),
+        None => exit::USAGE.into(),
     }
 }

@@ -3,7 +3,7 @@
 //! The watchdog is the command's parent, and the one to whom orphans among its descendants fall. So none of their
 //! numbers can be taken by a stranger before the watchdog has buried them, and none of them can hide.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -87,16 +87,30 @@ impl Family {
     }
 
     /// Our children but for the command.
-    fn children(&self) -> BTreeSet<Pid> {
+    fn children(&self) -> HashSet<Pid> {
         let mut children = children().unwrap_or_else(|_| children_by_search());
         children.remove(&self.leader);
         children
     }
 }
 
+/// Kills all children that this process has, and those that fall to it thereby, and buries them.
+pub fn kill_children() {
+    loop {
+        let children = children().unwrap_or_else(|_| children_by_search());
+        if children.is_empty() {
+            return;
+        }
+        for child in children {
+            let _ = kill_process(child, Signal::KILL);
+            let _ = waitid(WaitId::Pid(child), WaitIdOptions::EXITED);
+        }
+    }
+}
+
 /// Our children, as the kernel lists them for each of our threads.
-fn children() -> io::Result<BTreeSet<Pid>> {
-    let mut children = BTreeSet::new();
+fn children() -> io::Result<HashSet<Pid>> {
+    let mut children = HashSet::new();
     for thread in fs::read_dir("/proc/self/task")? {
         let list = fs::read_to_string(thread?.path().join("children"))?;
         children.extend(list.split_whitespace().filter_map(|number| Pid::from_raw(number.parse().ok()?)));
@@ -105,7 +119,7 @@ fn children() -> io::Result<BTreeSet<Pid>> {
 }
 
 /// The same for kernels without that list.
-fn children_by_search() -> BTreeSet<Pid> {
+fn children_by_search() -> HashSet<Pid> {
     let us = getpid().as_raw_nonzero().to_string();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());

@@ -13,12 +13,12 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, ExitCode};
 
-use clap::Args;
 use rustix::process::Signal;
 use tenure_core::kernel::Span;
 use tokio::signal::unix::{Signal as Caught, SignalKind, signal};
 
 use self::family::Family;
+pub use self::family::kill_children;
 pub use self::plan::Margins;
 use self::plan::{Act, Plan};
 use super::clock::{Timer, now};
@@ -30,29 +30,22 @@ use crate::message::complain;
 /// How often to look for somebody who lives on, while everybody is being killed: microseconds.
 const ROUND: u64 = 20_000;
 
-/// Watches over one command for `tenure run`.
-#[derive(Debug, Args)]
-pub struct Watchdog {
-    /// The command and its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
-    command: Vec<OsString>,
-}
+/// What `tenure run` calls it. A name that nobody types.
+pub const NAME: &str = "__watchdog";
 
-impl Watchdog {
-    /// Watches until the command is gone.
-    pub fn run(self) -> ExitCode {
-        let watch = || -> io::Result<()> {
-            let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-            let standard = receive_standard(&stream)?;
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(async { watch(Link::new(stream)?, standard, &self.command).await })
-        };
-        match watch() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                complain("the watchdog of `tenure run` failed", &error);
-                exit::UNAVAILABLE.into()
-            }
+/// Watches over one command for `tenure run`, until it is gone.
+pub fn run(command: &[OsString]) -> ExitCode {
+    let watch = || -> io::Result<()> {
+        let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+        let standard = receive_standard(&stream)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async { watch(Link::new(stream)?, standard, command).await })
+    };
+    match watch() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain("the watchdog of `tenure run` failed", &error);
+            exit::UNAVAILABLE.into()
         }
     }
 }
@@ -71,7 +64,7 @@ async fn watch(mut link: Link, standard: [OwnedFd; 3], command: &[OsString]) -> 
         return link.send(&Report::TooLate).await;
     }
     let [input, output, errors] = standard;
-    let (program, arguments) = command.split_first().expect("the command line asks for one");
+    let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command.args(arguments).envs(environment).stdin(input).stdout(output).stderr(errors);
     let family = match Family::start(&mut command) {
