@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::watch;
 
 use crate::http::events::Hub;
 use crate::registrar::Registrar;
@@ -17,7 +18,7 @@ pub(crate) struct App {
     pub(crate) events: Arc<Hub>,
     /// Where we listen, with the real port.
     pub(crate) address: SocketAddr,
-    is_stopping: AtomicBool,
+    stopping: watch::Sender<bool>,
 }
 
 impl App {
@@ -28,21 +29,27 @@ impl App {
         address: SocketAddr,
     ) -> Self {
         let events = Hub::start(registrar.feed());
-        Self { registrar, tokens, admin, events, address, is_stopping: AtomicBool::new(false) }
+        Self { registrar, tokens, admin, events, address, stopping: watch::Sender::new(false) }
     }
 
     /// From now on `/readyz` sends callers elsewhere, nobody waits in line, and who listens to events is let go.
     pub(crate) fn stop(&self) {
-        self.is_stopping.store(true, Ordering::Relaxed);
+        self.stopping.send_replace(true);
         self.registrar.send_away();
         self.events.end();
+    }
+
+    /// Waits until the server is told to stop. What is open without end, a wait or a stream of events, ends then.
+    pub(crate) async fn stopping(&self) {
+        // An error means that the app is gone: the same.
+        let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
     }
 
     /// Why requests will not be answered; nothing while they will.
     pub(crate) fn why_not_ready(&self) -> Option<&'static str> {
         if self.registrar.has_ended() {
             Some("the ledger can no longer be written; the server is ending and must be started again")
-        } else if self.is_stopping.load(Ordering::Relaxed) {
+        } else if *self.stopping.borrow() {
             Some("the server is stopping")
         } else {
             None

@@ -9,7 +9,6 @@ mod fields;
 mod health;
 mod json;
 mod leases;
-mod may_see;
 mod origin;
 mod refusal;
 mod times;
@@ -24,24 +23,23 @@ use tenure_api::Code;
 use self::answer::Failure;
 use crate::app::App;
 
-/// Every route.
+/// Every route. `auth` has the table of what each needs; a route that is not in it cannot be reached.
 pub(crate) fn router(app: Arc<App>) -> Router {
-    let open = Router::new().route("/healthz", get(health::alive)).route("/readyz", get(health::ready));
-    let guarded = leases::routes()
-        .route("/v1/events", get(events::events))
-        .fallback(no_such_route)
-        .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(app.clone(), auth::require));
-    open.method_not_allowed_fallback(wrong_method)
-        .merge(guarded)
+    routes()
+        .fallback(async || no_such_route())
+        .layer(from_fn_with_state(app.clone(), auth::require))
         .layer(from_fn_with_state(app.clone(), origin::check))
         .with_state(app)
 }
 
-async fn no_such_route() -> Failure {
-    Failure::new(Code::NotFound, "there is no such address; plain leases are under /v1/leases")
+fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(health::ready))
+        .route("/v1/events", get(events::events))
+        .merge(leases::routes())
 }
 
-async fn wrong_method() -> Failure {
-    Failure::new(Code::MethodNotAllowed, "the header Allow says which methods this address takes")
+fn no_such_route() -> Failure {
+    Failure::new(Code::NotFound, "there is no such address; plain leases are under /v1/leases")
 }

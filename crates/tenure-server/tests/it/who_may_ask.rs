@@ -23,9 +23,6 @@ fn health_needs_no_token_and_everything_else_does() {
         "GET /v1/leases/x",
         "POST /v1/leases/x/renew",
         "POST /v1/leases/x/release",
-        "GET /nowhere",
-        "DELETE /v1/leases",
-        "GET /",
     ];
     for headers in &wrong {
         for line in lines {
@@ -59,8 +56,12 @@ fn a_file_from_before_does_not_count_beside_a_preset_token() {
 }
 
 #[test]
-fn what_does_not_exist_is_a_problem_too() {
+fn what_does_not_exist_is_a_problem_too_and_does_not_for_anybody() {
     let server = start();
+    for headers in [vec![], vec![server.bearer()]] {
+        server.ask("GET /nowhere", &headers, "").is_problem(404, "NOT_FOUND");
+        server.ask("DELETE /v1/leases", &headers, "").is_problem(405, "METHOD_NOT_ALLOWED");
+    }
     for path in ["/", "/nowhere", "/v1", "/v1/leases/", "/v1/leases/x/y", "/v1/leases/x/renew/z"] {
         server.get(path).is_problem(404, "NOT_FOUND");
     }

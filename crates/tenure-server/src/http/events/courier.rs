@@ -53,7 +53,7 @@ pub(super) struct EventBody {
 enum Stop {
     /// Nobody listens any more.
     HungUp,
-    /// The server ends; whoever listens comes back.
+    /// The server ends, and whoever listens comes back; or its token does not count any more.
     Ended,
     /// Something is missing from here on, and why.
     Resync(&'static str),
@@ -98,7 +98,7 @@ impl Courier {
         let mut is_up_to_date = false;
         loop {
             // Marked as seen before looking: what comes in between wakes it again.
-            if signal.borrow_and_update().has_ended {
+            if signal.borrow_and_update().has_ended || !self.filter.is_good() {
                 return Err(Stop::Ended);
             }
             match self.hub.look(self.after, self.feed.head().seq.0, AT_ONCE) {
@@ -140,7 +140,7 @@ impl Courier {
         };
         let mut history = History::new(&self.feed, &self.view, self.after, turn);
         loop {
-            if self.hub.signal().borrow().has_ended {
+            if self.hub.signal().borrow().has_ended || !self.filter.is_good() {
                 return Err(Stop::Ended);
             }
             let read = tokio::task::spawn_blocking(move || {

@@ -4,7 +4,7 @@ use tenure_core::kernel::{Event, Resource};
 
 use super::happened::{About, Happened};
 use crate::http::answer::Failure;
-use crate::http::may_see::{Caller, may_see};
+use crate::http::auth::Caller;
 
 /// Which events are told.
 pub(super) struct Filter {
@@ -45,6 +45,11 @@ impl Filter {
         Ok(Self { caller, resource, kinds: kinds(kind)? })
     }
 
+    /// Whether who listens still may.
+    pub(super) fn is_good(&self) -> bool {
+        self.caller.is_good()
+    }
+
     /// Whether this one is told.
     pub(super) fn passes(&self, event: &Happened) -> bool {
         let is_wanted = match &self.kinds {
@@ -59,20 +64,20 @@ impl Filter {
         let fits = |resource: &Resource| {
             self.resource.as_ref().is_none_or(|pattern| pattern.fits(resource.as_str()))
         };
-        let is_seen = |resource: &Resource| may_see(&self.caller, resource.as_str());
+        let is_seen = |resource: &Resource| self.caller.may_see(resource.as_str());
         match about {
             About::Nothing => self.resource.is_none(),
             About::Lease(facts) => match &facts.start {
                 Some(start) => fits(&start.resource) && is_seen(&start.resource),
                 // Nobody knows any more what it was about, so only who may see everything is told.
-                None => self.resource.is_none() && may_see(&self.caller, ""),
+                None => self.resource.is_none() && self.caller.may_see(""),
             },
             About::Wait(wait) => match &wait.queued {
                 Some(asked) => {
                     let mut names = asked.wants.iter().map(|(resource, _)| resource);
                     names.clone().any(fits) && names.all(is_seen)
                 }
-                None => self.resource.is_none() && may_see(&self.caller, ""),
+                None => self.resource.is_none() && self.caller.may_see(""),
             },
         }
     }

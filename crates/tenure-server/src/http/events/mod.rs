@@ -16,7 +16,6 @@ mod hub;
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, Uri, header};
@@ -28,7 +27,7 @@ use self::courier::{Courier, HEARTBEAT};
 use self::filter::Filter;
 pub(crate) use self::hub::Hub;
 use super::answer::Failure;
-use super::may_see::Caller;
+use super::auth::Caller;
 use crate::app::App;
 
 #[derive(Deserialize)]
@@ -41,7 +40,7 @@ struct Asked {
 
 pub(super) async fn events(
     State(app): State<Arc<App>>,
-    Extension(caller): Extension<Caller>,
+    caller: Caller,
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, Failure> {

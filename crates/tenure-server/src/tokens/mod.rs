@@ -1,5 +1,7 @@
 //! Who may speak, and who holds: the admin token and the tokens of leases.
 
+mod scope;
+
 use std::path::Path;
 
 use base64::Engine as _;
@@ -11,6 +13,7 @@ use tenure_core::kernel::Nonce;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
+pub(crate) use self::scope::{Scope, Scopes};
 use crate::secret_file::{self, SecretFileError};
 
 const KEY_FILE: &str = "token.key";

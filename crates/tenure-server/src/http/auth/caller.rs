@@ -1,0 +1,93 @@
+//! Who speaks, and what that one may do.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use tenure_api::Code;
+use tenure_core::kernel::Principal;
+
+use crate::http::answer::Failure;
+use crate::tokens::{Scope, Scopes};
+
+/// Who speaks. Every request that needs a scope has one: a handler takes it as an argument.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    /// To whom leases and holders belong.
+    pub(crate) principal: Principal,
+    /// What it may do.
+    pub(crate) scopes: Scopes,
+    /// On what: resources that begin with one of these. None is all of them.
+    pub(crate) resources: Arc<[String]>,
+    /// Whether the token was taken back while the request was open.
+    revoked: Arc<AtomicBool>,
+}
+
+impl Caller {
+    pub(crate) fn new(principal: Principal, scopes: Scopes, resources: Arc<[String]>) -> Self {
+        Self { principal, scopes, resources, revoked: Arc::default() }
+    }
+
+    /// Somebody who may do everything.
+    pub(crate) fn admin(principal: Principal) -> Self {
+        Self::new(principal, Scopes::from_iter([Scope::Admin]), Arc::default())
+    }
+
+    /// The same, until `revoked` is set.
+    pub(crate) fn until(self, revoked: Arc<AtomicBool>) -> Self {
+        Self { revoked, ..self }
+    }
+
+    /// Refuses a caller without this scope, by saying what is missing. The table of routes has asked already; this is
+    /// for what depends on the request.
+    pub(crate) fn require(&self, scope: Scope) -> Result<(), Failure> {
+        self.must_be_good()?;
+        if self.scopes.contain(scope) {
+            return Ok(());
+        }
+        let have: Vec<_> = self.scopes.named().map(Scope::as_str).collect();
+        let detail = format!("this needs the scope `{scope}`; the token has: {}", have.join(", "));
+        Err(Failure::new(Code::Forbidden, detail))
+    }
+
+    /// Refuses a caller that may not act on this resource. To be asked when the resource is known, right before
+    /// anything is done: a token that was revoked while its body came in is refused here too.
+    pub(crate) fn require_resource(&self, resource: &str) -> Result<(), Failure> {
+        self.must_be_good()?;
+        if self.covers(resource) {
+            return Ok(());
+        }
+        let prefixes = self.resources.join(", ");
+        let detail = format!("the token may act only on resources that begin with: {prefixes}");
+        Err(Failure::new(Code::Forbidden, detail))
+    }
+
+    /// Whether this resource is shown to the caller in lists, queues and events.
+    pub(crate) fn may_see(&self, resource: &str) -> bool {
+        self.is_good() && self.covers(resource)
+    }
+
+    /// Whether the token still counts; an open stream ends when it does not.
+    pub(crate) fn is_good(&self) -> bool {
+        !self.revoked.load(Ordering::Acquire)
+    }
+
+    fn covers(&self, resource: &str) -> bool {
+        self.resources.is_empty() || self.resources.iter().any(|prefix| resource.starts_with(prefix.as_str()))
+    }
+
+    fn must_be_good(&self) -> Result<(), Failure> {
+        if self.is_good() { Ok(()) } else { Err(super::unauthorized("the token was revoked")) }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let found = parts.extensions.get::<Self>().cloned();
+        Ok(found.expect("a route without a scope takes no caller, and every other one has it"))
+    }
+}

@@ -1,0 +1,125 @@
+//! What each route needs. A route that is not here cannot be reached: nobody can forget to protect one.
+
+use axum::http::Method;
+use axum::http::header::ALLOW;
+use axum::response::{IntoResponse as _, Response};
+use tenure_api::Code;
+
+use crate::http::answer::Failure;
+use crate::tokens::Scope;
+
+/// What a caller needs for a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    /// Not even a token.
+    Nothing,
+    /// A token with this scope.
+    Scope(Scope),
+}
+
+use Need::{Nothing, Scope as Needs};
+
+const READ: Need = Needs(Scope::LeasesRead);
+const WRITE: Need = Needs(Scope::LeasesWrite);
+const ADMIN: Need = Needs(Scope::Admin);
+
+/// Every route there is. Who may `GET` may `HEAD`.
+const ROUTES: &[(Method, &str, Need)] = &[
+    (Method::GET, "/healthz", Nothing),
+    (Method::GET, "/readyz", Nothing),
+    (Method::GET, "/openapi.json", Nothing),
+    (Method::GET, "/metrics", READ),
+    (Method::GET, "/v1/leases", READ),
+    (Method::POST, "/v1/leases", WRITE),
+    (Method::POST, "/v1/leases/batch", WRITE),
+    (Method::GET, "/v1/leases/{id}", READ),
+    (Method::POST, "/v1/leases/{id}/renew", WRITE),
+    (Method::POST, "/v1/leases/{id}/release", WRITE),
+    (Method::POST, "/v1/leases/{id}/transfer", WRITE),
+    (Method::POST, "/v1/leases/{id}/upgrade", WRITE),
+    (Method::POST, "/v1/leases/{id}/downgrade", WRITE),
+    (Method::POST, "/v1/leases/{id}/revoke", ADMIN),
+    (Method::GET, "/v1/queue", READ),
+    (Method::DELETE, "/v1/queue/{ticket}", WRITE),
+    (Method::GET, "/v1/explain", READ),
+    (Method::GET, "/v1/events", READ),
+    (Method::GET, "/v1/tokens", ADMIN),
+    (Method::POST, "/v1/tokens", ADMIN),
+    (Method::DELETE, "/v1/tokens/{id}", ADMIN),
+];
+
+/// What this method of this route needs. Where there is no such method, the answer that says so.
+pub(super) fn need_of(method: &Method, route: &str) -> Result<Need, Box<Response>> {
+    let asked = if *method == Method::HEAD { &Method::GET } else { method };
+    let of_route = || ROUTES.iter().filter(|(_, path, _)| *path == route);
+    if let Some((_, _, need)) = of_route().find(|(method, _, _)| method == asked) {
+        return Ok(*need);
+    }
+    let mut allowed = Vec::new();
+    for (method, _, _) in of_route() {
+        allowed.push(method.as_str());
+        allowed.extend((*method == Method::GET).then_some("HEAD"));
+    }
+    if allowed.is_empty() {
+        return Err(Box::new(crate::http::no_such_route().into_response()));
+    }
+    let detail = "the header Allow says which methods this address takes";
+    let response = Failure::new(Code::MethodNotAllowed, detail).into_response();
+    Err(Box::new(([(ALLOW, allowed.join(","))], response).into_response()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Every path of the router, and the methods that it takes, as its `Debug` shows them: axum has no list.
+    fn routes() -> Vec<(String, String)> {
+        let shown = format!("{:?}", crate::http::routes());
+        let (shown, _) = shown.split_once("fallback_router").unwrap();
+        let (methods, paths) = shown.split_once("Node { paths: ").unwrap();
+        let methods: BTreeMap<_, _> = methods
+            .split("RouteId(")
+            .skip(1)
+            .map(|route| {
+                let allowed = route.split_once("allow_header: Bytes(b\"").unwrap().1;
+                (route.split_once(')').unwrap().0, allowed.split_once('"').unwrap().0)
+            })
+            .collect();
+        let path_of = |route: &str| route.split('"').nth(1).unwrap().to_owned();
+        let paths = paths.split("RouteId(").skip(1);
+        paths.map(|route| (path_of(route), methods[route.split_once(')').unwrap().0].to_owned())).collect()
+    }
+
+    #[test]
+    fn no_route_is_without_an_entry_in_the_table() {
+        let routes = routes();
+        assert!(routes.iter().any(|(path, methods)| path == "/v1/leases" && methods == "GET,HEAD,POST"));
+        for (path, methods) in routes {
+            for method in methods.split(',') {
+                let method = Method::from_bytes(method.as_bytes()).unwrap();
+                assert!(need_of(&method, &path).is_ok(), "{method} {path} is not in the table");
+            }
+        }
+    }
+
+    #[test]
+    fn every_route_stands_once_in_the_table_and_only_a_few_are_open() {
+        let mut seen = Vec::new();
+        for (method, path, need) in ROUTES {
+            assert!(!seen.contains(&(method, path)), "{method} {path}");
+            seen.push((method, path));
+            let is_open = ["/healthz", "/readyz", "/openapi.json"].contains(path);
+            assert_eq!(*need == Nothing, is_open, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn a_route_that_is_not_in_the_table_cannot_be_reached() {
+        let status = |method, path| need_of(&method, path).unwrap_err().status().as_u16();
+        assert_eq!(status(Method::GET, "/v1/forgotten"), 404);
+        assert_eq!(status(Method::DELETE, "/v1/leases"), 405);
+        assert_eq!(need_of(&Method::HEAD, "/v1/leases").unwrap(), READ);
+    }
+}
