@@ -16,27 +16,50 @@ use crate::seal::leaf_reference;
 pub(crate) struct Batch {
     ledger: LedgerId,
     pub(crate) events: Vec<Event>,
+    /// The same as they will be stored.
+    records: Vec<EventRecord>,
     /// About how large they are on the disk.
     pub(crate) bytes: usize,
     /// To write leaves in.
     room: Vec<u8>,
     /// What is signed of each event that grants or renews, in their order.
     leaves: Vec<Leaf>,
-    pub(crate) answers: Vec<(Caller, Answer, Tick)>,
+    pub(crate) answers: Vec<Decided>,
     /// More waiters have their turn than were let in.
     pub(crate) has_unserved: bool,
 }
 
+/// What to answer.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    pub(crate) caller: Caller,
+    pub(crate) answer: Answer,
+    /// When the request came in.
+    pub(crate) stamp: Tick,
+    /// When the first of the leases that it grants or renews is over. Noted here, because what is decided next may
+    /// change them before this is told, and may never be written.
+    pub(crate) good_until: Option<Tick>,
+}
+
 impl Batch {
     pub(crate) fn new(ledger: LedgerId) -> Batch {
-        let (events, leaves, answers) = (Vec::new(), Vec::new(), Vec::new());
-        Batch { ledger, events, bytes: 0, room: Vec::new(), leaves, answers, has_unserved: false }
+        Batch {
+            ledger,
+            events: Vec::new(),
+            records: Vec::new(),
+            bytes: 0,
+            room: Vec::new(),
+            leaves: Vec::new(),
+            answers: Vec::new(),
+            has_unserved: false,
+        }
     }
 
     /// Decides a request and records what comes of it, in memory only.
     pub(crate) fn take(&mut self, state: &mut State, caller: Caller, command: &Command, stamp: Tick) {
         let answer = self.run(state, command, stamp);
-        self.answers.push((caller, answer, stamp));
+        let good_until = good_until(state, &answer);
+        self.answers.push(Decided { caller, answer, stamp, good_until });
     }
 
     /// Answers a request for which nothing can be written: as decided if that needs no write.
@@ -50,7 +73,8 @@ impl Batch {
         let decision = decide(state, command, stamp);
         let refused = Answer::Refused(Refusal::NoSpace);
         let answer = if decision.events.is_empty() { decision.answer } else { refused };
-        self.answers.push((caller, answer, stamp));
+        let good_until = good_until(state, &answer);
+        self.answers.push(Decided { caller, answer, stamp, good_until });
     }
 
     /// Lets in whose turn came when nobody could be let in.
@@ -78,26 +102,22 @@ impl Batch {
     pub(crate) fn record(&mut self, state: &mut State, event: Event) {
         state.apply(&event).expect("what was decided on this state can be applied to it");
         self.bytes += size_of_event(&event);
+        // Now and not when it is written: then the disk would wait for it.
+        self.records.push(self.stored(state, &event));
         self.leaves.extend(Leaf::of_event(self.ledger, state, &event, &mut self.room));
         self.events.push(event);
     }
 
     /// What to append.
-    pub(crate) fn write(&mut self, state: &State) -> Write {
-        Write { records: self.records(state), leaves: std::mem::take(&mut self.leaves) }
+    pub(crate) fn write(&mut self) -> Write {
+        Write { records: std::mem::take(&mut self.records), leaves: std::mem::take(&mut self.leaves) }
     }
 
-    fn records(&self, state: &State) -> Vec<EventRecord> {
+    fn stored(&self, state: &State, event: &Event) -> EventRecord {
         let anchor = state.clock().map_or(Anchor::default(), |clock| clock.anchor);
-        let mut leaf = 0;
-        let encode_next = |event: &Event| {
-            let signature = leaf_reference(leaf);
-            if matches!(event, Event::Issued(_) | Event::Renewed { .. }) {
-                leaf += 1;
-            }
-            encode(event, Stamp { tag: state.tag(), anchor, signature: &signature })
-        };
-        self.events.iter().map(encode_next).collect()
+        let leaf = u32::try_from(self.leaves.len()).expect("a batch has few events");
+        let signature = leaf_reference(leaf);
+        encode(event, Stamp { tag: state.tag(), anchor, signature: &signature })
     }
 
     fn run(&mut self, state: &mut State, command: &Command, now: Tick) -> Answer {
@@ -127,17 +147,19 @@ fn size_of_event(event: &Event) -> usize {
     }
 }
 
-/// Whether a lease that was granted is over at `now`, announced or not.
-pub(crate) fn is_past(state: &State, lease: Fence, now: Tick) -> bool {
-    state.lease(lease).is_none_or(|view| is_over(now.0, view.expires_at.0))
+impl Decided {
+    /// Whether what was granted is over before anybody could hear of it.
+    pub(crate) fn is_too_late(&self, now: Tick) -> bool {
+        self.good_until.is_some_and(|until| is_over(now.0, until.0))
+    }
 }
 
-/// Whether what was granted is over before anybody could hear of it.
-pub(crate) fn is_too_late(state: &State, answer: &Answer, now: Tick) -> bool {
-    let over = |lease: &Fence| is_past(state, *lease, now);
+fn good_until(state: &State, answer: &Answer) -> Option<Tick> {
+    // One that is over already, though it was just granted again under its key, is past.
+    let end = |lease: &Fence| state.lease(*lease).map_or(Tick(0), |view| view.expires_at);
     match answer {
-        Answer::Granted { leases } => leases.iter().any(over),
-        Answer::Renewed { lease, .. } | Answer::Continued { lease, .. } => over(lease),
-        _ => false,
+        Answer::Granted { leases } => leases.iter().map(end).min(),
+        Answer::Renewed { lease, .. } | Answer::Continued { lease, .. } => Some(end(lease)),
+        _ => None,
     }
 }

@@ -6,11 +6,12 @@ use tenure_core::kernel::{
     Answer, ClockReading, Command, Event, Fence, Granting, State, Tick, Ticket, WaitEnd,
 };
 use tenure_core::ledger::EventRecord;
+use tenure_core::rules::time::is_over;
 use tenure_ledger::Room;
 use tenure_ledger::signing::{Leaf, LedgerId};
 use thiserror::Error;
 
-use crate::batch::{Batch, is_past, is_too_late};
+use crate::batch::{Batch, Decided};
 use crate::settings::Settings;
 use crate::stamper::Stamper;
 
@@ -130,8 +131,10 @@ pub struct Registrar {
     stamper: Stamper,
     settings: Settings,
     inbox: VecDeque<(Caller, Command, Tick)>,
-    /// What is being written. While it is, requests gather.
+    /// What is being written.
     in_flight: Option<Batch>,
+    /// What was decided meanwhile: the next to be written.
+    next: Batch,
     ended: bool,
 }
 
@@ -167,6 +170,7 @@ impl Registrar {
             settings,
             inbox: VecDeque::new(),
             in_flight: None,
+            next: Batch::new(ledger),
             ended: false,
         };
         let mut batch = Batch::new(ledger);
@@ -200,7 +204,7 @@ impl Registrar {
         if self.ended {
             return Some(answer(caller, Reply::Unavailable));
         }
-        if self.inbox.len() >= self.settings.inbox {
+        if self.waiting() >= self.settings.inbox {
             return Some(answer(caller, Reply::Busy));
         }
         self.inbox.push_back((caller, command, now));
@@ -242,19 +246,19 @@ impl Registrar {
         Some(self.stamper.reading_at(next))
     }
 
-    /// The state, with what is being written already applied. For the shell's views use what was published.
+    /// The state, with what is decided and not durable yet already applied. For the shell's views use what was published.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// How many requests wait to be decided.
+    /// How many requests wait for the next write, decided or not.
     pub fn waiting(&self) -> usize {
-        self.inbox.len()
+        self.inbox.len() + self.next.answers.len()
     }
 
     /// Whether everything in [`Self::state`] is durable.
     pub fn is_settled(&self) -> bool {
-        self.in_flight.is_none() && !self.ended
+        self.in_flight.is_none() && self.next.events.is_empty() && !self.ended
     }
 
     /// When waiters are to be let in whose turn came already.
@@ -264,11 +268,21 @@ impl Registrar {
         (self.serve_due && may_grant).then(|| self.state.held_back_until(now).unwrap_or(now))
     }
 
+    /// Decides whatever waits, and writes it unless a write is under way: then it is written next. So the disk and
+    /// the decisions need not wait for each other.
     fn work(&mut self, now: Tick, microseconds: u64) -> Vec<Effect> {
         let mut effects = Vec::new();
+        if self.ended {
+            return effects;
+        }
+        if self.in_flight.is_some() {
+            self.decide_what_waits();
+        }
         // A batch that wrote nothing is answered at once, and no write comes back to go on with the rest.
-        while self.in_flight.is_none() && !self.ended {
-            let batch = self.gather(now, microseconds);
+        while self.in_flight.is_none() {
+            self.decide_what_waits();
+            self.round_off(now, microseconds);
+            let batch = std::mem::replace(&mut self.next, Batch::new(self.ledger));
             effects.extend(self.send(batch, now));
             if self.inbox.is_empty() {
                 break;
@@ -277,35 +291,43 @@ impl Registrar {
         effects
     }
 
-    fn gather(&mut self, now: Tick, microseconds: u64) -> Batch {
-        let mut batch = Batch::new(self.ledger);
-        // At least one of each, whatever the settings say: none would be a writer that stands still or spins.
-        let most = self.settings.batch.max(1);
-        let most_bytes = self.settings.batch_bytes.max(1);
-        while batch.answers.len() < most && batch.events.len() < most && batch.bytes < most_bytes {
+    /// Decides as much as fits into the next batch, in the order in which it came.
+    fn decide_what_waits(&mut self) {
+        while self.has_room_in_next() {
             let Some((caller, command, stamp)) = self.inbox.pop_front() else { break };
             if self.room == Room::Nothing {
-                batch.take_without_room(&self.state, caller, &command, stamp);
+                self.next.take_without_room(&self.state, caller, &command, stamp);
             } else {
-                batch.take(&mut self.state, caller, &command, stamp);
+                self.next.take(&mut self.state, caller, &command, stamp);
             }
         }
+    }
+
+    fn has_room_in_next(&self) -> bool {
+        // At least one of each, whatever the settings say: none would be a writer that stands still or spins.
+        let (most, most_bytes) = (self.settings.batch.max(1), self.settings.batch_bytes.max(1));
+        let Batch { answers, events, bytes, .. } = &self.next;
+        answers.len() < most && events.len() < most && *bytes < most_bytes
+    }
+
+    /// What the registrar adds to a batch right before it is written: whose turn has come, what is over, what time it is.
+    fn round_off(&mut self, now: Tick, microseconds: u64) {
         if self.room == Room::Nothing {
-            return batch;
+            return;
         }
-        if self.serve_at().is_some_and(|at| at <= now) && batch.events.len() < most {
-            batch.serve(&mut self.state, now, self.settings.sweep.max(1));
+        let has_room = self.next.events.len() < self.settings.batch.max(1);
+        if has_room && self.serve_at().is_some_and(|at| at <= now) {
+            self.next.serve(&mut self.state, now, self.settings.sweep.max(1));
             self.serve_due = false;
         }
         // A heartbeat that arrived in time counts, so the sweep must not pass what still waits in the inbox.
         let swept_at = self.inbox.front().map_or(now, |(_, _, stamp)| *stamp);
-        batch.sweep(&mut self.state, swept_at, self.settings.sweep.max(1));
-        let reading = ClockReading { clock: self.clock.clone(), microseconds };
+        self.next.sweep(&mut self.state, swept_at, self.settings.sweep.max(1));
         if self.inbox.is_empty() {
-            batch.mark(&mut self.state, now, reading);
+            let reading = ClockReading { clock: self.clock.clone(), microseconds };
+            self.next.mark(&mut self.state, now, reading);
         }
-        self.serve_due |= batch.has_unserved;
-        batch
+        self.serve_due |= self.next.has_unserved;
     }
 
     /// Appends the batch, or answers at once where there is nothing to append: then what the answers rest
@@ -314,7 +336,7 @@ impl Registrar {
         if batch.events.is_empty() {
             return self.answers(batch, now);
         }
-        let write = batch.write(&self.state);
+        let write = batch.write();
         self.in_flight = Some(batch);
         vec![Effect::Append(write)]
     }
@@ -322,7 +344,7 @@ impl Registrar {
     fn durable(&mut self, now: Tick) -> Vec<Effect> {
         let Some(mut batch) = self.in_flight.take() else { return Vec::new() };
         let events = std::mem::take(&mut batch.events);
-        let told = self.waiters_told(&events, now);
+        let told = ends_of_waits(&events, now);
         let mut effects = vec![Effect::Publish(events)];
         effects.extend(self.answers(batch, now));
         // After the answers: one of them may be where a waiter learns of its ticket.
@@ -330,53 +352,55 @@ impl Registrar {
         effects
     }
 
-    /// What the events mean for those who wait, in their order.
-    fn waiters_told(&self, events: &[Event], now: Tick) -> Vec<Effect> {
-        let in_time = |effect| match effect {
-            Effect::Served { ticket, leases }
-                if leases.iter().any(|lease| is_past(&self.state, *lease, now)) =>
-            {
-                Effect::Unserved { ticket, end: WaitEnd::TimedOut }
-            }
-            other => other,
-        };
-        ends_of_waits(events).into_iter().map(in_time).collect()
-    }
-
     fn answers(&self, batch: Batch, now: Tick) -> Vec<Effect> {
-        let replies = batch.answers.into_iter().map(|(caller, kernel_answer, stamp)| {
-            let too_late = is_too_late(&self.state, &kernel_answer, now);
-            answer(
-                caller,
-                if too_late { Reply::TooLate } else { Reply::Answered { answer: kernel_answer, stamp } },
-            )
-        });
-        replies.collect()
+        let reply = |decided: Decided| {
+            let is_too_late = decided.is_too_late(now);
+            let Decided { caller, answer: kernel_answer, stamp, .. } = decided;
+            let answered = Reply::Answered { answer: kernel_answer, stamp };
+            answer(caller, if is_too_late { Reply::TooLate } else { answered })
+        };
+        batch.answers.into_iter().map(reply).collect()
     }
 
     fn step_down(&mut self, failure: AppendFailure) -> Vec<Effect> {
         self.ended = true;
         let lost = if failure == AppendFailure::Unknown { Reply::OutcomeUnknown } else { Reply::Unavailable };
         let in_flight = self.in_flight.take().map(|batch| batch.answers).unwrap_or_default();
-        let in_flight = in_flight.into_iter().map(|(caller, ..)| answer(caller, lost.clone()));
-        let waiting = self.inbox.drain(..).map(|(caller, ..)| answer(caller, Reply::Unavailable));
+        let in_flight = in_flight.into_iter().map(|decided| answer(decided.caller, lost.clone()));
+        // Decided or not: nothing of it was written.
+        let decided = std::mem::take(&mut self.next.answers).into_iter().map(|decided| decided.caller);
+        let waiting = decided.chain(self.inbox.drain(..).map(|(caller, ..)| caller));
+        let waiting = waiting.map(|caller| answer(caller, Reply::Unavailable));
         let mut effects: Vec<_> = in_flight.chain(waiting).collect();
         effects.push(Effect::StepDown(failure));
         effects
     }
 }
 
-fn ends_of_waits(events: &[Event]) -> Vec<Effect> {
+/// What the events mean for those who wait, in their order. Whoever is told at `now` that its turn has come still
+/// holds what it was granted.
+fn ends_of_waits(events: &[Event], now: Tick) -> Vec<Effect> {
     let mut effects: Vec<Effect> = Vec::new();
     for event in events {
         match event {
-            Event::Issued(issued) => match (issued.ticket, effects.last_mut()) {
-                (Some(ticket), Some(Effect::Served { ticket: last, leases })) if *last == ticket => {
-                    leases.push(issued.fence);
+            Event::Issued(issued) => {
+                let Some(ticket) = issued.ticket else { continue };
+                let is_past = is_over(now.0, issued.expires_at.0);
+                match effects.last_mut() {
+                    Some(Effect::Served { ticket: last, leases }) if *last == ticket && !is_past => {
+                        leases.push(issued.fence);
+                    }
+                    // One that is over is enough: it was all or nothing.
+                    Some(Effect::Served { ticket: last, .. } | Effect::Unserved { ticket: last, .. })
+                        if *last == ticket =>
+                    {
+                        effects.pop();
+                        effects.push(Effect::Unserved { ticket, end: WaitEnd::TimedOut });
+                    }
+                    _ if is_past => effects.push(Effect::Unserved { ticket, end: WaitEnd::TimedOut }),
+                    _ => effects.push(Effect::Served { ticket, leases: vec![issued.fence] }),
                 }
-                (Some(ticket), _) => effects.push(Effect::Served { ticket, leases: vec![issued.fence] }),
-                (None, _) => {}
-            },
+            }
             Event::Left { ticket, end, .. } => effects.push(Effect::Unserved { ticket: *ticket, end: *end }),
             _ => {}
         }

@@ -9,6 +9,7 @@ mod handle;
 mod housekeeper;
 mod inbox;
 mod key_file;
+mod pen;
 mod proof;
 mod publisher;
 mod replay;

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::kernel::{Answer, ClockReading, HashKey, Refusal, State};
-use tenure_ledger::signing::{Leaf, LedgerId, NodeKey, SealedBatch, seal_batch};
-use tenure_ledger::{AppendError, BatchBytes, Ledger, Room, Seq};
+use tenure_ledger::signing::{LedgerId, SealedBatch};
+use tenure_ledger::{AppendError, Ledger, Room};
 
 use super::callers::Callers;
 use super::clock::{Clock, boot_microseconds};
 use super::feed::{Durable, Feed};
 use super::inbox::{Found, Inbox};
+use super::pen::{Pen, Scribe, WriteError, Written};
 use super::publisher::{Outcome, Publisher, Told};
 use super::replay::replay;
 use super::trouble::{Trouble, describe};
@@ -42,12 +43,12 @@ pub(super) fn start_registrar(
 
 /// All that the thread has.
 pub(super) struct Run<L> {
-    pub(super) ledger: L,
-    pub(super) id: LedgerId,
+    /// Nothing while the scribe has it.
+    pub(super) pen: Option<Pen<L>>,
+    pub(super) scribe: Scribe<L>,
     pub(super) registrar: Registrar,
     pub(super) inbox: Arc<Inbox>,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) key: Arc<NodeKey>,
     pub(super) settings: Settings,
     pub(super) hash_key: HashKey,
     pub(super) publisher: Publisher,
@@ -59,7 +60,7 @@ pub(super) struct Run<L> {
     pub(super) trouble: Arc<Trouble>,
 }
 
-impl<L: Ledger> Run<L> {
+impl<L: Ledger + Send + 'static> Run<L> {
     /// Runs until it is told to stop, or cannot go on.
     pub(super) fn run(mut self, first: Vec<Effect>) -> (L, Option<WriterFailure>) {
         let mut carried = self.carry_out(first);
@@ -67,10 +68,10 @@ impl<L: Ledger> Run<L> {
             match carried {
                 Carried::On(Some(write)) => carried = self.write(write),
                 Carried::On(None) => {
-                    self.registrar.set_room(self.ledger.room());
+                    self.registrar.set_room(self.pen().ledger.room());
                     let found = self.inbox.take(&*self.clock, self.patience());
                     if found.is_closed && found.waiting.is_empty() {
-                        return (self.ledger, None);
+                        return (self.into_ledger(), None);
                     }
                     carried = self.begin_batch(found);
                 }
@@ -80,51 +81,52 @@ impl<L: Ledger> Run<L> {
                         self.error.take().map(|error| describe("the ledger could not be written", &error)),
                     );
                     if self.is_stopped_while_it_rests() {
-                        return (self.ledger, None);
+                        return (self.into_ledger(), None);
                     }
                     match self.begin_again() {
                         Ok(begun) => carried = self.carry_out(begun),
-                        Err(error) => return (self.ledger, Some(error.into())),
+                        Err(error) => return (self.into_ledger(), Some(error.into())),
                     }
                 }
                 Carried::Ended(failure) => {
                     let source = self.error.take();
-                    return (self.ledger, Some(WriterFailure::Append { failure, source }));
+                    return (self.into_ledger(), Some(WriterFailure::Append { failure, source }));
                 }
             }
         }
     }
 
-    /// Signs and writes, and then steps with everything that came in meanwhile before it steps with the outcome: so
-    /// that whoever came in time is stamped in time.
+    /// Writes. With many to answer the next batch is decided meanwhile; with few, handing over would take longer than
+    /// that wins.
     fn write(&mut self, write: Write) -> Carried {
-        let Write { records, mut leaves } = write;
-        let before = self.ledger.head();
-        let unsealed = BatchBytes::new(Seq(before.seq.0 + 1), &records);
-        leaves.push(Leaf::of_batch(self.id, before.hash, &unsealed));
-        let first = unsealed.first();
-        let outcome = match seal_batch(&self.key, self.id, first.0, &leaves) {
-            Ok(sealed) => {
-                // Their bytes are all that is needed from here on.
-                drop(records);
-                let batch = unsealed.sealed(&sealed.seal().to_bytes());
-                match self.ledger.append_batch(&batch) {
-                    Ok(head) => {
-                        self.written = Some((Durable { batch, hash: head.hash }, sealed));
-                        self.trouble.clear();
-                        Ok(())
-                    }
-                    Err(error) => {
-                        let failure = failure_of(&error);
-                        self.error = Some(error);
-                        Err(failure)
-                    }
-                }
-            }
-            // More than can be signed at once; the limits of a batch keep it from that.
-            Err(_) => Err(AppendFailure::NotWritten),
+        let mut pen = self.pen.take().expect(PEN);
+        let (pen, written) = if write.records.len() <= FEW {
+            let written = pen.write(write);
+            (pen, written)
+        } else {
+            let Self { scribe, registrar, inbox, clock, callers, .. } = self;
+            let mut ahead = Ahead { registrar, inbox, clock: &**clock, callers };
+            scribe.write(pen, write, || ahead.decide())
         };
-        self.registrar.set_room(self.ledger.room());
+        self.pen = Some(pen);
+        self.settle(written)
+    }
+
+    /// Steps with everything that came in meanwhile before it steps with the outcome: so that whoever came in time is
+    /// stamped in time.
+    fn settle(&mut self, written: Written) -> Carried {
+        let outcome = match written {
+            Ok(written) => {
+                self.written = Some(written);
+                self.trouble.clear();
+                Ok(())
+            }
+            Err(WriteError { failure, source }) => {
+                self.error = source;
+                Err(failure)
+            }
+        };
+        self.registrar.set_room(self.pen().ledger.room());
         let found = self.inbox.take(&*self.clock, Some(Duration::ZERO));
         let microseconds = found.microseconds;
         let mut effects = self.feed(found);
@@ -154,12 +156,7 @@ impl<L: Ledger> Run<L> {
     }
 
     fn feed(&mut self, found: Found) -> Vec<Effect> {
-        let waiting = found.waiting.into_iter();
-        let refused = waiting.filter_map(|waiting| {
-            let caller = self.callers.add(waiting.respond);
-            self.registrar.enqueue(caller, waiting.command, waiting.microseconds)
-        });
-        refused.collect()
+        feed(&mut self.registrar, &mut self.callers, found)
     }
 
     fn carry_out(&mut self, effects: Vec<Effect>) -> Carried {
@@ -195,7 +192,7 @@ impl<L: Ledger> Run<L> {
         loop {
             let left = Duration::from_micros(until.saturating_sub(boot_microseconds()));
             let found = self.inbox.take(&*self.clock, Some(left.max(LOOK)));
-            let has_room = self.ledger.room() > Room::Nothing;
+            let has_room = self.pen().ledger.room() > Room::Nothing;
             let reply = if has_room {
                 Reply::Unavailable
             } else {
@@ -216,11 +213,19 @@ impl<L: Ledger> Run<L> {
     fn begin_again(&mut self) -> Result<Vec<Effect>, StartError> {
         self.written = None;
         let limits = self.registrar.state().limits().clone();
-        let replay = replay(&self.ledger, self.id, limits, self.hash_key)?;
-        let (registrar, effects, _) =
-            start_registrar(self.id, replay.into_state(), &*self.clock, self.settings)?;
+        let Pen { ledger, id, .. } = self.pen();
+        let (replay, id) = (replay(ledger, *id, limits, self.hash_key)?, *id);
+        let (registrar, effects, _) = start_registrar(id, replay.into_state(), &*self.clock, self.settings)?;
         self.registrar = registrar;
         Ok(effects)
+    }
+
+    fn pen(&self) -> &Pen<L> {
+        self.pen.as_ref().expect(PEN)
+    }
+
+    fn into_ledger(self) -> L {
+        self.pen.expect(PEN).ledger
     }
 
     /// How long to wait for a request before there is something to do without one.
@@ -230,13 +235,38 @@ impl<L: Ledger> Run<L> {
     }
 }
 
-fn failure_of(error: &AppendError) -> AppendFailure {
-    match error {
-        AppendError::Overtaken { .. } => AppendFailure::Overtaken,
-        AppendError::OutcomeUnknown { .. } => AppendFailure::Unknown,
-        _ => AppendFailure::NotWritten,
+/// What can go on while the scribe writes.
+struct Ahead<'a> {
+    registrar: &'a mut Registrar,
+    inbox: &'a Inbox,
+    clock: &'a dyn Clock,
+    callers: &'a mut Callers,
+}
+
+impl Ahead<'_> {
+    /// Decides what has come in. Nobody is answered: all of it rests on what is being written.
+    fn decide(&mut self) {
+        let found = self.inbox.take(self.clock, Some(Duration::ZERO));
+        let microseconds = found.microseconds;
+        let mut effects = feed(self.registrar, self.callers, found);
+        effects.extend(self.registrar.step(Input::Woken, microseconds));
+        self.inbox.set_backlog(self.registrar.waiting());
+        assert!(effects.is_empty(), "what is decided ahead waits for what is written before");
     }
 }
+
+fn feed(registrar: &mut Registrar, callers: &mut Callers, found: Found) -> Vec<Effect> {
+    let refused = found.waiting.into_iter().filter_map(|waiting| {
+        let caller = callers.add(waiting.respond);
+        registrar.enqueue(caller, waiting.command, waiting.microseconds)
+    });
+    refused.collect()
+}
+
+/// With so few events in a write, the writer does it by itself.
+const FEW: usize = 16;
+
+const PEN: &str = "the pen comes back before the writer goes on";
 
 /// Tells everybody, when it is dropped, that nobody answers any more.
 pub(super) struct TurnAway(pub(super) Arc<Inbox>, pub(super) Arc<Feed>, pub(super) Arc<Waiters>);

@@ -14,6 +14,7 @@ use super::clock::Clock;
 use super::feed::Feed;
 use super::handle::Handle;
 use super::inbox::Inbox;
+use super::pen::{Pen, Scribe};
 use super::publisher::{Audience, Publisher};
 use super::replay::{Replay, ReplayError};
 use super::run::{Run, TurnAway, start_registrar};
@@ -113,12 +114,11 @@ impl<L: Ledger + Send + 'static> Writer<L> {
         let publisher =
             Publisher::start(Audience { ledger: id, view, feed: feed.clone(), waiters: waiters.clone() })?;
         let run = Run {
-            ledger,
-            id,
+            pen: Some(Pen { ledger, id, key }),
+            scribe: Scribe::start()?,
             registrar,
             inbox: inbox.clone(),
             clock,
-            key,
             settings,
             hash_key,
             publisher,

@@ -1,5 +1,6 @@
 //! One integration binary: what the single writer promises, from outside.
 
+mod ahead;
 mod answers;
 mod bounds;
 mod heartbeats;

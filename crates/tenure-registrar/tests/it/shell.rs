@@ -1,7 +1,7 @@
 //! The writer's thread on real ledgers: who is answered when, and what is there after a restart.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::story::LEDGER;
 
 /// A clock that stands still until it is moved.
 #[derive(Debug, Default)]
-struct HandClock(AtomicU64);
+pub struct HandClock(AtomicU64);
 
 impl Clock for HandClock {
     fn id(&self) -> Arc<str> {
@@ -39,9 +39,11 @@ impl Clock for HandClock {
 }
 
 /// A ledger whose next write waits until it is let go, or fails.
-struct SlowLedger {
+pub struct SlowLedger {
     inner: MemoryLedger,
     gate: mpsc::Receiver<Result<(), AppendError>>,
+    /// How many writes have begun.
+    pub begun: Arc<AtomicUsize>,
 }
 
 impl Ledger for SlowLedger {
@@ -50,6 +52,7 @@ impl Ledger for SlowLedger {
     }
 
     fn append_batch(&mut self, batch: &BatchBytes) -> Result<Head, AppendError> {
+        self.begun.fetch_add(1, Ordering::SeqCst);
         self.gate.recv().unwrap_or(Ok(()))?;
         self.inner.append_batch(batch)
     }
@@ -79,14 +82,14 @@ fn renew(lease: u64) -> Command {
     Command::Renew { lease: Fence(lease), claim: Claim::Token, ttl: None }
 }
 
-fn granted(response: Response) -> Fence {
+pub fn granted(response: Response) -> Fence {
     match response.reply {
         Reply::Answered { answer: Answer::Granted { leases }, .. } => leases[0],
         other => panic!("not granted: {other:?}"),
     }
 }
 
-fn start<L: Ledger + Send + 'static>(ledger: L, clock: Arc<dyn Clock>) -> Writer<L> {
+pub fn start<L: Ledger + Send + 'static>(ledger: L, clock: Arc<dyn Clock>) -> Writer<L> {
     start_with(ledger, clock, Settings::default())
 }
 
@@ -98,11 +101,11 @@ fn start_with<L: Ledger + Send + 'static>(ledger: L, clock: Arc<dyn Clock>, sett
     Writer::start(ledger, Office { replay, key, clock, settings, hash_key }, feed).expect("it starts")
 }
 
-fn slow() -> (mpsc::Sender<Result<(), AppendError>>, SlowLedger) {
+pub fn slow() -> (mpsc::Sender<Result<(), AppendError>>, SlowLedger) {
     let (sender, gate) = mpsc::channel();
     sender.send(Ok(())).expect("the first write says with which key it signs");
     sender.send(Ok(())).expect("the second one that the writer started");
-    (sender, SlowLedger { inner: MemoryLedger::default(), gate })
+    (sender, SlowLedger { inner: MemoryLedger::default(), gate, begun: Arc::default() })
 }
 
 #[test]
@@ -311,7 +314,7 @@ fn a_view_shows_nothing_that_is_not_durable() {
 }
 
 /// A ledger that cannot cope.
-struct PanickingLedger(MemoryLedger);
+pub struct PanickingLedger(pub MemoryLedger);
 
 impl Ledger for PanickingLedger {
     fn head(&self) -> Head {

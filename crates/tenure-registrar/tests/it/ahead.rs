@@ -1,0 +1,134 @@
+//! What is decided while the disk is waited for: it rests on what is being written, and is told after it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use tenure_core::kernel::{Fence, State};
+use tenure_ledger::{AppendError, MemoryLedger};
+use tenure_registrar::Reply;
+use tenure_registrar::shell::{Handle, Response};
+
+use crate::shell::{HandClock, PanickingLedger, acquire, granted, slow, start};
+use crate::story::check;
+
+#[test]
+fn a_refusal_that_rests_on_what_was_decided_ahead_waits_for_its_write() {
+    check(
+        "
+        0    start                      -> append resumed at 0
+        0    wrote                      -> publish resumed at 0
+        1    ann: acquire db ann 10     -> append issued 1 until 11
+        1    bob: acquire ci bob 10     -> nothing
+        1    cid: acquire ci cid 10     -> nothing
+        1    wrote                      -> publish issued 1 until 11; ann: granted 1; append issued 2 until 11
+        1    wrote                      -> publish issued 2 until 11; bob: granted 2; cid: held by bob
+        ",
+    );
+}
+
+#[test]
+fn a_grant_is_told_even_if_its_end_is_decided_already() {
+    check(
+        "
+        0    start                      -> append resumed at 0
+        0    wrote                      -> publish resumed at 0
+        1    ann: acquire db ann 10     -> append issued 1 until 11
+        1    ann: release 1             -> nothing
+        1    wrote                      -> publish issued 1 until 11; ann: granted 1; append released 1
+        3    wrote                      -> publish released 1; ann: released 1
+        ",
+    );
+}
+
+#[test]
+fn what_was_decided_ahead_surely_did_not_happen_when_the_write_before_it_fails() {
+    check(
+        "
+        0    start                      -> append resumed at 0
+        0    wrote                      -> publish resumed at 0
+        1    ann: acquire db ann 10     -> append issued 1 until 11
+        1    bob: acquire ci bob 10     -> nothing
+        2    failed unknown             -> ann: outcome unknown; bob: unavailable; step down Unknown
+        ",
+    );
+}
+
+/// Asks for `number` resources of their own, and says where the answers come.
+fn ask_for(handle: &Handle, kind: &str, number: usize) -> mpsc::Receiver<Response> {
+    let (sender, replies) = mpsc::channel();
+    for index in 0..number {
+        let sender = sender.clone();
+        handle.ask(acquire(&format!("{kind}:{index}"), "ann", 10), move |reply| drop(sender.send(reply)));
+    }
+    replies
+}
+
+/// Waits until so many writes have begun.
+fn wait_for(begun: &AtomicUsize, writes: usize) {
+    while begun.load(Ordering::SeqCst) < writes {
+        std::thread::yield_now();
+    }
+}
+
+/// More than the writer writes by itself.
+const MANY: usize = 100;
+
+#[test]
+fn a_large_write_is_waited_for_on_another_thread_and_nobody_is_told_early() {
+    let (gate, ledger) = slow();
+    let begun = ledger.begun.clone();
+    let writer = start(ledger, Arc::new(HandClock::default()));
+    let handle = writer.handle();
+    let first = ask_for(&handle, "first", 1);
+    wait_for(&begun, 3);
+    let second = ask_for(&handle, "second", MANY);
+    gate.send(Ok(())).unwrap();
+    assert_eq!(granted(first.recv().unwrap()), Fence(1));
+    // The large write is under way now; what comes next is decided, and waits.
+    wait_for(&begun, 4);
+    let third = ask_for(&handle, "third", MANY);
+    second.recv_timeout(Duration::from_millis(200)).expect_err("the second write is not back");
+    third.recv_timeout(Duration::from_millis(1)).expect_err("and the third is not begun");
+    assert_eq!(handle.view().read(State::live_leases), 1, "nobody sees what is not durable");
+    gate.send(Ok(())).unwrap();
+    let told: Vec<_> = second.iter().take(MANY).map(|reply| granted(reply).0).collect();
+    assert_eq!(told, (2..2 + MANY as u64).collect::<Vec<_>>(), "in the order asked");
+    third.recv_timeout(Duration::from_millis(200)).expect_err("the third write is not back");
+    drop(gate);
+    assert_eq!(third.iter().take(MANY).count(), MANY);
+    let (ledger, failure) = writer.stop();
+    assert!(failure.is_none());
+    drop(ledger);
+}
+
+#[test]
+fn a_large_write_that_fails_takes_along_what_was_decided_ahead() {
+    let (gate, ledger) = slow();
+    let begun = ledger.begun.clone();
+    let writer = start(ledger, Arc::new(HandClock::default()));
+    let handle = writer.handle();
+    let first = ask_for(&handle, "first", 1);
+    wait_for(&begun, 3);
+    let second = ask_for(&handle, "second", MANY);
+    gate.send(Ok(())).unwrap();
+    assert_eq!(granted(first.recv().unwrap()), Fence(1));
+    wait_for(&begun, 4);
+    let third = ask_for(&handle, "third", MANY);
+    gate.send(Err(AppendError::Unavailable(std::io::Error::other("not now")))).unwrap();
+    let replies = second.iter().take(MANY).chain(third.iter().take(MANY));
+    assert!(replies.map(|response| response.reply).all(|reply| reply == Reply::Unavailable));
+    drop(gate);
+    let mut asked_again = std::iter::repeat_with(|| handle.ask_and_wait(acquire("third:0", "ann", 10)));
+    let response = asked_again.find(|response| response.reply != Reply::Unavailable);
+    assert_eq!(granted(response.unwrap()), Fence(2), "the numbers of grants that never were are given out");
+    assert!(writer.stop().1.is_none());
+}
+
+#[test]
+fn a_thread_that_panics_while_it_writes_leaves_nobody_waiting() {
+    let writer = start(PanickingLedger(MemoryLedger::default()), Arc::new(HandClock::default()));
+    let replies = ask_for(&writer.handle(), "all", MANY);
+    let told = replies.iter().filter(|response| !matches!(response.reply, Reply::Unavailable)).count();
+    assert_eq!(told, 0, "the line is cut for those whose write it was, and the others are turned away");
+}
