@@ -30,11 +30,11 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match &error {
             Error::Problem(problem) => of_problem(problem),
-            Error::Unreachable { .. } => Self::new(exit::UNAVAILABLE, "the server cannot be reached", &error)
-                .with_hint("Start one with `tenure serve`, or say with TENURE_URL where it is."),
-            Error::Unknown { .. } => Self::new(exit::UNAVAILABLE, "the answer was lost", &error)
-                .with_hint("`tenure list` shows what has happened."),
-            _ => Self::new(exit::UNAVAILABLE, "the server does not answer as expected", &error),
+            Error::Unknown { .. } => {
+                Self::said(exit::UNAVAILABLE, &error.to_string()).with_hint("`tenure list` shows what has happened.")
+            }
+            // It says itself where it was looked for and what to do.
+            _ => Self::said(exit::UNAVAILABLE, &error.to_string()),
         }
     }
 }

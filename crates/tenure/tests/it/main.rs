@@ -1,7 +1,9 @@
 //! The real program.
 
+mod asking;
 mod client;
 mod clocks;
+mod commands;
 mod damaging;
 mod failing_sync;
 mod forging;
@@ -10,14 +12,18 @@ mod history;
 mod kill_at_each_call;
 mod kill_over_http;
 mod logging;
+mod losing;
+mod overlapping;
 mod passports;
 mod program;
 mod pruning;
 mod replaying;
 mod restoring;
+mod running;
 mod second_process;
 mod serving;
 mod slow_sync;
 mod starting;
+mod terminals;
 mod verifying;
 mod wrapped;

@@ -38,6 +38,9 @@ use crate::failure::Failure;
 use crate::message::{complain, tell};
 use crate::server::ask;
 
+/// How long a server may take to hear that we want nothing any more.
+const FAREWELL: Duration = Duration::from_secs(3);
+
 /// Runs a command while it holds a lease, and ends it before anybody else can have the lease.
 ///
 /// It waits for the lease, as long as it takes unless --wait or --no-wait says otherwise, renews it while the command
@@ -107,8 +110,9 @@ impl Run {
         let waiting = Waiting::new(self.quiet);
         ask(async |client| {
             let code = run(&client, wants, wait, waiting, margins, &self.command).await;
-            // Whoever gave up has left the queue then, and whoever lost a lease has given it back.
-            client.settle().await;
+            // Then whoever gave up has left the queue, and whoever lost a lease has given it back. If the server does
+            // not answer, it finds out by itself that we are gone.
+            let _ = tokio::time::timeout(FAREWELL, client.settle()).await;
             code
         })
     }
@@ -140,8 +144,7 @@ async fn run(
             if !is_gone {
                 tell("tenure: it still runs all the same: the system does not end it. Look for it before others go on.\n");
             }
-            // What may still go on must not be anybody else's before its time.
-            return if *is_gone { Ok(exit::LOST.into()) } else { Err(Failure::silent(exit::LOST)) };
+            return Ok(exit::LOST.into());
         }
     };
     if let Err(error) = guard.release_with(Some(reason)).await {

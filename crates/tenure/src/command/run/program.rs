@@ -35,9 +35,18 @@ fn check_file(path: &Path, program: &OsStr) -> Result<(), Failure> {
 
 /// The failure of a command that the system did not start, with the code that a shell gives it.
 pub fn cannot_run(program: &OsStr, error: &io::Error) -> Failure {
-    let code =
-        if error.kind() == io::ErrorKind::NotFound { exit::NO_SUCH_COMMAND } else { exit::CANNOT_EXECUTE };
-    Failure::new(code, &format!("{} cannot be run", program.display()), error)
+    let program = program.display();
+    match error.kind() {
+        io::ErrorKind::NotFound => Failure::said(
+            exit::NO_SUCH_COMMAND,
+            &format!("there is no command {program}; look at how it is written, and at PATH"),
+        ),
+        io::ErrorKind::PermissionDenied => Failure::said(
+            exit::CANNOT_EXECUTE,
+            &format!("{program} may not be executed; `chmod +x` lets it, if it is a program"),
+        ),
+        _ => Failure::new(exit::CANNOT_EXECUTE, &format!("{program} cannot be run"), error),
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! When a command has to be ended: told the time, it says what to do. It touches neither clock nor process.
 
-use std::time::Duration;
-
 use tenure_core::kernel::Span;
 
 /// What is to be done to the command.
@@ -28,11 +26,6 @@ impl Margins {
         let usual = Span((ttl.0 / 4).min(Span::from_secs(5).0));
         Self { grace: grace.unwrap_or(usual), reserve: Span((ttl.0 / 10).min(Span::from_millis(500).0)) }
     }
-
-    /// How long before the deadline the command is asked to end.
-    pub fn in_all(self) -> Duration {
-        Duration::from_micros(self.grace.0.saturating_add(self.reserve.0))
-    }
 }
 
 /// One command under a lease, from its start to its end. Times are microseconds of the local clock.
@@ -57,11 +50,6 @@ impl Plan {
         if self.kill_at.is_none() {
             self.deadline = deadline;
         }
-    }
-
-    /// Whether the command is being ended.
-    pub fn is_ending(&self) -> bool {
-        self.kill_at.is_some()
     }
 
     /// Whether it was killed.
