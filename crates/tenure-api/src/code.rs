@@ -1,11 +1,12 @@
 //! Why a request did not get what it wanted: one word that programs can rely on.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 macro_rules! codes {
     ($($(#[$documentation:meta])* $code:ident = $text:literal, $status:literal, $title:literal;)*) => {
         /// Why a request did not get what it wanted. `docs/errors` has a page for each.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
         #[non_exhaustive]
         pub enum Code {
             $($(#[$documentation])* #[serde(rename = $text)] $code,)*

@@ -1,11 +1,12 @@
 //! What an error looks like: `application/problem+json`, RFC 9457.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::code::Code;
 
 /// Why a request did not get what it wanted. Nothing in it is secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Problem {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use crate::http::events::Hub;
+use crate::metrics::Metrics;
+use crate::refusals::Refusals;
 use crate::registrar::Registrar;
 use crate::tokens::{AdminToken, TokenKey};
 
@@ -14,6 +16,9 @@ pub(crate) struct App {
     pub(crate) registrar: Registrar,
     pub(crate) tokens: TokenKey,
     pub(crate) admin: AdminToken,
+    pub(crate) metrics: Arc<Metrics>,
+    /// Why requests were refused, for whoever asks.
+    pub(crate) refusals: Refusals,
     /// Where those who listen to events look.
     pub(crate) events: Arc<Hub>,
     /// Where we listen, with the real port.
@@ -28,8 +33,18 @@ impl App {
         admin: AdminToken,
         address: SocketAddr,
     ) -> Self {
-        let events = Hub::start(registrar.feed());
-        Self { registrar, tokens, admin, events, address, stopping: watch::Sender::new(false) }
+        let metrics = Arc::new(Metrics::default());
+        let events = Hub::start(registrar.feed(), metrics.clone());
+        Self {
+            registrar,
+            tokens,
+            admin,
+            metrics,
+            refusals: Refusals::default(),
+            events,
+            address,
+            stopping: watch::Sender::new(false),
+        }
     }
 
     /// From now on `/readyz` sends callers elsewhere, nobody waits in line, and who listens to events is let go.

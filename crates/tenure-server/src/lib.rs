@@ -12,6 +12,8 @@
 
 mod app;
 mod http;
+mod metrics;
+mod refusals;
 mod registrar;
 mod secret_file;
 mod server;

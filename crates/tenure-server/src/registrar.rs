@@ -1,7 +1,7 @@
 //! The writer, for async callers. Only this file and its folder know the registrar's shell.
 
 mod errands;
-mod line;
+pub(crate) mod line;
 mod orphans;
 
 use std::path::Path;
@@ -125,6 +125,11 @@ impl Registrar {
     /// What is durable, for those who look for themselves.
     pub(crate) fn view(&self) -> &Arc<View> {
         self.handle.view()
+    }
+
+    /// How many requests wait to be decided.
+    pub(crate) fn inbox_depth(&self) -> usize {
+        self.handle.inbox_depth()
     }
 
     /// The time on the registrar's clock.

@@ -24,8 +24,8 @@ pub trait Observer: Send + Sync {
     /// told exactly, however late somebody looks.
     fn happens(&self, seq: Seq, event: &Event, before: &State);
 
-    /// Everything that became durable together was told.
-    fn told(&self);
+    /// Everything that became durable together was told. The write took so long.
+    fn told(&self, took: Duration);
 }
 
 struct Recent {
@@ -47,6 +47,8 @@ type AtEnd = Box<dyn FnOnce() + Send>;
 pub(crate) struct Durable {
     pub(crate) batch: BatchBytes,
     pub(crate) hash: Hash,
+    /// How long the write took.
+    pub(crate) took: Duration,
 }
 
 /// So many bytes are kept in memory at most, and one batch at least.

@@ -109,9 +109,10 @@ impl Audience {
             });
         }
         let proof = written.map(|(batch, sealed)| {
+            let took = batch.took;
             self.feed.publish(batch);
             if let Some(observer) = observer {
-                observer.told();
+                observer.told(took);
             }
             Arc::new(Proof::new(self.ledger, sealed, &events))
         });

@@ -15,7 +15,9 @@ const REST: Duration = Duration::from_millis(50);
 
 /// Runs errands, from any thread. It can be cloned and shared.
 #[derive(Clone)]
-pub(super) struct Errands {
+pub(super) struct Errands(Arc<Means>);
+
+struct Means {
     handle: Handle,
     runtime: runtime::Handle,
     ended: watch::Receiver<bool>,
@@ -23,15 +25,15 @@ pub(super) struct Errands {
 
 impl Errands {
     pub(super) fn new(handle: Handle, runtime: runtime::Handle, ended: watch::Receiver<bool>) -> Self {
-        Self { handle, runtime, ended }
+        Self(Arc::new(Means { handle, runtime, ended }))
     }
 
     /// Sees to it that this is done. A writer that cannot take it now is asked again, until it does or has ended.
     pub(super) fn run(&self, command: Command) {
         let (errands, again) = (self.clone(), command.clone());
-        self.handle.ask(command, move |response| {
-            if was_not_heard(&response.reply) && !*errands.ended.borrow() {
-                let runtime = errands.runtime.clone();
+        self.0.handle.ask(command, move |response| {
+            if was_not_heard(&response.reply) && !*errands.0.ended.borrow() {
+                let runtime = errands.0.runtime.clone();
                 runtime.spawn(async move {
                     sleep(REST).await;
                     errands.run(again);

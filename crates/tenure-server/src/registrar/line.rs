@@ -3,6 +3,9 @@
 //! Whatever is given travels together with the duty to take it back ([`Undelivered`]). So it does not matter where a
 //! request ends whose caller hung up: before it was answered, in line, or between the grant and the answer.
 
+#[cfg(test)]
+pub(crate) mod tests;
+
 use tenure_core::kernel::{Acquire, Answer, Command, Fence, Tick, Ticket, WaitEnd};
 use tenure_registrar::Reply;
 use tenure_registrar::shell::{Response, WaitOver};
@@ -47,7 +50,7 @@ pub(crate) struct Line {
 /// How a wait ended.
 pub(crate) enum Waited {
     /// Its turn came.
-    Given(Given),
+    Given(Box<Given>),
     /// It got nothing.
     Over(WaitEnd),
     /// The server stops. The place is kept if the request had a key.
@@ -114,7 +117,7 @@ impl Registrar {
                 }
                 // Its turn may come in this very moment: what became of it is told in any case.
                 let (ticket, principal) = (line.ticket, line.recipient.principal.clone());
-                self.ask(Command::Withdraw { ticket, principal, end: WaitEnd::Gone }).await;
+                self.errands.run(Command::Withdraw { ticket, principal, end: WaitEnd::Gone });
                 (&mut line.over).await
             }
         };
@@ -126,7 +129,7 @@ impl Registrar {
                 let stamp = line.stamp;
                 let answer = Answer::Granted { leases: leases.clone() };
                 let response = Response { reply: Reply::Answered { answer, stamp }, proof };
-                Waited::Given(Given { leases, stamp, response, undelivered })
+                Waited::Given(Box::new(Given { leases, stamp, response, undelivered }))
             }
             WaitOver::Unserved(_) if self.is_stopping() => {
                 Waited::Stopped { has_key: line.recipient.has_key }

@@ -31,7 +31,10 @@ fn a_body_that_does_not_parse_or_validate_is_refused_with_the_reason() {
         (r#"{"resource":"db:1","holder":"a","ttlMs":1e999}"#, "not JSON"),
         (r#"{"resource":"db:1","holder":"a","ttlMs":9000,"mode":"Exclusive"}"#, "mode: must be"),
         (r#"{"resource":"db:1","holder":"a","ttlMs":9000,"mode":"MUTATES"}"#, "mode: must be"),
-        (r#"{"resource":"db:1","holder":"a","ttlMs":9000,"waitMs":1}"#, "this version does not wait"),
+        (
+            r#"{"resource":"db:1","holder":"a","ttlMs":9000,"waitMs":86400001}"#,
+            "waitMs: is over the longest wait",
+        ),
         (r#"{"resource":"db:1","holder":"a","ttlMs":9000,"labels":[]}"#, "labels: must be an object"),
         (r#"{"resource":"db:1","holder":"a","ttlMs":9000,"labels":{"a":1}}"#, "labels: must be an object"),
         (r#"{"resource":"db:1","holder":"a","ttlMs":9000,"labels":{"":"1"}}"#, "labels: "),

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::server::{Running, read_to_end, start, start_in};
-use crate::stream::{Message, listen, request};
+use crate::server::{Answer, Running, start, start_in, text, wish};
+use crate::stream::{Message, listen};
 
 fn release(server: &Running, (id, token): &(String, String)) {
     assert_eq!(server.release(id, token).status, 200);
@@ -54,9 +54,9 @@ fn an_end_that_nobody_asked_for_is_told_too() {
 fn nothing_secret_is_told() {
     let server = start();
     let mut stream = listen(&server, "/v1/events?type=*", None);
-    let granted = server.post_with_key("a-key", &crate::server::wish("db:1", "a", 60_000)).json();
+    let granted = server.post_with_key("a-key", &wish("db:1", "a", 60_000)).json();
     let issued = stream.expect("lease.issued");
-    let token = crate::server::text(&granted["token"]);
+    let token = text(&granted["token"]);
     let text = issued.data.to_string();
     assert!(!text.contains(&token) && !text.contains("nonce") && !text.contains("key"), "{text}");
 }
@@ -64,48 +64,15 @@ fn nothing_secret_is_told() {
 #[test]
 fn a_filter_lets_through_what_was_asked_for_and_nothing_else() {
     let server = start();
-    let from = server.acquire("start:here", "a", 60_000);
-    let first = listen(&server, "/v1/events?from=1", None).expect("lease.issued").seq();
-    for resource in ["db:1", "db:10", "deploy:prod"] {
-        let lease = server.acquire(resource, "a", 60_000);
-        release(&server, &lease);
-    }
-    release(&server, &from);
-    let told = |query: &str| {
-        let mut stream = listen(&server, &format!("/v1/events?from={first}{query}"), None);
-        let mut found: Vec<String> = Vec::new();
-        // The last one that passes every filter below but the type's is known; read until the ledger's head.
-        let head = server.get("/v1/leases?state=RELEASED").json()["leases"].as_array().unwrap().len();
-        assert_eq!(head, 4);
-        let marker = server.acquire("db:1", "marker", 60_000);
-        release(&server, &marker);
-        let deploy = server.acquire("deploy:prod", "marker", 60_000);
-        release(&server, &deploy);
-        loop {
-            let message = stream.next().unwrap();
-            let lease = &message.data["lease"];
-            if lease["holder"] == json!("marker") {
-                server.get("/healthz");
-                return found;
-            }
-            found.push(format!("{} {}", message.kind(), lease["resource"].as_str().unwrap()));
-        }
-    };
-    let both = |name: &str| [format!("lease.issued {name}"), format!("lease.released {name}")];
-    assert_eq!(told("&resource=db:1"), both("db:1"));
-}
-
-#[test]
-fn a_prefix_and_a_type_can_be_asked_for() {
-    let server = start();
     let mut databases = listen(&server, "/v1/events?resource=db:&type=lease.issued", None);
     let mut starred = listen(&server, "/v1/events?resource=db:1*", None);
+    let mut exact = listen(&server, "/v1/events?resource=db:1&type=lease.released", None);
     let mut every = listen(&server, "/v1/events?type=lease.*", None);
     for resource in ["deploy:1", "db:1", "db:2", "db:10"] {
         let lease = server.acquire(resource, "a", 60_000);
         release(&server, &lease);
     }
-    let resource = |message: &Message| crate::server::text(&message.data["lease"]["resource"]);
+    let resource = |message: &Message| text(&message.data["lease"]["resource"]);
     for expected in ["db:1", "db:2", "db:10"] {
         assert_eq!(resource(&databases.expect("lease.issued")), expected);
     }
@@ -113,6 +80,10 @@ fn a_prefix_and_a_type_can_be_asked_for() {
         assert_eq!(resource(&starred.expect("lease.issued")), expected);
         assert_eq!(resource(&starred.expect("lease.released")), expected);
     }
+    assert_eq!(resource(&exact.expect("lease.released")), "db:1");
+    let more = server.acquire("db:1", "b", 60_000);
+    release(&server, &more);
+    assert_eq!(exact.expect("lease.released").data["lease"]["holder"], json!("b"), "and nothing in between");
     for expected in ["deploy:1", "db:1", "db:2", "db:10"] {
         assert_eq!(resource(&every.expect("lease.issued")), expected);
         every.expect("lease.released");
@@ -133,24 +104,24 @@ fn a_question_that_makes_no_sense_is_refused_before_the_stream_begins() {
         "resource=%0a",
         "colour=red",
     ] {
-        read_to_end_of(&server, &format!("/v1/events?{query}"), None).is_problem(400, "INVALID");
+        refused(&server, &format!("/v1/events?{query}"), None).is_problem(400, "INVALID");
     }
     for id in ["", "1", "1-", "-1", "a-b", "1-1-1", "1-+1"] {
-        read_to_end_of(&server, "/v1/events", Some(id)).is_problem(400, "INVALID");
+        refused(&server, "/v1/events", Some(id)).is_problem(400, "INVALID");
     }
 }
 
-fn read_to_end_of(server: &Running, path: &str, id: Option<&str>) -> crate::server::Answer {
-    let stream = request(server, path, id);
-    stream.shutdown(std::net::Shutdown::Write).unwrap();
-    read_to_end(stream)
+fn refused(server: &Running, path: &str, id: Option<&str>) -> Answer {
+    let mut headers = vec![server.bearer()];
+    headers.extend(id.map(|id| format!("Last-Event-ID: {id}")));
+    server.ask(&format!("GET {path}"), &headers, "")
 }
 
 #[test]
 fn an_id_of_another_ledger_is_told_that_what_follows_is_gone() {
     let server = start();
     for id in ["2-1", "1-99999"] {
-        let problem = read_to_end_of(&server, "/v1/events", Some(id)).is_problem(410, "COMPACTED");
+        let problem = refused(&server, "/v1/events", Some(id)).is_problem(410, "COMPACTED");
         assert_eq!(problem["from"], json!(1), "from where it can be read");
     }
 }
@@ -198,4 +169,47 @@ fn a_server_that_stops_lets_its_listeners_go_at_once() {
         assert!(stream.next().is_none(), "the stream ends as it should, with its last chunk");
     }
     drop(folder);
+}
+
+#[test]
+fn who_waits_is_told_of_from_the_beginning_to_the_end() {
+    let server = start();
+    let lease = server.acquire("db:1", "a", 60_000);
+    let mut stream = listen(&server, "/v1/events", None);
+    let wait = json!({"resource": "db:1", "holder": "b", "ttlMs": 1_000, "waitMs": 1_000});
+    server.post("/v1/leases", &wait).is_problem(409, "HELD");
+    let queued = stream.expect("wait.queued").data["waiter"].clone();
+    assert_eq!((&queued["holder"], &queued["position"]), (&json!("b"), &json!(1)));
+    assert_eq!((&queued["resources"], &queued["remainingMs"]), (&json!(["db:1"]), &json!(1_000)));
+    let left = stream.expect("wait.left").data;
+    assert_eq!((&left["cause"], &left["waiter"]["ticket"]), (&json!("TIMED_OUT"), &queued["ticket"]));
+    assert_eq!(left["waiter"]["resources"], json!(["db:1"]), "so that a filter by resource finds it");
+    assert!(left["waiter"]["waitedMs"].as_u64().unwrap() >= 1_000);
+    release(&server, &lease);
+    stream.expect("lease.released");
+}
+
+#[test]
+fn what_is_pruned_is_said_to_be_gone_and_from_where_on_it_can_be_read() {
+    let server = start_in(tempfile::tempdir().unwrap(), |settings| {
+        settings.ledger.segment_size = 4_096;
+        settings.routine.checkpoint_after = 4;
+        settings.routine.retention.bytes = 8_192;
+    })
+    .unwrap();
+    let first = server.folder.path().join("data/0000000000000001.segment");
+    let mut number = 0;
+    while first.exists() {
+        number += 1;
+        assert!(number < 10_000, "it must be pruned at some time");
+        server.acquire(&format!("db:{number}"), "a", 600_000);
+        std::thread::park_timeout(std::time::Duration::from_millis(5));
+    }
+    let problem = refused(&server, "/v1/events?from=1", None).is_problem(410, "COMPACTED");
+    refused(&server, "/v1/events", Some("1-0")).is_problem(410, "COMPACTED");
+    let from = problem["from"].as_u64().unwrap();
+    assert!(from > 1, "{problem}");
+    let last = crate::crowds::metric(&server, "tenure_ledger_seq");
+    let told = listen(&server, &format!("/v1/events?type=*&from={last}"), None).next().unwrap();
+    assert_eq!(told.seq(), last);
 }

@@ -178,7 +178,8 @@ impl Answer {
         assert_eq!((&problem["code"], &problem["status"]), (&json!(code), &json!(status)), "{self:?}");
         assert!(text(&problem["type"]).ends_with(&format!("/errors/{code}")), "{self:?}");
         assert!(!text(&problem["title"]).is_empty() && !text(&problem["detail"]).is_empty(), "{self:?}");
-        assert_eq!(self.header("retry-after").is_some(), status == 503, "{self:?}");
+        let known = tenure_api::Code::ALL.iter().find(|known| known.as_str() == code).unwrap();
+        assert_eq!(self.header("retry-after").is_some(), known.is_retryable(), "{self:?}");
         problem
     }
 }

@@ -13,6 +13,9 @@ use tenure_api::Code;
 use tenure_core::kernel::Principal;
 
 pub(crate) use self::caller::Caller;
+#[cfg(test)]
+pub(crate) use self::needs::routes;
+pub(crate) use self::needs::scope_of;
 use self::needs::{Need, need_of};
 use super::answer::Failure;
 use crate::app::App;

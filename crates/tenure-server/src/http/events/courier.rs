@@ -98,7 +98,8 @@ impl Courier {
         let mut is_up_to_date = false;
         loop {
             // Marked as seen before looking: what comes in between wakes it again.
-            if signal.borrow_and_update().has_ended || !self.filter.is_good() {
+            let has_ended = signal.borrow_and_update().has_ended;
+            if !self.filter.is_good() {
                 return Err(Stop::Ended);
             }
             match self.hub.look(self.after, self.feed.head().seq.0, AT_ONCE) {
@@ -106,6 +107,7 @@ impl Courier {
                     is_up_to_date = true;
                     self.bring(&events, line).await?;
                 }
+                Found::Nothing | Found::Older if has_ended => return Err(Stop::Ended),
                 Found::Nothing => {
                     tokio::select! {
                         _ = signal.changed() => {}

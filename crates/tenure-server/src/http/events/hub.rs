@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tenure_core::kernel::{Anchor, Event, State};
 use tenure_ledger::Seq;
@@ -10,6 +11,7 @@ use tenure_registrar::shell::{Feed, Observer};
 use tokio::sync::{Semaphore, watch};
 
 use super::happened::Happened;
+use crate::metrics::Metrics;
 
 /// So many of the last events are kept, at most.
 const MOST_EVENTS: usize = 16_384;
@@ -25,6 +27,7 @@ pub(crate) struct Hub {
     pub(super) readers: Arc<Semaphore>,
     listeners: AtomicUsize,
     events: AtomicUsize,
+    metrics: Arc<Metrics>,
 }
 
 #[derive(Default)]
@@ -52,13 +55,14 @@ pub(super) enum Found {
 
 impl Hub {
     /// Listens to `feed` from now on, until it ends.
-    pub(crate) fn start(feed: &Feed) -> Arc<Self> {
+    pub(crate) fn start(feed: &Feed, metrics: Arc<Metrics>) -> Arc<Self> {
         let hub = Arc::new(Self {
             recent: Mutex::default(),
             signal: watch::Sender::new(Signal { batches: 0, has_ended: false }),
             readers: Arc::new(Semaphore::new(MOST_READERS)),
             listeners: AtomicUsize::new(0),
             events: AtomicUsize::new(0),
+            metrics,
         });
         feed.observe(hub.clone());
         let ended = hub.clone();
@@ -126,7 +130,8 @@ impl Observer for Hub {
         }
     }
 
-    fn told(&self) {
+    fn told(&self, took: Duration) {
+        self.metrics.written(took);
         self.signal.send_modify(|signal| signal.batches += 1);
     }
 }

@@ -38,6 +38,24 @@ struct Asked {
     r#type: Option<String>,
 }
 
+/// Listen to what happens.
+///
+/// Server-sent events: each has an `id` and `data`, which is a `ServerEvent` in JSON. A heartbeat comes every 15 s. Whoever
+/// reads too slowly gets an event named `resync` as the last one, and comes back with its id as `Last-Event-ID`.
+#[utoipa::path(
+    get,
+    path = "/v1/events",
+    tag = "watching",
+    operation_id = "events",
+    params(
+        ("from" = Option<String>, Query, description = "`now`, which is also what is meant by nothing, or the number of the first event to hear"),
+        ("resource" = Option<String>, Query, description = "Only about this resource, or about those that begin like this, where it ends in `:` or `*`"),
+        ("type" = Option<String>, Query, description = "Only of this type, such as `lease.issued`, or of those that begin like this: `lease.*`. `*` is every type; nothing is `lease.*` and `wait.*`"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The last id that you were told: go on after it. Wins over `from`"),
+    ),
+    responses((status = 200, description = "Events, until somebody hangs up", body = String, content_type = "text/event-stream")),
+    extensions(("x-codes" = json!(["INVALID", "COMPACTED"])))
+)]
 pub(super) async fn events(
     State(app): State<Arc<App>>,
     caller: Caller,

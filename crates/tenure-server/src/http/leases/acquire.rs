@@ -17,6 +17,21 @@ use crate::http::answer::{Failure, json};
 use crate::http::body::JsonBody;
 use crate::http::refusal::unexpected;
 
+/// Acquire a lease.
+///
+/// With `waitMs` the request stays open until its turn has come, or the wait is over.
+#[utoipa::path(
+    post,
+    path = "/v1/leases",
+    tag = "leases",
+    operation_id = "acquire",
+    params(
+        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same leases, until 60 s after they end"),
+    ),
+    request_body = tenure_api::Acquire,
+    responses((status = 201, description = "The lease is yours", body = tenure_api::Granted)),
+    extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "HELD", "KEY_REUSED", "DEADLOCK", "QUEUE_FULL", "QUOTA_EXCEEDED"])))
+)]
 pub(super) async fn acquire(
     State(app): State<Arc<App>>,
     Extension(principal): Extension<Principal>,

@@ -18,6 +18,21 @@ use crate::http::answer::{Failure, json};
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
 
+/// Acquire several leases, all or nothing.
+///
+/// One holder, and one wait for all of them.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/batch",
+    tag = "leases",
+    operation_id = "acquireAll",
+    params(
+        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same leases, until 60 s after they end"),
+    ),
+    request_body = tenure_api::AcquireAll,
+    responses((status = 201, description = "All of them are yours", body = tenure_api::GrantedAll)),
+    extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "HELD", "KEY_REUSED", "DEADLOCK", "QUEUE_FULL", "QUOTA_EXCEEDED"])))
+)]
 pub(super) async fn acquire_all(
     State(app): State<Arc<App>>,
     Extension(principal): Extension<Principal>,

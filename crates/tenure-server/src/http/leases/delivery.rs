@@ -44,3 +44,35 @@ impl HttpBody for Delivery {
         self.body.size_hint()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::http::StatusCode;
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+    use crate::http::answer::json;
+    use crate::registrar::line::tests::Office;
+
+    #[test]
+    fn an_answer_that_no_connection_takes_leaves_nothing_behind() {
+        let office = Office::open();
+        let given = office.gets("gone");
+        let next = office.lines_up("next", None);
+        drop(deliver(json(StatusCode::CREATED, &"granted"), given.undelivered));
+        office.is_served(next);
+    }
+
+    #[test]
+    fn an_answer_that_a_connection_took_stands() {
+        let office = Office::open();
+        let given = office.gets("first");
+        let response = deliver(json(StatusCode::CREATED, &"granted"), given.undelivered);
+        assert_eq!(response.body().size_hint().exact(), Some(9), "its length is known");
+        let body = office.runtime.block_on(response.into_body().collect()).unwrap();
+        assert_eq!(body.to_bytes(), "\"granted\"");
+        // Whatever was taken back would be by the time that this is answered.
+        let next = office.lines_up("next", None);
+        assert!(office.registrar.read(|state| state.ticket(next.ticket).is_some()));
+    }
+}

@@ -39,6 +39,22 @@ struct Filter {
     after: Fence,
 }
 
+/// Which leases there are, in parts, in the order of their fences.
+#[utoipa::path(
+    get,
+    path = "/v1/leases",
+    tag = "leases",
+    operation_id = "list",
+    params(
+        ("resource" = Option<String>, Query, description = "Only on this resource"),
+        ("holder" = Option<String>, Query, description = "Only of this holder"),
+        ("state" = Option<LeaseState>, Query, description = "`ACTIVE` is what is meant by nothing"),
+        ("limit" = Option<usize>, Query, description = "So many at the most", minimum = 1, maximum = 1_000),
+        ("after" = Option<String>, Query, description = "The `next` of the part before"),
+    ),
+    responses((status = 200, description = "A part of the list", body = tenure_api::Page)),
+    extensions(("x-codes" = json!(["INVALID"])))
+)]
 pub(super) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Result<Response, Failure> {
     let asked = Query::<Asked>::try_from_uri(&uri);
     let Query(asked) = asked.map_err(|error| Failure::new(Code::Invalid, error.body_text()))?;

@@ -8,11 +8,21 @@ use super::recall::mode_on;
 use crate::app::App;
 use crate::http::answer::Failure;
 use crate::http::refusal::{cut_off, failure_of};
+use crate::refusals::Wanted;
 use crate::registrar::{Asked, Given, Line, Waited};
 
 /// The leases that are asked for, or why there are none. Whoever drops this while it waits leaves the line, unless
 /// the request has a key.
 pub(super) async fn obtain(app: &App, acquire: kernel::Acquire) -> Result<Given, Failure> {
+    let wanted = Wanted::by(&acquire);
+    let given = ask(app, acquire).await;
+    if let Err(failure) = &given {
+        app.refusals.note(wanted, &failure.0, app.registrar.now());
+    }
+    given
+}
+
+async fn ask(app: &App, acquire: kernel::Acquire) -> Result<Given, Failure> {
     let wants = match acquire.contention {
         Contention::Queue { .. } => acquire.wants.clone(),
         _ => Vec::new(),
@@ -27,7 +37,7 @@ pub(super) async fn obtain(app: &App, acquire: kernel::Acquire) -> Result<Given,
 async fn wait(app: &App, line: Line, wants: &[Want]) -> Result<Given, Failure> {
     let (ticket, stamp) = (line.ticket, line.stamp);
     match app.registrar.wait(line).await {
-        Waited::Given(given) => Ok(given),
+        Waited::Given(given) => Ok(*given),
         Waited::Over(end) => {
             let now = app.registrar.now();
             let mut failure = app.registrar.read(|state| in_vain(state, wants, ticket, end, now));

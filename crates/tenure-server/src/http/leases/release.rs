@@ -17,6 +17,21 @@ use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
 use crate::http::refusal::{answered, not_found, unexpected};
 
+/// Give a lease back.
+///
+/// Giving back what is over already is a success.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/{id}/release",
+    tag = "leases",
+    operation_id = "release",
+    params(
+        ("id" = String, Path, description = "The lease, as `lease.id` named it"),
+    ),
+    request_body = tenure_api::Release,
+    responses((status = 200, description = "It is over", body = tenure_api::OneLease)),
+    extensions(("x-codes" = json!(["TOKEN_INVALID", "NOT_FOUND"])))
+)]
 pub(super) async fn release(
     State(app): State<Arc<App>>,
     id: LeaseId,

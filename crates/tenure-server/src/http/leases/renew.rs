@@ -16,6 +16,19 @@ use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
 use crate::http::refusal::{answered, unexpected};
 
+/// Renew a lease.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/{id}/renew",
+    tag = "leases",
+    operation_id = "renew",
+    params(
+        ("id" = String, Path, description = "The lease, as `lease.id` named it"),
+    ),
+    request_body = tenure_api::Renew,
+    responses((status = 200, description = "It lives on", body = tenure_api::Renewed)),
+    extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "TOKEN_INVALID", "NOT_FOUND", "EXPIRED"])))
+)]
 pub(super) async fn renew(
     State(app): State<Arc<App>>,
     id: LeaseId,

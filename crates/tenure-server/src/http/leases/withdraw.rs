@@ -11,17 +11,34 @@ use serde::Serialize;
 use tenure_api::Code;
 use tenure_core::kernel::{Answer, Command, Principal, Refusal, Ticket, WaitEnd};
 use tenure_registrar::Reply;
+use utoipa::ToSchema;
 
 use super::is_admin;
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::refusal::failure_of;
 
-#[derive(Serialize)]
+/// A wait that is over.
+#[derive(Serialize, ToSchema)]
 struct Withdrawn {
+    /// Which.
     ticket: u64,
 }
 
+/// Leave the line.
+///
+/// For a wait under an `Idempotency-Key`, which a connection that ends does not end.
+#[utoipa::path(
+    delete,
+    path = "/v1/queue/{ticket}",
+    tag = "leases",
+    operation_id = "withdraw",
+    params(
+        ("ticket" = u64, Path, description = "The wait, as `ticket` named it"),
+    ),
+    responses((status = 200, description = "It waits no longer", body = Withdrawn)),
+    extensions(("x-codes" = json!(["NOT_FOUND"])))
+)]
 pub(super) async fn withdraw(
     State(app): State<Arc<App>>,
     Extension(principal): Extension<Principal>,

@@ -1,0 +1,45 @@
+//! A holder learns that somebody waits because of it.
+
+use serde_json::{Value, json};
+
+use crate::line::{granted, patient};
+use crate::server::{start, text};
+
+#[test]
+fn a_holder_is_told_who_waits_when_it_renews_and_whoever_looks_sees_it_too() {
+    let server = start();
+    let (id, token) = server.acquire("db:1", "a", 60_000);
+    assert_eq!(server.renew(&id, &token).json()["lease"]["recall"], Value::Null);
+    let b = server.line_up(None, &patient("db:1", "b", 60_000, 50_000), 1);
+    let c = server.line_up(None, &patient("db:1", "c", 60_000, 60_000), 2);
+    let is_recalled = |lease: &Value| {
+        let recall = &lease["recall"];
+        assert_eq!((&recall["by"], &recall["waiting"]), (&json!("b"), &json!(2)), "{lease}");
+        assert!((1..=50_000).contains(&recall["remainingMs"].as_u64().unwrap()), "{lease}");
+        assert_eq!(recall.as_object().unwrap().len(), 3, "{lease}");
+    };
+    is_recalled(&server.renew(&id, &token).json()["lease"]);
+    is_recalled(&server.get(&format!("/v1/leases/{id}")).json()["lease"]);
+    is_recalled(&server.get("/v1/leases?resource=db:1").json()["leases"][0]);
+    let transferred =
+        server.post(&format!("/v1/leases/{id}/transfer"), &json!({ "token": token, "to": "d" }));
+    is_recalled(&transferred.json()["lease"]);
+    drop((b, c));
+    server.wait_until_waiting("db:1", 0);
+    let (id, token) = granted(&transferred);
+    assert_eq!(server.renew(&id, &token).json()["lease"]["recall"], Value::Null);
+    let released = server.release(&id, &token).json()["lease"].clone();
+    assert_eq!((&released["recall"], &released["state"]), (&Value::Null, &json!("RELEASED")));
+}
+
+#[test]
+fn nobody_is_recalled_by_whom_it_does_not_keep_out() {
+    let server = start();
+    let shared = |holder: &str, wait: u64| json!({"resource": "db:1", "holder": holder, "ttlMs": 60_000, "mode": "shared", "waitMs": wait});
+    let (id, token) = granted(&server.post("/v1/leases", &shared("a", 0)));
+    let _writer = server.line_up(None, &patient("db:1", "writer", 60_000, 60_000), 1);
+    // It waits behind the writer, not because of a.
+    let _reader = server.line_up(None, &shared("b", 60_000), 2);
+    let recall = server.renew(&id, &token).json()["lease"]["recall"].clone();
+    assert_eq!((text(&recall["by"]), &recall["waiting"]), ("writer".into(), &json!(1)));
+}

@@ -1,0 +1,114 @@
+//! Several leases in one request: all or nothing.
+
+use serde_json::{Value, json};
+
+use crate::line::patient;
+use crate::server::{Answer, read_to_end, start, start_in, text, wish};
+
+fn together(resources: &[&str], holder: &str, wait_ms: u64) -> Value {
+    let wish = |resource: &&str| {
+        let mut wish = patient(resource, holder, 60_000, wait_ms);
+        wish["labels"] = json!({ "of": resource });
+        wish
+    };
+    json!({ "leases": resources.iter().map(wish).collect::<Vec<_>>() })
+}
+
+/// Ids and tokens, in their order.
+#[track_caller]
+fn all(answer: &Answer) -> Vec<(String, String)> {
+    assert_eq!(answer.status, 201, "{answer:?}");
+    let json = answer.json();
+    let leases = json["leases"].as_array().unwrap().iter();
+    leases.map(|granted| (text(&granted["lease"]["id"]), text(&granted["token"]))).collect()
+}
+
+#[test]
+fn several_leases_are_granted_together_in_the_order_asked_for() {
+    let server = start();
+    let answer = server.post("/v1/leases/batch", &together(&["db:2", "db:1", "db:3"], "a", 0));
+    let leases = all(&answer);
+    for (index, resource) in ["db:2", "db:1", "db:3"].into_iter().enumerate() {
+        let granted = answer.json()["leases"][index].clone();
+        assert_eq!(granted["lease"]["resource"], json!(resource));
+        assert_eq!(granted["lease"]["labels"], json!({ "of": resource }));
+        assert_eq!(granted["validForMs"], json!(60_000));
+        assert!(granted["passport"].is_string());
+        assert_eq!(server.renew(&leases[index].0, &leases[index].1).status, 200);
+    }
+}
+
+#[test]
+fn if_one_is_held_none_is_granted() {
+    let server = start();
+    server.acquire("db:2", "b", 60_000);
+    let held = server.post("/v1/leases/batch", &together(&["db:1", "db:2", "db:3"], "a", 0));
+    let held = held.is_problem(409, "HELD");
+    assert_eq!((&held["resource"], &held["holder"]), (&json!("db:2"), &json!("b")));
+    for resource in ["db:1", "db:3"] {
+        server.acquire(resource, "c", 60_000);
+    }
+}
+
+#[test]
+fn a_wait_for_several_ends_when_all_are_free_and_holds_none_before() {
+    let server = start();
+    let (id, token) = server.acquire("db:1", "b", 60_000);
+    let (other, other_token) = server.acquire("db:2", "b", 60_000);
+    let waits = server.begin("/v1/leases/batch", None, &together(&["db:1", "db:2"], "a", 60_000));
+    server.wait_until_waiting("db:2", 1);
+    server.release(&id, &token);
+    assert_eq!(server.holders("db:1"), [""; 0]);
+    server.release(&other, &other_token);
+    let leases = all(&read_to_end(waits));
+    assert_eq!((server.holders("db:1"), server.holders("db:2")), (vec!["a".into()], vec!["a".into()]));
+    leases.iter().for_each(|(id, token)| assert_eq!(server.release(id, token).status, 200));
+    // Gone while it waits: nothing stays.
+    server.acquire("db:1", "b", 60_000);
+    let gone = server.begin("/v1/leases/batch", None, &together(&["db:1", "db:2"], "a", 60_000));
+    server.wait_until_waiting("db:1", 1);
+    drop(gone);
+    server.wait_until_waiting("db:1", 0);
+    server.acquire("db:2", "c", 60_000);
+}
+
+#[test]
+fn a_repeated_request_for_several_gets_the_same_leases_also_after_a_restart() {
+    let server = start();
+    let body = together(&["db:1", "db:2"], "a", 0);
+    let first = all(&server.post_under("/v1/leases/batch", "once", &body));
+    assert_eq!(all(&server.post_under("/v1/leases/batch", "once", &body)), first);
+    let other = together(&["db:1", "db:3"], "a", 0);
+    server.post_under("/v1/leases/batch", "once", &other).is_problem(409, "KEY_REUSED");
+    server.post_under("/v1/leases", "once", &wish("db:1", "a", 60_000)).is_problem(409, "KEY_REUSED");
+    let server = start_in(server.stop(), |_| {}).unwrap();
+    assert_eq!(all(&server.post_under("/v1/leases/batch", "once", &body)), first);
+}
+
+#[test]
+fn a_list_that_makes_no_sense_is_refused_and_says_where() {
+    let server = start();
+    let entry = |more: &str| format!(r#"{{"resource":"db:1","holder":"a","ttlMs":9000{more}}}"#);
+    let two = |other: &str| format!(r#"{{"leases":[{},{other}]}}"#, entry(""));
+    for (body, reason) in [
+        ("{}".to_owned(), "leases: is missing"),
+        (r#"{"leases":{}}"#.into(), "leases: must be an array of objects"),
+        (r#"{"leases":[1]}"#.into(), "leases: must be an array of objects"),
+        (r#"{"leases":[]}"#.into(), "leases: is empty"),
+        (r#"{"leases":[],"waitMs":1}"#.into(), "\"waitMs\": is not a field"),
+        (two(&entry("")), "leases: names a resource twice"),
+        (two(&entry(r#","color":1"#)), "leases[1].\"color\": is not a field"),
+        (two(r#"{"resource":"","holder":"a","ttlMs":9000}"#), "leases[1].resource: "),
+        (two(r#"{"resource":"db:2","holder":"b","ttlMs":9000}"#), "leases[1].holder: must be the same"),
+        (
+            two(r#"{"resource":"db:2","holder":"a","ttlMs":9000,"waitMs":1}"#),
+            "leases[1].waitMs: must be the same",
+        ),
+    ] {
+        let problem = server.post_text("/v1/leases/batch", &body).is_problem(400, "INVALID");
+        assert!(text(&problem["detail"]).starts_with(reason), "{body}: {problem}");
+    }
+    let short = two(r#"{"resource":"db:2","holder":"a","ttlMs":1}"#);
+    server.post_text("/v1/leases/batch", &short).is_problem(400, "TTL_OUT_OF_RANGE");
+    server.acquire("db:1", "c", 60_000);
+}
