@@ -31,12 +31,12 @@ fn the_command_knows_its_lease_and_not_the_leases_token() {
 #[test]
 fn the_lease_is_held_while_the_command_runs_and_given_back_with_how_it_went() {
     let world = World::new();
-    let command = world.begin("db:a", &["--holder", "ann", "--label", "why=test"], "read line");
+    let command = world.begin("db:a", &["--holder", "ann", "--label", "why=test"], "until [ -e go ]; do sleep 0.01; done; exit 1");
     let held = world.json(&["list", "--json"]);
     let lease = &held["leases"][0];
     assert_eq!((&lease["resource"], &lease["holder"]), (&"db:a".into(), &"ann".into()));
     assert_eq!(lease["labels"]["why"], "test");
-    // Standard input is empty, so `read` fails.
+    std::fs::write(world.path("go"), "").unwrap();
     assert_eq!(command.end().code, Some(1));
     assert_eq!(world.run(&["run", "--on", "db:b", "--", "true"]).code, Some(0));
     let ended = world.json(&["list", "--all", "--json"]);
