@@ -22,7 +22,7 @@
 //!
 //! Below that, [`Keeper`] is a step function like the registrar: it is told what happened and what the local clock
 //! says, and answers with what to send. [`believed_until`] is the rule it stops by, [`FenceGate`] the one
-//! by which a resource refuses whoever is late all the same.
+//! by which a resource refuses whoever is late all the same; [`FenceFile`] keeps it in a file.
 
 mod background;
 mod belief;
@@ -33,6 +33,7 @@ mod connection;
 mod error;
 mod farewell;
 mod fence;
+mod fence_file;
 mod hold;
 mod keeper;
 #[cfg(test)]
@@ -48,6 +49,7 @@ pub use clock::boot_microseconds;
 pub use connection::{InvalidUrl, TlsError};
 pub use error::Error;
 pub use fence::{FenceGate, StaleFence};
+pub use fence_file::{FenceFile, FenceFileError};
 pub use hold::{Guard, HoldError, Holding, Lost, Place, Wait};
 pub use keeper::{Attempt, Call, Effect, Input, Keeper, Outcome};
 pub use key::{IdempotencyKey, InvalidKey};

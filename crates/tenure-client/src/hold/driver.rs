@@ -68,8 +68,12 @@ pub(super) struct Driver {
     pub(super) last_error: Option<Error>,
     pub(super) how_it_ended: Option<String>,
     reason: Option<String>,
-    released: Option<oneshot::Sender<Result<(), Error>>>,
+    pub(super) released: Option<oneshot::Sender<Result<(), Error>>>,
     pub(super) is_stopped: bool,
+    /// The answer to a request for the lease was lost not long ago.
+    pub(super) is_in_doubt: bool,
+    /// The withdrawal that got us out of the queue, while something may yet get us into it again.
+    pub(super) left: Option<Attempt>,
     _going_on: GoingOn,
 }
 
@@ -113,6 +117,8 @@ pub(super) fn start(client: Client, begin: Begin, wait: Wait, on_queue: Option<O
         reason: None,
         released: None,
         is_stopped: false,
+        is_in_doubt: false,
+        left: None,
     };
     tokio::spawn(driver.run(granted, hears));
 }

@@ -21,19 +21,36 @@ pub(super) struct Heard {
 
 impl Driver {
     pub(super) fn hear(&mut self, Heard { attempt, wish, what }: Heard) {
+        let was_acquiring = self.acquiring.len();
         if !matches!(what, What::UnderWay) {
             self.acquiring.retain(|(other, _)| *other != attempt);
         }
-        let outcome = match what {
+        let is_lost = matches!(what, What::Failed(Error::Unknown { .. }));
+        // The server may come to it only now, after it let us out of the queue.
+        self.is_in_doubt |= is_lost && self.acquiring.len() < was_acquiring;
+        if let Some(outcome) = self.outcome(what, &wish, attempt) {
+            self.step(Input::Replied { attempt, outcome });
+        }
+        let is_clear = self.acquiring.is_empty() && !self.is_in_doubt;
+        if let Some(attempt) = self.left.take_if(|_| is_clear) {
+            self.step(Input::Replied { attempt, outcome: Outcome::Over });
+        }
+    }
+
+    /// What the keeper is told; nothing, if it shall ask again.
+    fn outcome(&mut self, what: What, wish: &Arc<Wish>, attempt: Attempt) -> Option<Outcome> {
+        Some(match what {
             What::UnderWay => {
                 self.was_reached = true;
                 // Who does not wait in a queue is answered soon, or not at all.
                 if !wish.waits() {
-                    return;
+                    return None;
                 }
                 Outcome::Queued
             }
             What::Granted(granted) => {
+                // Whatever else is under way asks for the same under the same key.
+                self.abort_acquiring();
                 let outcome =
                     valid(granted.iter().map(|granted| (granted.lease.fence, granted.valid_for_ms)));
                 self.granted.insert(Fence(granted[0].lease.fence), Arc::new(granted));
@@ -49,22 +66,31 @@ impl Driver {
             }
             What::Released => {
                 self.last_error = None;
-                Outcome::Over
-            }
-            What::Withdrawn => {
-                self.abort_acquiring();
-                Outcome::Over
-            }
-            What::Pending { is_in_line } => {
-                // A place in the queue that we cannot leave is ours until our turn comes.
-                if is_in_line {
-                    self.until = None;
+                if let Some(released) = self.released.take() {
+                    let _ = released.send(Ok(()));
                 }
                 Outcome::Over
             }
-            What::Failed(error) => self.failed(error, &wish),
-        };
-        self.step(Input::Replied { attempt, outcome });
+            // A request that is still on its way would get us into the queue again. Only when each has been answered
+            // is this the last word; until then we look again.
+            What::Withdrawn => {
+                if std::mem::take(&mut self.is_in_doubt) {
+                    return None;
+                }
+                if !self.acquiring.is_empty() {
+                    self.left = Some(attempt);
+                    return None;
+                }
+                Outcome::Over
+            }
+            What::Pending { is_in_line: false } => return None,
+            // A place in the queue that we cannot leave is ours until our turn comes.
+            What::Pending { is_in_line: true } => {
+                self.until = None;
+                Outcome::Over
+            }
+            What::Failed(error) => self.failed(error, wish),
+        })
     }
 
     fn failed(&mut self, error: Error, wish: &Arc<Wish>) -> Outcome {
