@@ -1,12 +1,14 @@
 //! Why a request did not get what it wanted: one word that programs can rely on.
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 macro_rules! codes {
     ($($(#[$documentation:meta])* $code:ident = $text:literal, $status:literal, $title:literal;)*) => {
         /// Why a request did not get what it wanted. `docs/errors` has a page for each.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[non_exhaustive]
         pub enum Code {
             $($(#[$documentation])* #[serde(rename = $text)] $code,)*
@@ -53,12 +55,14 @@ codes! {
     NotFound = "NOT_FOUND", 404, "There is nothing here";
     /// The address exists, but not for this method.
     MethodNotAllowed = "METHOD_NOT_ALLOWED", 405, "This address does not take this method";
-    /// The body did not arrive in time.
-    TooSlow = "TOO_SLOW", 408, "The body did not arrive in time";
+    /// The header or the body did not arrive in time.
+    TooSlow = "TOO_SLOW", 408, "The request did not arrive in time";
     /// Somebody else has it.
     Held = "HELD", 409, "The resource is held";
     /// The idempotency key was used for another request.
     KeyReused = "KEY_REUSED", 409, "The idempotency key was used for another request";
+    /// A living token has this name.
+    NameTaken = "NAME_TAKEN", 409, "A living token has this name";
     /// Waiting would never end.
     Deadlock = "DEADLOCK", 409, "Waiting would close a circle";
     /// The lease is over.
@@ -67,6 +71,8 @@ codes! {
     Compacted = "COMPACTED", 410, "These events are no longer kept";
     /// The body is over the limit.
     TooLarge = "TOO_LARGE", 413, "The body is too large";
+    /// The request line and the headers are over the limit.
+    HeaderTooLarge = "HEADER_TOO_LARGE", 431, "The headers are too large";
     /// The body is not JSON.
     UnsupportedType = "UNSUPPORTED_TYPE", 415, "The body must be JSON";
     /// The `Host` header names somebody else.
@@ -119,3 +125,16 @@ impl Code {
         }
     }
 }
+
+// By hand: the derive does not see names that come out of a macro.
+impl PartialSchema for Code {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some("Why a request did not get what it wanted. `docs/errors` has a page for each."))
+            .enum_values(Some(Code::ALL.iter().map(|code| code.as_str())))
+            .into()
+    }
+}
+
+impl ToSchema for Code {}

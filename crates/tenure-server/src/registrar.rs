@@ -61,8 +61,6 @@ pub(crate) struct Registrar {
     handle: Handle,
     feed: Arc<Feed>,
     ended: watch::Receiver<bool>,
-    /// Whether whoever waits in line is sent away.
-    stopping: watch::Sender<bool>,
     errands: Errands,
     orphans: Arc<Orphans>,
     /// Nothing once it was stopped.
@@ -85,7 +83,6 @@ impl Registrar {
             handle,
             feed,
             ended,
-            stopping: watch::Sender::new(false),
             orphans: Arc::default(),
             service: Mutex::new(Some(service)),
         };
@@ -154,20 +151,6 @@ impl Registrar {
     pub(crate) async fn ended(&self) {
         // An error means that the writer's thread is gone: the same.
         let _ = self.ended.clone().wait_for(|ended| *ended).await;
-    }
-
-    /// Sends away whoever waits in line, now and from now on: a server that stops cannot wait for them.
-    pub(crate) fn send_away(&self) {
-        self.stopping.send_replace(true);
-    }
-
-    fn is_stopping(&self) -> bool {
-        *self.stopping.borrow()
-    }
-
-    async fn stopping(&self) {
-        // The sender is ours: it outlives this.
-        let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
     }
 
     /// Answers whoever waits, writes what is left, and closes the ledger. It waits for the disk.

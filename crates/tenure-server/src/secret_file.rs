@@ -51,6 +51,11 @@ pub enum SecretFileError {
 
 /// Reads the secret in a file, without the end of its line; `None` if there is no such file.
 pub(crate) fn read(path: &Path) -> Result<Option<Zeroizing<String>>, SecretFileError> {
+    read_at_most(path, MOST_BYTES)
+}
+
+/// The same, for a file with more than one secret.
+pub(crate) fn read_at_most(path: &Path, most: u64) -> Result<Option<Zeroizing<String>>, SecretFileError> {
     let failed = |source| SecretFileError::Io { path: path.into(), done: "read", source };
     let file = match File::open(path) {
         Ok(file) => file,
@@ -64,7 +69,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Zeroizing<String>>, SecretFileE
     }
     // With room for everything: a buffer that grew would leave copies of the secret behind.
     let mut text = Zeroizing::new(String::with_capacity(2 * 1_024));
-    file.take(MOST_BYTES).read_to_string(&mut text).map_err(failed)?;
+    file.take(most).read_to_string(&mut text).map_err(failed)?;
     let length = text.trim_end().len();
     text.truncate(length);
     Ok(Some(text))

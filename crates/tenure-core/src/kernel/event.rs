@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::command::Want;
 use super::mode::Mode;
 use super::name::{Holder, Labels, Principal, Resource};
 use super::value::{Fence, Nonce, RequestKey, Span, Tick, Ticket};
+use super::want::Want;
 use crate::lease::ReleaseReason;
 
 /// One thing that happened. How it is stored is the business of [`super::codec`].

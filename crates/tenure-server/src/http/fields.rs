@@ -72,6 +72,23 @@ impl Fields {
         values.into_iter().map(object).collect()
     }
 
+    /// A list of strings; nothing where there is none.
+    pub(super) fn optional_list(&mut self, name: &str) -> Result<Option<Vec<String>>, Failure> {
+        let wrong = || Failure::invalid(name, "must be a list of strings");
+        match self.0.remove(name) {
+            None => Ok(None),
+            Some(Value::Array(values)) => values
+                .into_iter()
+                .map(|value| match value {
+                    Value::String(text) => Ok(text),
+                    _ => Err(wrong()),
+                })
+                .collect::<Result<_, _>>()
+                .map(Some),
+            Some(_) => Err(wrong()),
+        }
+    }
+
     /// Refuses what nobody took: a caller counts on what it asked for.
     pub(super) fn finish(self) -> Result<(), Failure> {
         let Some(name) = self.0.keys().next() else { return Ok(()) };

@@ -11,11 +11,13 @@ mod health;
 mod json;
 mod leases;
 mod metrics;
+mod names;
 mod openapi;
 mod origin;
 mod queue;
 mod refusal;
 mod times;
+mod tokens;
 
 use std::sync::Arc;
 
@@ -26,6 +28,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::answer::Failure;
+pub(crate) use self::names::Names;
 use crate::app::App;
 
 /// Every route. `auth` has the table of what each needs; a route that is not in it cannot be reached.
@@ -46,6 +49,7 @@ fn routes() -> Router<Arc<App>> {
 fn described() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .merge(leases::routes())
+        .merge(tokens::routes())
         .routes(routes!(queue::queue))
         .routes(routes!(explain::explain))
         .routes(routes!(events::events))

@@ -23,6 +23,7 @@ use super::auth::scope_of;
     tags(
         (name = "leases", description = "Take, keep and give back leases."),
         (name = "watching", description = "See who holds and who waits, and listen to what happens."),
+        (name = "tokens", description = "Say who may speak."),
         (name = "service", description = "The server itself."),
     ),
     components(schemas(Code, Problem, ServerEvent))

@@ -106,12 +106,14 @@ impl Registrar {
         }
     }
 
-    /// Waits in line until its turn has come, or its time is over, or the server stops.
-    pub(crate) async fn wait(&self, mut line: Line) -> Waited {
+    /// Waits in line until its turn has come, or its time is over, or the server is `stopping`.
+    pub(crate) async fn wait(&self, mut line: Line, stopping: impl Future<Output = ()>) -> Waited {
+        let mut is_stopping = false;
         let over = tokio::select! {
             biased;
             over = &mut line.over => over,
-            () = self.stopping() => {
+            () = stopping => {
+                is_stopping = true;
                 if line.recipient.has_key {
                     return Waited::Stopped { has_key: true };
                 }
@@ -131,9 +133,7 @@ impl Registrar {
                 let response = Response { reply: Reply::Answered { answer, stamp }, proof };
                 Waited::Given(Box::new(Given { leases, stamp, response, undelivered }))
             }
-            WaitOver::Unserved(_) if self.is_stopping() => {
-                Waited::Stopped { has_key: line.recipient.has_key }
-            }
+            WaitOver::Unserved(_) if is_stopping => Waited::Stopped { has_key: false },
             WaitOver::Unserved(end) => Waited::Over(end),
         }
     }

@@ -2,6 +2,7 @@
 
 mod acquiring;
 mod bodies;
+mod bounds;
 mod connections;
 mod crowds;
 mod disk;
@@ -12,15 +13,20 @@ mod hanging_up;
 mod line;
 mod listening;
 mod listing;
+mod local_socket;
 mod modes;
 mod numbers;
 mod recalling;
 mod restarts;
 mod revoking;
 mod server;
+mod slow;
 mod stream;
+mod tls;
 mod together;
+mod tokens;
 mod waiting;
 mod waiting_over_restarts;
 mod who_may_ask;
 mod withdrawing;
+mod within_bounds;

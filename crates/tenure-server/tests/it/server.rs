@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tenure_server::{Server, Settings, StartError, StopError};
+use tenure_server::{Server, Settings, StartError, StopError, TlsError};
 use tokio::runtime::Runtime;
 
 /// A server that runs.
@@ -39,7 +39,9 @@ pub fn start_in(folder: TempDir, change: impl FnOnce(&mut Settings)) -> Result<R
     let server = runtime.block_on(Server::start(settings))?;
     let read = std::fs::read_to_string(folder.path().join("data/admin.token"));
     let token = read.unwrap_or_default().trim_end().to_owned();
-    Ok(Running { folder, address: server.address(), token, runtime, server: Some(server) })
+    // A server that listens on no address is asked in another way.
+    let address = server.address().unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
+    Ok(Running { folder, address, token, runtime, server: Some(server) })
 }
 
 pub fn settings(folder: &Path) -> Settings {
@@ -59,6 +61,16 @@ impl Running {
 
     pub fn stop_with_outcome(&mut self) -> Result<(), StopError> {
         self.runtime.block_on(self.server.take().unwrap().stop())
+    }
+
+    /// Where clients are told that it is.
+    pub fn url(&self) -> String {
+        self.server.as_ref().unwrap().url().unwrap()
+    }
+
+    /// Reads the certificate again.
+    pub fn reload_tls(&self) -> Result<(), TlsError> {
+        self.server.as_ref().unwrap().reload_tls()
     }
 
     /// Waits until it cannot go on.
@@ -148,13 +160,32 @@ pub fn text(value: &Value) -> String {
 pub fn read_to_end(mut stream: TcpStream) -> Answer {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
-    let answer = String::from_utf8(bytes).unwrap();
+    parse(&String::from_utf8(bytes).unwrap())
+}
+
+pub fn parse(answer: &str) -> Answer {
     let (head, text) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer but {answer:?}"));
     let mut lines = head.lines();
     let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
     let headers = lines.map(|line| line.split_once(": ").unwrap());
     let headers = headers.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned())).collect();
     Answer { status, headers, text: text.to_owned() }
+}
+
+/// One request on a connection that is kept.
+pub fn one_answer(stream: &mut TcpStream, request: &str) -> Answer {
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut bytes = Vec::new();
+    while !bytes.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        bytes.push(byte[0]);
+    }
+    let mut answer = parse(&String::from_utf8(bytes).unwrap());
+    let mut body = vec![0; answer.header("content-length").unwrap().parse().unwrap()];
+    stream.read_exact(&mut body).unwrap();
+    answer.text = String::from_utf8(body).unwrap();
+    answer
 }
 
 impl Answer {

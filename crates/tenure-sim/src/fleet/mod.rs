@@ -35,6 +35,8 @@ pub struct Fleet {
     callers: BTreeMap<Caller, From>,
     tickets: BTreeMap<Ticket, (From, Tick)>,
     last_caller: u64,
+    /// What each fence that a client was told of is for.
+    granted: BTreeMap<Fence, Resource>,
     gates: BTreeMap<Resource, FenceGate>,
     /// The newest fence that each store was written with.
     written: BTreeMap<Resource, Fence>,
@@ -95,6 +97,7 @@ impl Scenario for Fleet {
             callers: BTreeMap::new(),
             tickets: BTreeMap::new(),
             last_caller: 0,
+            granted: BTreeMap::new(),
             gates: BTreeMap::new(),
             written: BTreeMap::new(),
             winding_down: false,
@@ -290,11 +293,12 @@ impl Fleet {
     }
 
     /// What a holder is told: how long its lease lives on from when its request came in.
-    fn valid(&self, leases: &[Fence], stamp: Tick) -> Result<Outcome, Violation> {
+    fn valid(&mut self, leases: &[Fence], stamp: Tick) -> Result<Outcome, Violation> {
         let fence = leases[0];
         self.host.laws().acknowledged(fence)?;
         let view = self.host.registrar().and_then(|registrar| registrar.state().lease(fence));
         let valid_for = view.map_or(Span(0), |view| view.expires_at.since(stamp));
+        self.granted.extend(view.map(|view| (fence, view.resource.clone())));
         Ok(Outcome::Valid { fence, valid_for })
     }
 
@@ -367,9 +371,9 @@ impl Fleet {
             self.client_does(client, &effects, log);
         } else if done || self.winding_down {
             self.client_steps(client, Told::Stop, log);
-        } else if let Some((fence, errand)) = self.clients[client].believes(self.now) {
+        } else if let Some((fence, _)) = self.clients[client].believes(self.now) {
             // The write is on its way for a while, and may arrive when the lease is long over.
-            let resource = errand.resource.clone();
+            let resource = self.granted[&fence].clone();
             let at = self.now + self.rng.delay(100, 15 * SECOND);
             self.agenda.plan(at, Next::StoreIsWritten { resource, fence });
         }
@@ -396,8 +400,9 @@ impl Fleet {
         let believers: Vec<_> = self.clients.iter().filter_map(|client| client.believes(self.now)).collect();
         for (index, (fence, errand)) in believers.iter().enumerate() {
             for (other, rival) in &believers[index + 1..] {
-                let apart = errand.resource != rival.resource || errand.mode.goes_with(rival.mode);
-                law(apart, || format!("{fence:?} and {other:?} both believe to hold {}", errand.resource))?;
+                let (resource, another) = (&self.granted[fence], &self.granted[other]);
+                let apart = resource != another || errand.mode.goes_with(rival.mode);
+                law(apart, || format!("{fence:?} and {other:?} both believe to hold {resource}"))?;
             }
         }
         Ok(())

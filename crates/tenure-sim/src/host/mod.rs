@@ -4,7 +4,7 @@ mod durable;
 
 use std::sync::Arc;
 
-use tenure_core::kernel::{Event, HashKey, LedgerTag, Limits, State, Tick, decode};
+use tenure_core::kernel::{Event, Granting, HashKey, LedgerTag, Limits, State, Tick, decode};
 use tenure_core::lease::LeaseReducer;
 use tenure_core::ledger::EventRecord;
 use tenure_core::reducer::Reducer;
@@ -123,7 +123,7 @@ impl Host {
         let outcome = self.write_out(write)?;
         let input = Input::Appended(outcome);
         let effects = self.step(input, now)?;
-        self.check_settled()?;
+        self.check_settled(now)?;
         Ok(effects)
     }
 
@@ -194,11 +194,15 @@ impl Host {
         self.clock.true_time_of(first + tick.since(origin).0)
     }
 
-    fn check_settled(&mut self) -> Lawful {
+    fn check_settled(&mut self, now: u64) -> Lawful {
         let Some(registrar) = self.registrar.as_ref() else { return Ok(()) };
         registrar.state().check_invariants().map_err(Violation)?;
         if !registrar.is_settled() {
             return Ok(());
+        }
+        let due = registrar.wake_at().is_some_and(|at| at <= self.clock.microseconds(now));
+        if !due && registrar.state().granting() == Granting::Everything {
+            self.laws.nobody_is_left_behind()?;
         }
         self.settled += 1;
         if self.settled.is_multiple_of(32) {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use super::{ConfigurationError, KEYS};
+use super::{ConfigurationError, KEYS, LISTS};
 
 /// The values of a file, by key: `[ledger] witness = …` is under `ledger.witness`.
 pub fn read(path: &Path, is_required: bool) -> Result<BTreeMap<String, String>, ConfigurationError> {
@@ -40,6 +40,15 @@ fn collect(
             }
             Value::String(text) => drop(values.insert(key, text.clone())),
             Value::Integer(number) => drop(values.insert(key, number.to_string())),
+            Value::Array(list) if LISTS.contains(&key.as_str()) => {
+                let texts: Option<Vec<_>> = list.iter().map(text_of).collect();
+                let texts = texts.ok_or_else(|| ConfigurationError::BadValue {
+                    origin: format!("`{key}` in {}", path.display()),
+                    value: "array".to_owned(),
+                    expected: "a list of strings without commas, or of whole numbers",
+                })?;
+                values.insert(key, texts.join(","));
+            }
             other => {
                 return Err(ConfigurationError::BadValue {
                     origin: format!("`{key}` in {}", path.display()),
@@ -50,6 +59,14 @@ fn collect(
         }
     }
     Ok(())
+}
+
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.contains(',') => Some(text.clone()),
+        Value::Integer(number) => Some(number.to_string()),
+        _ => None,
+    }
 }
 
 fn is_table(key: &str) -> bool {

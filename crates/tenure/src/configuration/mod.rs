@@ -6,9 +6,9 @@
 mod file;
 mod folders;
 mod place;
+mod reach;
 mod sources;
 
-use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
@@ -19,12 +19,21 @@ use thiserror::Error;
 
 pub use self::folders::Folders;
 pub use self::place::{Place, variable};
+pub use self::reach::{Listen, Reach};
 pub use self::sources::{Flags, Sources};
 
 /// Every key that there is. Any other in a file is refused: a misspelt one must not be ignored.
 const KEYS: &[&str] = &[
     "listen",
     "data",
+    "socket",
+    "socket.path",
+    "socket.users",
+    "tls.certificate",
+    "tls.key",
+    "http.hosts",
+    "http.connections",
+    "http.idle_seconds",
     "ledger.witness",
     "ledger.segment_size",
     "ledger.reserve",
@@ -33,11 +42,14 @@ const KEYS: &[&str] = &[
     "ledger.retention_bytes",
 ];
 
+/// Those of them that are lists: in the environment, with commas between.
+const LISTS: &[&str] = &["socket.users", "http.hosts"];
+
 /// What the program was told to do.
 #[derive(Debug, Clone)]
 pub struct Configuration {
-    /// Where to listen.
-    pub listen: SocketAddr,
+    /// Where to listen on the network, how, and for whom on this machine.
+    pub reach: Reach,
     /// Where the ledger is.
     pub data: PathBuf,
     /// How it is kept.
@@ -85,6 +97,14 @@ pub enum ConfigurationError {
         /// What should have been said.
         expected: &'static str,
     },
+    /// A certificate without a key, or a key without a certificate.
+    #[error("there is a `{given}` but no `{missing}`; say both, or neither")]
+    Half {
+        /// What was said.
+        given: &'static str,
+        /// What was not.
+        missing: &'static str,
+    },
     /// Neither a flag nor the environment says where anything belongs.
     #[error("neither XDG_STATE_HOME nor HOME says where {what} belongs; set one of them, or {remedy}")]
     NoFolder {
@@ -98,10 +118,9 @@ pub enum ConfigurationError {
 impl Configuration {
     /// Puts together what flags, environment and file say.
     pub fn new(sources: &Sources, folders: &Folders) -> Result<Self, ConfigurationError> {
-        let listen = sources.parse("listen", "an address and a port, such as 127.0.0.1:7420")?;
+        let reach = Reach::new(sources, folders)?;
         let data = Self::data(sources, folders)?;
-        let listen = listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7420)));
-        Ok(Self { listen, data, ledger: ledger(sources, folders)?, routine: routine(sources)? })
+        Ok(Self { reach, data, ledger: ledger(sources, folders)?, routine: routine(sources)? })
     }
 
     /// Where the ledger is, for whoever only reads it and needs to know nothing else.

@@ -75,6 +75,15 @@ impl Sources {
             Err(_) => Err(ConfigurationError::BadValue { origin, value, expected }),
         }
     }
+
+    /// What was said about `key`, which is a list.
+    pub fn list<T: FromStr>(&self, key: &str, expected: &'static str) -> Result<Vec<T>, ConfigurationError> {
+        let Some(Value { text, origin }) = self.get(key) else { return Ok(Vec::new()) };
+        let value = text.to_string_lossy().into_owned();
+        let parts = value.split(',').map(str::trim).filter(|part| !part.is_empty());
+        let parsed: Result<_, _> = parts.map(str::parse).collect();
+        parsed.map_err(|_| ConfigurationError::BadValue { origin, value: value.clone(), expected })
+    }
 }
 
 /// The environment's name of a key.

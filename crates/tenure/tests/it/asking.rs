@@ -153,6 +153,46 @@ fn watch_shows_what_happens_from_the_beginning_and_as_it_happens() {
 }
 
 #[test]
+fn on_the_servers_machine_nothing_has_to_be_set_up() {
+    let world = World::new();
+    let local = |arguments: &[&str]| {
+        let mut command = world.command(arguments);
+        command.env_remove("TENURE_URL").env_remove("TENURE_TOKEN");
+        command
+    };
+    let done = local(&["run", "--on", "db:a", "--", "echo", "it runs"]).output().unwrap();
+    assert_eq!(String::from_utf8(done.stdout).unwrap(), "it runs\n");
+    let nobody = local(&["list"]).env("TENURE_SOCKET", "/nowhere/tenure.sock").output().unwrap();
+    let errors = String::from_utf8(nobody.stderr).unwrap();
+    assert_eq!(nobody.status.code(), Some(69), "{errors}");
+    assert!(errors.contains("/nowhere/tenure.sock") && errors.contains("tenure serve"), "{errors}");
+}
+
+#[test]
+fn a_token_reaches_as_far_as_it_says_until_it_is_revoked() {
+    let world = World::new();
+    let made = world.run(&["token", "create", "ci", "--scope", "leases:write", "--resource", "deploy:"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let secret = made.output.trim_end();
+    assert!(secret.starts_with("tnr_") && !made.errors.contains(secret), "the secret alone goes to standard output");
+    let code = |arguments: &[&str]| {
+        world.command(arguments).env("TENURE_TOKEN", secret).status().unwrap().code()
+    };
+    assert_eq!(code(&["run", "--on", "deploy:prod", "--quiet", "--", "true"]), Some(0));
+    assert_eq!(code(&["acquire", "db:a"]), Some(77), "another prefix");
+    assert_eq!(code(&["token", "list"]), Some(77), "another scope");
+    let listed = world.run(&["token", "list"]);
+    assert!(listed.output.contains("deploy:") && !listed.output.contains(secret), "{listed:?}");
+    let listed = world.json(&["token", "list", "--json"]);
+    let id = listed["tokens"][0]["id"].as_str().unwrap();
+    assert_eq!(code(&["acquire", "deploy:prod", "--ttl", "1h"]), Some(0));
+    let revoked = world.json(&["token", "revoke", id, "--json"]);
+    assert_eq!(revoked["revokedLeases"], 1);
+    assert_eq!(code(&["acquire", "deploy:test"]), Some(77));
+    assert_eq!(world.run(&["who", "deploy:prod"]).code, Some(1));
+}
+
+#[test]
 fn completions_and_pages_are_written_for_every_command() {
     let world = World::new();
     for shell in ["bash", "zsh", "fish"] {

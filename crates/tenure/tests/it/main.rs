@@ -9,6 +9,7 @@ mod failing_sync;
 mod forging;
 mod full_disk;
 mod history;
+mod idle_connections;
 mod kill_at_each_call;
 mod kill_over_http;
 mod logging;

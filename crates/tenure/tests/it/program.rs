@@ -15,7 +15,7 @@ pub fn serve(folder: &Path) -> Command {
 /// `tenure` with nothing in its environment but a home.
 pub fn tenure(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
-    command.env_clear().env("HOME", folder).current_dir(folder);
+    command.env_clear().env("HOME", folder).env("XDG_RUNTIME_DIR", folder).current_dir(folder);
     // The usual amount of zeros would take longer than everything else in these tests.
     command.env("TENURE_LEDGER_RESERVE", "65536").env("TENURE_LEDGER_SEGMENT_SIZE", "65536");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -53,7 +53,7 @@ impl Drop for Screen<'_> {
 }
 
 #[test]
-fn ctrl_c_reaches_the_command_alone_and_its_code_comes_back() {
+fn ctrl_c_reaches_the_command_and_its_code_comes_back() {
     let world = World::new();
     let run = r#""$TENURE" run --on db:a -- sh -c 'trap "echo caught; exit 9" INT; echo begun; while :; do sleep 0.05; done'"#;
     let mut screen = Screen::show(&world, run);

@@ -4,11 +4,11 @@ use prost::Message;
 use thiserror::Error;
 
 use super::work_id;
-use crate::kernel::command::Want;
 use crate::kernel::event::{Cause, ClockReading, Event, Issued, Queued, WaitEnd};
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Labels, Principal, Resource};
 use crate::kernel::value::{Digest, Fence, LedgerTag, Nonce, RequestKey, Span, TICK_RATE_HZ, Tick, Ticket};
+use crate::kernel::want::{Others, Want};
 use crate::lease::{LeaseError, ReleaseReason};
 use crate::ledger::EventRecord;
 use crate::rules::names::{InvalidInput, stored_id};
@@ -162,8 +162,11 @@ fn decode_wait(message: stored::WaitEvent) -> Result<Event, InvalidInput> {
 }
 
 fn decode_want(want: &stored::Want) -> Result<Want, InvalidInput> {
+    let others: Vec<Resource> =
+        want.others.iter().map(|name| Resource::parse(name)).collect::<Result<_, _>>()?;
     Ok(Want {
         resource: Resource::parse(&want.resource)?,
+        others: Others::new(others),
         mode: decode_mode(want.mode)?,
         ttl: Span(want.ttl_ticks),
         nonce: Nonce(sixteen("nonce", &want.nonce)?),

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use tenure_core::kernel::{self, Principal};
+use tenure_core::kernel;
 
 use super::delivery::deliver;
 use super::granted::granted;
@@ -14,6 +13,7 @@ use super::obtain::obtain;
 use super::wish::{Wish, contention, request_key};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::refusal::unexpected;
 
@@ -34,15 +34,16 @@ use crate::http::refusal::unexpected;
 )]
 pub(super) async fn acquire(
     State(app): State<Arc<App>>,
-    Extension(principal): Extension<Principal>,
+    caller: Caller,
     headers: HeaderMap,
     body: JsonBody,
 ) -> Result<Response, Failure> {
     let key = request_key(&headers, body.digest)?;
     let Wish { holder, want, wait_ms } = Wish::read(body.fields)?;
     let contention = contention(wait_ms);
+    let principal = caller.principal.clone();
     let command = kernel::Acquire { principal, holder, wants: vec![want], contention, key };
-    let given = obtain(&app, command).await?;
+    let given = obtain(&app, &caller, command).await?;
     let [fence] = given.leases[..] else { return Err(unexpected()) };
     let granted = granted(&app, &given.response, fence, given.stamp)?;
     Ok(deliver(json(StatusCode::CREATED, &granted), given.undelivered))

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use tenure_api::{Code, GrantedAll};
-use tenure_core::kernel::{self, Holder, Principal, Want};
+use tenure_core::kernel::{self, Holder, Want};
 
 use super::delivery::deliver;
 use super::granted::granted;
@@ -15,6 +14,7 @@ use super::obtain::obtain;
 use super::wish::{Wish, contention, request_key};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
 
@@ -35,14 +35,16 @@ use crate::http::fields::Fields;
 )]
 pub(super) async fn acquire_all(
     State(app): State<Arc<App>>,
-    Extension(principal): Extension<Principal>,
+    caller: Caller,
     headers: HeaderMap,
     body: JsonBody,
 ) -> Result<Response, Failure> {
     let key = request_key(&headers, body.digest)?;
     let Together { holder, wants, wait_ms } = read(body.fields)?;
     let contention = contention(wait_ms);
-    let given = obtain(&app, kernel::Acquire { principal, holder, wants, contention, key }).await?;
+    let principal = caller.principal.clone();
+    let command = kernel::Acquire { principal, holder, wants, contention, key };
+    let given = obtain(&app, &caller, command).await?;
     let leases = given.leases.iter().map(|fence| granted(&app, &given.response, *fence, given.stamp));
     let granted = GrantedAll { leases: leases.collect::<Result<_, _>>()? };
     Ok(deliver(json(StatusCode::CREATED, &granted), given.undelivered))

@@ -8,6 +8,7 @@ use super::continued::continue_lease;
 use super::wish::mode;
 use crate::app::App;
 use crate::http::answer::Failure;
+use crate::http::auth::Caller;
 use crate::http::fields::Fields;
 
 /// A [`tenure_api::ChangeMode`] that was read. It has no `Debug`, because of the token.
@@ -28,12 +29,13 @@ impl Asked {
     pub(super) async fn change(
         self,
         app: &App,
+        caller: &Caller,
         id: &LeaseId,
         what: &str,
         command: impl FnOnce(ChangeMode) -> Command,
     ) -> Result<Response, Failure> {
         let mode = self.mode;
         let command = |lease, nonce| command(ChangeMode { lease, claim: Claim::Token, mode, nonce });
-        continue_lease(app, id, &self.token, &[what, mode.as_str()], command).await
+        continue_lease(app, caller, id, &self.token, &[what, mode.as_str()], command).await
     }
 }

@@ -14,6 +14,7 @@ use super::granted::granted;
 use super::{LeaseId, proven};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
 use crate::http::refusal::failure_of;
 use crate::refusals::Wanted;
 
@@ -23,12 +24,13 @@ const CONTEXT: &str = "tenure 2026 the lease that continues another";
 /// Lets the lease go on. `asked` is everything that tells this request from another one about the same lease.
 pub(super) async fn continue_lease(
     app: &App,
+    caller: &Caller,
     id: &LeaseId,
     token: &str,
     asked: &[&str],
     command: impl FnOnce(Fence, Nonce) -> Command,
 ) -> Result<Response, Failure> {
-    let before = proven(app, id, token)?;
+    let before = proven(app, caller, id, token)?;
     let nonce = nonce_after(token, asked);
     let response = app.registrar.ask(command(before, nonce)).await;
     let (lease, stamp) = match &response.reply {

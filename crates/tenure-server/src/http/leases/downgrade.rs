@@ -10,6 +10,7 @@ use super::LeaseId;
 use super::change_mode::Asked;
 use crate::app::App;
 use crate::http::answer::Failure;
+use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 
 /// Hold a lease in a weaker mode, so that others may come in.
@@ -27,9 +28,10 @@ use crate::http::body::JsonBody;
 )]
 pub(super) async fn downgrade(
     State(app): State<Arc<App>>,
+    caller: Caller,
     id: LeaseId,
     body: JsonBody,
 ) -> Result<Response, Failure> {
     let asked = Asked::read(body.fields, Mode::Shared)?;
-    asked.change(&app, &id, "downgrade", Command::Downgrade).await
+    asked.change(&app, &caller, &id, "downgrade", Command::Downgrade).await
 }

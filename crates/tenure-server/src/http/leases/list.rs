@@ -16,6 +16,7 @@ use super::recall::Recalls;
 use super::show::{ended, live_among, state_after};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
 
 const MOST: usize = 1_000;
 const USUAL: usize = 100;
@@ -37,6 +38,8 @@ struct Filter {
     state: LeaseState,
     limit: usize,
     after: Fence,
+    /// Who asks: what it may not see is not there.
+    caller: Caller,
 }
 
 /// Which leases there are, in parts, in the order of their fences.
@@ -55,17 +58,18 @@ struct Filter {
     responses((status = 200, description = "A part of the list", body = tenure_api::Page)),
     extensions(("x-codes" = json!(["INVALID"])))
 )]
-pub(super) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Result<Response, Failure> {
+pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller, uri: Uri) -> Result<Response, Failure> {
     let asked = Query::<Asked>::try_from_uri(&uri);
     let Query(asked) = asked.map_err(|error| Failure::new(Code::Invalid, error.body_text()))?;
-    let filter = Filter::new(asked, app.registrar.read(kernel::State::tag))?;
+    let filter = Filter::new(asked, caller, app.registrar.read(kernel::State::tag))?;
     let now = app.registrar.now();
     let page = app.registrar.read(|state| page(state, &filter, now));
     Ok(json(StatusCode::OK, &page))
 }
 
 impl Filter {
-    fn new(asked: Asked, tag: LedgerTag) -> Result<Self, Failure> {
+    fn new(asked: Asked, caller: Caller, tag: LedgerTag) -> Result<Self, Failure> {
+        asked.resource.iter().try_for_each(|resource| caller.require_resource(resource))?;
         let limit = asked.limit.unwrap_or(USUAL);
         if !(1..=MOST).contains(&limit) {
             return Err(Failure::invalid("limit", &format!("must be from 1 to {MOST}")));
@@ -78,6 +82,7 @@ impl Filter {
             state: asked.state.unwrap_or_default(),
             limit,
             after: after.unwrap_or_default(),
+            caller,
         })
     }
 
@@ -85,6 +90,7 @@ impl Filter {
         fence > self.after
             && self.resource.as_ref().is_none_or(|wanted| wanted == resource)
             && self.holder.as_ref().is_none_or(|wanted| wanted == holder)
+            && self.caller.may_see(resource.as_str())
     }
 
     fn fits_ended(&self, lease: &EndedLease) -> bool {
@@ -153,6 +159,7 @@ mod tests {
         let mut state = kernel::State::default();
         let want = Want {
             resource: Resource::parse("db:1").unwrap(),
+            others: Default::default(),
             mode: Mode::Exclusive,
             ttl: Span::from_secs(1),
             nonce: Nonce::default(),
@@ -172,8 +179,8 @@ mod tests {
     }
 
     fn fences(state: &kernel::State, wanted: LeaseState, now: Tick) -> Vec<u64> {
-        let filter =
-            Filter { resource: None, holder: None, state: wanted, limit: 10, after: Fence::default() };
+        let (after, caller) = (Fence::default(), Caller::admin(Principal::parse("admin").unwrap()));
+        let filter = Filter { resource: None, holder: None, state: wanted, limit: 10, after, caller };
         page(state, &filter, now).leases.iter().map(|lease| lease.fence).collect()
     }
 

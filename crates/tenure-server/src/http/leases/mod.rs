@@ -23,13 +23,13 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use tenure_api::Code;
-use tenure_core::kernel::{Fence, Nonce, Principal, State};
+use tenure_core::kernel::{Fence, Nonce};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub(super) use self::show::{ended, live};
 use super::answer::Failure;
+use super::auth::Caller;
 use super::refusal::{not_found, token_invalid};
 use crate::app::App;
 
@@ -60,26 +60,26 @@ impl<S: Send + Sync> FromRequestParts<S> for LeaseId {
     }
 }
 
+/// A lease that somebody named, dead or alive.
+struct Named {
+    fence: Fence,
+    nonce: Nonce,
+}
+
+/// The lease with this id, if the caller may act on what it is on.
+fn named(app: &App, caller: &Caller, id: &LeaseId) -> Result<Named, Failure> {
+    app.registrar.read(|state| {
+        let fence = state.tag().fence_of(&id.0).ok_or_else(not_found)?;
+        let live = state.lease(fence).map(|lease| (lease.resource, lease.nonce));
+        let ended = || state.ended(fence).map(|lease| (&lease.resource, lease.nonce));
+        let (resource, nonce) = live.or_else(ended).ok_or_else(not_found)?;
+        caller.require_resource(resource.as_str())?;
+        Ok(Named { fence, nonce })
+    })
+}
+
 /// The lease that `token` was given out with: whoever presents it may act on the lease, dead or alive.
-fn proven(app: &App, id: &LeaseId, token: &str) -> Result<Fence, Failure> {
-    let (fence, nonce) = app.registrar.read(|state| nonce_of(state, &id.0)).ok_or_else(not_found)?;
+fn proven(app: &App, caller: &Caller, id: &LeaseId, token: &str) -> Result<Fence, Failure> {
+    let Named { fence, nonce } = named(app, caller, id)?;
     if app.tokens.is_token_of(token, &id.0, nonce) { Ok(fence) } else { Err(token_invalid()) }
-}
-
-fn nonce_of(state: &State, id: &str) -> Option<(Fence, Nonce)> {
-    let fence = state.tag().fence_of(id)?;
-    let nonce = state.lease(fence).map(|lease| lease.nonce);
-    Some((fence, nonce.or_else(|| state.ended(fence).map(|lease| lease.nonce))?))
-}
-
-/// Whether this principal may act on what is others'.
-fn is_admin(principal: &Principal) -> bool {
-    principal.as_str() == "admin"
-}
-
-fn require_admin(principal: &Principal) -> Result<(), Failure> {
-    if is_admin(principal) {
-        return Ok(());
-    }
-    Err(Failure::new(Code::Forbidden, "only an administrator may do this; use a token with the scope admin"))
 }

@@ -7,36 +7,44 @@ use tenure_core::rules::time::{is_over, remaining};
 use super::recall::mode_on;
 use crate::app::App;
 use crate::http::answer::Failure;
+use crate::http::auth::Caller;
 use crate::http::refusal::{cut_off, failure_of};
 use crate::refusals::Wanted;
 use crate::registrar::{Asked, Given, Line, Waited};
+use crate::tokens::Scope;
 
 /// The leases that are asked for, or why there are none. Whoever drops this while it waits leaves the line, unless
 /// the request has a key.
-pub(super) async fn obtain(app: &App, acquire: kernel::Acquire) -> Result<Given, Failure> {
+pub(super) async fn obtain(app: &App, caller: &Caller, acquire: kernel::Acquire) -> Result<Given, Failure> {
     let wanted = Wanted::by(&acquire);
-    let given = ask(app, acquire).await;
+    let given = ask(app, caller, acquire).await;
     if let Err(failure) = &given {
         app.refusals.note(wanted, &failure.0, app.registrar.now());
     }
     given
 }
 
-async fn ask(app: &App, acquire: kernel::Acquire) -> Result<Given, Failure> {
+async fn ask(app: &App, caller: &Caller, acquire: kernel::Acquire) -> Result<Given, Failure> {
+    acquire.wants.iter().try_for_each(|want| caller.require_resource(want.resource.as_str()))?;
     let wants = match acquire.contention {
         Contention::Queue { .. } => acquire.wants.clone(),
         _ => Vec::new(),
     };
     match app.registrar.acquire(acquire).await {
         Asked::Given(given) => Ok(given),
-        Asked::InLine(line) => wait(app, line, &wants).await,
+        Asked::InLine(line) => {
+            let waited = wait(app, line, &wants).await;
+            // That was perhaps a day ago.
+            caller.require(Scope::LeasesWrite)?;
+            waited
+        }
         Asked::Not(reply) => Err(failure_of(reply, || app.registrar.now())),
     }
 }
 
 async fn wait(app: &App, line: Line, wants: &[Want]) -> Result<Given, Failure> {
     let (ticket, stamp) = (line.ticket, line.stamp);
-    match app.registrar.wait(line).await {
+    match app.registrar.wait(line, app.stopping()).await {
         Waited::Given(given) => Ok(*given),
         Waited::Over(end) => {
             let now = app.registrar.now();

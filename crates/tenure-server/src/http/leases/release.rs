@@ -13,6 +13,7 @@ use super::show::find;
 use super::{LeaseId, proven};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
 use crate::http::refusal::{answered, not_found, unexpected};
@@ -34,12 +35,13 @@ use crate::http::refusal::{answered, not_found, unexpected};
 )]
 pub(super) async fn release(
     State(app): State<Arc<App>>,
+    caller: Caller,
     id: LeaseId,
     body: JsonBody,
 ) -> Result<Response, Failure> {
     let asked = read(body.fields)?;
     let reason = reason(asked.reason.as_deref())?;
-    let fence = proven(&app, &id, &asked.token)?;
+    let fence = proven(&app, &caller, &id, &asked.token)?;
     let response = app.registrar.ask(Command::Release { lease: fence, claim: Claim::Token, reason }).await;
     let (answer, _) = answered(response.reply, || app.registrar.now())?;
     let Answer::Released { lease: fence } = answer else { return Err(unexpected()) };

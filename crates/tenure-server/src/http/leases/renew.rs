@@ -12,6 +12,7 @@ use super::show::{find, live};
 use super::{LeaseId, proven};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
 use crate::http::refusal::{answered, unexpected};
@@ -31,11 +32,12 @@ use crate::http::refusal::{answered, unexpected};
 )]
 pub(super) async fn renew(
     State(app): State<Arc<App>>,
+    caller: Caller,
     id: LeaseId,
     body: JsonBody,
 ) -> Result<Response, Failure> {
     let asked = read(body.fields)?;
-    let fence = proven(&app, &id, &asked.token)?;
+    let fence = proven(&app, &caller, &id, &asked.token)?;
     let ttl = asked.ttl_ms.map(Span::from_millis);
     let response = app.registrar.ask(Command::Renew { lease: fence, claim: Claim::Token, ttl }).await;
     let (answer, stamp) = answered(response.reply.clone(), || app.registrar.now())?;

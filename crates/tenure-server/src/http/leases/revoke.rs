@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tenure_api::{OneLease, Revoke};
-use tenure_core::kernel::{self, Answer, Cause, Command, Principal, Refusal};
+use tenure_core::kernel::{Answer, Cause, Command, Refusal};
 use tenure_core::rules::names::check_name;
 use tenure_registrar::Reply;
 
 use super::show::find;
-use super::{LeaseId, require_admin};
+use super::{LeaseId, named};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
 use crate::http::refusal::{failure_of, not_found};
@@ -34,14 +34,13 @@ use crate::http::refusal::{failure_of, not_found};
 )]
 pub(super) async fn revoke(
     State(app): State<Arc<App>>,
-    Extension(principal): Extension<Principal>,
+    caller: Caller,
     id: LeaseId,
     body: JsonBody,
 ) -> Result<Response, Failure> {
-    require_admin(&principal)?;
     let asked = read(body.fields)?;
-    let lease = app.registrar.read(kernel::State::tag).fence_of(&id.0).ok_or_else(not_found)?;
-    let (by, detail) = (principal, asked.reason.into());
+    let lease = named(&app, &caller, &id)?.fence;
+    let (by, detail) = (caller.principal.clone(), asked.reason.into());
     let response = app.registrar.ask(Command::Revoke { lease, cause: Cause::Revoked, by, detail }).await;
     match response.reply {
         // What is over already is as it should be; its end says that it was not by this.

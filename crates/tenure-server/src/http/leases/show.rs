@@ -9,10 +9,11 @@ use tenure_api::{Lease, LeaseState, OneLease};
 use tenure_core::kernel::{self, End, EndedLease, Fence, LeaseView, Tick};
 use tenure_core::rules::time::{is_over, remaining};
 
-use super::LeaseId;
 use super::recall::Recalls;
+use super::{LeaseId, Named, named};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
 use crate::http::refusal::{end_name, not_found};
 use crate::http::times::time_of;
 
@@ -28,9 +29,14 @@ use crate::http::times::time_of;
     responses((status = 200, description = "The lease", body = tenure_api::OneLease)),
     extensions(("x-codes" = json!(["NOT_FOUND"])))
 )]
-pub(super) async fn show(State(app): State<Arc<App>>, id: LeaseId) -> Result<Response, Failure> {
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    id: LeaseId,
+) -> Result<Response, Failure> {
+    let Named { fence, .. } = named(&app, &caller, &id)?;
     let now = app.registrar.now();
-    let found = app.registrar.read(|state| find(state, state.tag().fence_of(&id.0)?, now));
+    let found = app.registrar.read(|state| find(state, fence, now));
     Ok(json(StatusCode::OK, &OneLease { lease: found.ok_or_else(not_found)? }))
 }
 

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use tenure_api::Transfer;
-use tenure_core::kernel::{Claim, Command, Principal};
+use tenure_core::kernel::{Claim, Command};
 
 use super::LeaseId;
 use super::continued::continue_lease;
 use super::wish::holder;
 use crate::app::App;
 use crate::http::answer::Failure;
+use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
 
@@ -31,16 +31,17 @@ use crate::http::fields::Fields;
 )]
 pub(super) async fn transfer(
     State(app): State<Arc<App>>,
-    Extension(principal): Extension<Principal>,
+    caller: Caller,
     id: LeaseId,
     body: JsonBody,
 ) -> Result<Response, Failure> {
     let asked = read(body.fields)?;
     let to = holder("to", &asked.to)?;
-    let owner = principal.clone();
-    let request = ["transfer", &asked.to, owner.as_str()];
+    // The next holder belongs to whoever asks.
+    let principal = caller.principal.clone();
+    let request = ["transfer", &asked.to, caller.principal.as_str()];
     let command = |lease, nonce| Command::Transfer { lease, claim: Claim::Token, to, principal, nonce };
-    continue_lease(&app, &id, &asked.token, &request, command).await
+    continue_lease(&app, &caller, &id, &asked.token, &request, command).await
 }
 
 fn read(mut fields: Fields) -> Result<Transfer, Failure> {

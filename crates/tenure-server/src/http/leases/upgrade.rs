@@ -10,6 +10,7 @@ use super::LeaseId;
 use super::change_mode::Asked;
 use crate::app::App;
 use crate::http::answer::Failure;
+use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 
 /// Hold a lease in a stronger mode.
@@ -27,9 +28,10 @@ use crate::http::body::JsonBody;
 )]
 pub(super) async fn upgrade(
     State(app): State<Arc<App>>,
+    caller: Caller,
     id: LeaseId,
     body: JsonBody,
 ) -> Result<Response, Failure> {
     let asked = Asked::read(body.fields, Mode::Exclusive)?;
-    asked.change(&app, &id, "upgrade", Command::Upgrade).await
+    asked.change(&app, &caller, &id, "upgrade", Command::Upgrade).await
 }

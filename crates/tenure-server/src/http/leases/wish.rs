@@ -27,6 +27,7 @@ impl Wish {
         check_length("resource", &asked.resource)?;
         let labels = asked.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let want = Want {
+            others: Default::default(),
             mode: asked.mode.as_deref().map_or(Ok(Mode::Exclusive), mode)?,
             resource: Resource::parse(&asked.resource)?,
             ttl: Span::from_millis(asked.ttl_ms),

@@ -3,20 +3,20 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
 use tenure_api::Code;
-use tenure_core::kernel::{Answer, Command, Principal, Refusal, Ticket, WaitEnd};
+use tenure_core::kernel::{Answer, Command, Refusal, Ticket, TicketView, WaitEnd};
 use tenure_registrar::Reply;
 use utoipa::ToSchema;
 
-use super::is_admin;
 use crate::app::App;
 use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
 use crate::http::refusal::failure_of;
+use crate::tokens::Scope;
 
 /// A wait that is over.
 #[derive(Serialize, ToSchema)]
@@ -41,12 +41,15 @@ struct Withdrawn {
 )]
 pub(super) async fn withdraw(
     State(app): State<Arc<App>>,
-    Extension(principal): Extension<Principal>,
+    caller: Caller,
     ticket: Result<Path<u64>, axum::extract::rejection::PathRejection>,
 ) -> Result<Response, Failure> {
     let ticket = ticket.map(|Path(number)| Ticket(number)).map_err(|_| no_such_wait())?;
-    let owner = app.registrar.read(|state| Some(state.ticket(ticket)?.principal.clone()));
-    let owner = owner.filter(|owner| *owner == principal || is_admin(&principal)).ok_or_else(no_such_wait)?;
+    let owner = app.registrar.read(|state| {
+        let waiting = state.ticket(ticket).filter(|waiting| may_end(&caller, waiting))?;
+        Some(waiting.principal.clone())
+    });
+    let owner = owner.ok_or_else(no_such_wait)?;
     let command = Command::Withdraw { ticket, principal: owner, end: WaitEnd::Withdrawn };
     match app.registrar.ask(command).await.reply {
         Reply::Answered { answer: Answer::Withdrawn { waited: true }, .. } => {
@@ -58,6 +61,13 @@ pub(super) async fn withdraw(
         } => Err(no_such_wait()),
         reply => Err(failure_of(reply, || app.registrar.now())),
     }
+}
+
+/// Its own waits, and for an administrator every wait for what it may act on.
+fn may_end(caller: &Caller, waiting: &TicketView<'_>) -> bool {
+    let is_admin = caller.scopes.contain(Scope::Admin);
+    let may_act = || waiting.wants.iter().all(|want| caller.may_see(want.resource.as_str()));
+    *waiting.principal == caller.principal || is_admin && may_act()
 }
 
 fn no_such_wait() -> Failure {

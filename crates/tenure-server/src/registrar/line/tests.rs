@@ -1,6 +1,6 @@
 //! What is given and cannot be delivered is taken back, in whichever moment the caller goes.
 
-use std::future::Future;
+use std::future::{pending, ready};
 use std::task::{Context, Waker};
 
 use tempfile::TempDir;
@@ -50,7 +50,7 @@ impl Office {
     }
 
     pub(crate) fn is_served(&self, line: Line) -> Given {
-        match self.runtime.block_on(self.registrar.wait(line)) {
+        match self.runtime.block_on(self.registrar.wait(line, pending())) {
             Waited::Given(given) => *given,
             _ => panic!("not served"),
         }
@@ -70,6 +70,7 @@ fn acquire(holder: &str, key: Option<RequestKey>) -> Acquire {
         principal: Principal::parse("admin").unwrap(),
         holder: Holder::parse(holder).unwrap(),
         wants: vec![Want {
+            others: Default::default(),
             resource: Resource::parse("db:1").unwrap(),
             mode: Mode::Exclusive,
             ttl: day,
@@ -134,11 +135,10 @@ fn a_caller_whose_turn_comes_while_the_server_stops_is_served_or_leaves() {
     let office = Office::open();
     let first = office.gets("first");
     let lines: Vec<_> = (0..8).map(|number| office.lines_up(&format!("waiter-{number}"), None)).collect();
-    office.registrar.send_away();
     office.release(&first);
     let mut served = 0;
     for line in lines {
-        match office.runtime.block_on(office.registrar.wait(line)) {
+        match office.runtime.block_on(office.registrar.wait(line, ready(()))) {
             Waited::Given(mut given) => {
                 given.undelivered.settle();
                 served += 1;

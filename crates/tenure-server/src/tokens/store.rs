@@ -1,0 +1,250 @@
+//! Every token that an admin made.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use tenure_core::kernel::Principal;
+use zeroize::Zeroizing;
+
+use super::Scopes;
+use super::digest::{digest, is_same};
+use super::file::{self, TokenFileError};
+use super::given::{Given, Now};
+use crate::secret_file::{self, SecretFileError};
+
+const FILE: &str = "api.tokens";
+const PREFIX: &str = "tnr_";
+/// The most tokens at once.
+const MOST: usize = 100_000;
+
+type ByDigest = HashMap<[u8; 32], Arc<Given>>;
+
+/// What a new token is to be.
+pub(crate) struct Wish {
+    pub(crate) principal: Principal,
+    pub(crate) scopes: Scopes,
+    pub(crate) resources: Vec<String>,
+    pub(crate) expires_in_ms: Option<u64>,
+}
+
+/// Why there is no new token.
+#[derive(Debug)]
+pub(crate) enum CreateError {
+    /// A living token has this name.
+    NameTaken,
+    /// There are as many as may be.
+    TooMany,
+    /// It could not be written down, so it does not count.
+    File(SecretFileError),
+}
+
+/// Every token that an admin made, and the file they are in.
+pub(crate) struct TokenStore {
+    path: PathBuf,
+    by_digest: RwLock<ByDigest>,
+    /// Whoever changes the file has this, so that the last one to write has seen every other.
+    changing: Mutex<()>,
+}
+
+impl TokenStore {
+    /// The tokens in a data directory.
+    pub(crate) fn open(directory: &Path, now: Now) -> Result<Self, TokenFileError> {
+        let path = directory.join(FILE);
+        let tokens = file::read(&path, now)?;
+        let by_digest = tokens.into_iter().map(|token| (*token.digest.as_bytes(), Arc::new(token)));
+        Ok(Self { path, by_digest: RwLock::new(by_digest.collect()), changing: Mutex::default() })
+    }
+
+    /// The token with this secret, if it is good. It is noted as used.
+    ///
+    /// The secret is hashed first. So what a look-up takes depends on a digest, of which nobody can choose a part, and
+    /// the digests are compared in constant time.
+    pub(crate) fn find(&self, presented: &str, now: Now) -> Option<Arc<Given>> {
+        let digest = digest(presented);
+        let found = self.read().get(digest.as_bytes()).cloned()?;
+        if !is_same(&found.digest, &digest) || !found.is_good(now) {
+            return None;
+        }
+        found.last_used_ms.store(now.wall_ms, Ordering::Relaxed);
+        Some(found)
+    }
+
+    /// Every good token, oldest first.
+    pub(crate) fn list(&self, now: Now) -> Vec<Arc<Given>> {
+        let mut all: Vec<_> = self.read().values().filter(|token| token.is_good(now)).cloned().collect();
+        all.sort_unstable_by(|one, other| (one.created_ms, &one.id).cmp(&(other.created_ms, &other.id)));
+        all
+    }
+
+    /// Makes a token: what may be known of it, and its secret. It waits for the disk.
+    pub(crate) fn create(
+        &self,
+        wish: Wish,
+        now: Now,
+    ) -> Result<(Arc<Given>, Zeroizing<String>), CreateError> {
+        let _alone = self.change();
+        let mut tokens = self.read().clone();
+        // What is over is forgotten now. What was just revoked is not: whoever does that may have to ask again.
+        tokens.retain(|_, token| token.is_good(now) || token.revoked.load(Ordering::Acquire));
+        let mut good = tokens.values().filter(|token| token.is_good(now));
+        if good.any(|token| token.principal == wish.principal) {
+            return Err(CreateError::NameTaken);
+        }
+        if tokens.len() >= MOST {
+            return Err(CreateError::TooMany);
+        }
+        let mut secret = Zeroizing::new(String::with_capacity(64));
+        secret.push_str(PREFIX);
+        let random = secret_file::random::<32>().map_err(CreateError::File)?;
+        URL_SAFE_NO_PAD.encode_string(random.as_ref(), &mut secret);
+        let id = u64::from_be_bytes(*secret_file::random::<8>().map_err(CreateError::File)?);
+        let expires_ms = wish.expires_in_ms.map(|span| now.wall_ms.saturating_add(span));
+        let token = Arc::new(Given {
+            id: format!("{id:016x}"),
+            principal: wish.principal,
+            scopes: wish.scopes,
+            resources: wish.resources.into(),
+            created_ms: now.wall_ms,
+            expires_ms,
+            digest: digest(&secret),
+            deadline: Given::deadline(expires_ms, now),
+            revoked: Arc::default(),
+            last_used_ms: 0.into(),
+        });
+        tokens.insert(*token.digest.as_bytes(), token.clone());
+        // It counts when it is durable: a token that was shown must not be forgotten by a crash.
+        self.replace(tokens, now).map_err(CreateError::File)?;
+        Ok((token, secret))
+    }
+
+    /// From now on this token counts no more; it is still known, so that this can be asked for again.
+    pub(crate) fn revoke(&self, id: &str) -> Option<Arc<Given>> {
+        let token = self.read().values().find(|token| token.id == id).cloned()?;
+        token.revoked.store(true, Ordering::Release);
+        Some(token)
+    }
+
+    /// Forgets a token, for good. It waits for the disk.
+    pub(crate) fn forget(&self, id: &str, now: Now) -> Result<(), SecretFileError> {
+        let _alone = self.change();
+        let mut left = self.read().clone();
+        left.retain(|_, token| token.id != id);
+        self.replace(left, now)
+    }
+
+    fn replace(&self, tokens: ByDigest, now: Now) -> Result<(), SecretFileError> {
+        file::write(&self.path, tokens.values().filter(|token| token.is_good(now)))?;
+        *self.by_digest.write().unwrap_or_else(PoisonError::into_inner) = tokens;
+        Ok(())
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, ByDigest> {
+        self.by_digest.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::kernel::Tick;
+
+    use super::*;
+    use crate::tokens::Scope;
+
+    const NOW: Now = Now { wall_ms: 1_000_000, tick: Tick(5_000_000) };
+
+    fn later(wall_ms: u64, tick_ms: u64) -> Now {
+        Now { wall_ms: NOW.wall_ms + wall_ms, tick: Tick(NOW.tick.0 + tick_ms * 1_000) }
+    }
+
+    fn wish(name: &str, expires_in_ms: Option<u64>) -> Wish {
+        let principal = Principal::parse(name).unwrap();
+        let scopes = Scopes::from_iter([Scope::LeasesRead]);
+        Wish { principal, scopes, resources: vec!["deploy:".into()], expires_in_ms }
+    }
+
+    #[test]
+    fn a_token_is_found_by_its_secret_also_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = TokenStore::open(folder.path(), NOW).unwrap();
+        let (made, secret) = store.create(wish("ci", None), NOW).unwrap();
+        assert!(secret.len() == 47 && secret.starts_with("tnr_"));
+        for store in [store, TokenStore::open(folder.path(), NOW).unwrap()] {
+            let found = store.find(&secret, later(7, 7)).unwrap();
+            assert_eq!((&found.id, found.principal.as_str()), (&made.id, "ci"));
+            assert_eq!((found.scopes, &*found.resources), (made.scopes, &["deploy:".to_owned()][..]));
+            assert_eq!((found.created_ms, found.last_used_ms()), (1_000_000, Some(1_000_007)));
+            for wrong in ["", "tnr_", &secret[1..], &format!("{}x", *secret), &made.id] {
+                assert!(store.find(wrong, NOW).is_none());
+            }
+        }
+        let text = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
+        assert!(!text.contains(&secret[4..]), "only a digest is kept");
+    }
+
+    #[test]
+    fn either_clock_ends_a_token_and_its_name_is_free_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = TokenStore::open(folder.path(), NOW).unwrap();
+        let (_, secret) = store.create(wish("ci", Some(500)), NOW).unwrap();
+        assert!(store.find(&secret, later(499, 499)).is_some());
+        assert!(store.find(&secret, later(500, 0)).is_none(), "the date has come");
+        assert!(store.find(&secret, later(0, 500)).is_none(), "somebody set the wall clock back");
+        assert!(matches!(store.create(wish("ci", None), later(499, 499)), Err(CreateError::NameTaken)));
+        assert!(store.create(wish("ci", None), later(500, 500)).is_ok());
+        assert_eq!(store.list(later(500, 500)).len(), 1);
+        let reopened = TokenStore::open(folder.path(), later(0, 0)).unwrap();
+        assert!(reopened.find(&secret, later(0, 0)).is_none(), "what is over is forgotten");
+    }
+
+    #[test]
+    fn a_revoked_token_counts_no_more_and_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = TokenStore::open(folder.path(), NOW).unwrap();
+        let (made, secret) = store.create(wish("ci", None), NOW).unwrap();
+        let in_hand = made.revoked();
+        assert!(store.revoke("0").is_none());
+        assert!(store.revoke(&made.id).is_some() && in_hand.load(Ordering::Acquire));
+        assert!(store.find(&secret, NOW).is_none() && store.list(NOW).is_empty());
+        assert!(store.revoke(&made.id).is_some(), "it can be asked for again until it is done");
+        store.forget(&made.id, NOW).unwrap();
+        assert!(store.revoke(&made.id).is_none());
+        assert!(TokenStore::open(folder.path(), NOW).unwrap().find(&secret, NOW).is_none());
+    }
+
+    #[test]
+    fn a_file_that_is_not_as_it_was_written_is_refused_at_every_byte() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let store = TokenStore::open(folder.path(), NOW).unwrap();
+        store.create(wish("ci", Some(500)), NOW).unwrap();
+        let path = folder.path().join(FILE);
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o7777, 0o600);
+        let whole = std::fs::read(&path).unwrap();
+        // The end of the last line is no part of what is written.
+        let length = whole.len() - 1;
+        for place in 0..length {
+            std::fs::write(&path, &whole[..place]).unwrap();
+            assert!(TokenStore::open(folder.path(), NOW).is_err(), "cut at {place}");
+            for bit in [1, 128] {
+                let mut damaged = whole.clone();
+                damaged[place] ^= bit;
+                std::fs::write(&path, &damaged).unwrap();
+                let refused = TokenStore::open(folder.path(), NOW).map(|_| ()).unwrap_err();
+                let text = refused.to_string();
+                assert!(text.contains("api.tokens") && text.contains(';'), "{text}");
+            }
+        }
+        let newer = String::from_utf8(whole).unwrap().replacen("tokens 1", "tokens 2", 1);
+        std::fs::write(&path, newer).unwrap();
+        let refused = TokenStore::open(folder.path(), NOW).map(|_| ()).unwrap_err();
+        assert!(matches!(refused, TokenFileError::Version { .. }), "{refused}");
+    }
+}
