@@ -47,12 +47,12 @@ impl Client {
 
     /// Keeps a lease alive.
     pub async fn renew(&self, id: &str, request: &Renew) -> Result<Renewed, Error> {
-        self.ask(&Call::post(path(id, "renew"), request, Repeat::MayRepeat)).await
+        self.ask(&Call::post(path(id, "renew"), request, Repeat::Harmless)).await
     }
 
     /// Gives a lease back. What is over already is no error.
     pub async fn release(&self, id: &str, request: &Release) -> Result<Lease, Error> {
-        let answer = self.ask::<OneLease>(&Call::post(path(id, "release"), request, Repeat::MayRepeat)).await;
+        let answer = self.ask::<OneLease>(&Call::post(path(id, "release"), request, Repeat::Harmless)).await;
         answer.map(|answer| answer.lease)
     }
 
@@ -73,7 +73,7 @@ impl Client {
 
     /// Takes a lease away from its holder. Needs the scope `admin`.
     pub async fn revoke(&self, id: &str, request: &Revoke) -> Result<Lease, Error> {
-        let answer = self.ask::<OneLease>(&Call::post(path(id, "revoke"), request, Repeat::MayRepeat)).await;
+        let answer = self.ask::<OneLease>(&Call::post(path(id, "revoke"), request, Repeat::Harmless)).await;
         answer.map(|answer| answer.lease)
     }
 

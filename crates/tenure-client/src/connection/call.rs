@@ -21,7 +21,7 @@ pub(crate) enum Repeat {
     /// It changes nothing: ask again. No answer is no answer.
     Reads,
     /// Asking twice leads to what asking once does.
-    MayRepeat,
+    Harmless,
     /// It would happen twice.
     Never,
 }
@@ -49,7 +49,7 @@ impl Call {
     }
 
     pub(crate) fn delete(path: String) -> Self {
-        Self::new(Method::DELETE, path, None, Repeat::MayRepeat)
+        Self::new(Method::DELETE, path, None, Repeat::Harmless)
     }
 
     fn new(method: Method, path: String, body: Option<Bytes>, repeat: Repeat) -> Self {
@@ -60,7 +60,7 @@ impl Call {
     pub(crate) fn with_key(mut self, key: Option<&IdempotencyKey>) -> Self {
         if let Some(key) = key {
             self.key = Some(key.clone());
-            self.repeat = Repeat::MayRepeat;
+            self.repeat = Repeat::Harmless;
         }
         self
     }
