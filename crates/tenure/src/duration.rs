@@ -8,9 +8,8 @@ const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3
 /// Reads a length of time: whole numbers, each with a unit, the largest first. A number alone is refused, because
 /// nobody knows whether seconds or milliseconds are meant.
 pub fn parse(text: &str) -> Result<Duration, String> {
-    let wrong = || {
-        format!("{text:?} is no length of time; write it with units, such as 30s, 5m, 1h30m or 500ms")
-    };
+    let wrong =
+        || format!("{text:?} is no length of time; write it with units, such as 30s, 5m, 1h30m or 500ms");
     let mut rest = text;
     let mut total: u64 = 0;
     let mut larger = u64::MAX;
@@ -80,7 +79,9 @@ mod tests {
 
     #[test]
     fn what_could_mean_two_things_is_refused_with_an_example() {
-        for text in ["", "30", "s", "1.5s", "-1s", "30 s", "5s1m", "1s1s", "1S", "1h30", "99999999999999999999s"] {
+        for text in
+            ["", "30", "s", "1.5s", "-1s", "30 s", "5s1m", "1s1s", "1S", "1h30", "99999999999999999999s"]
+        {
             let error = parse(text).unwrap_err();
             assert!(error.contains("30s"), "{error}");
         }
@@ -89,9 +90,14 @@ mod tests {
 
     #[test]
     fn lengths_of_time_are_said_in_few_letters() {
-        for (milliseconds, text) in
-            [(0, "0ms"), (999, "999ms"), (1_000, "1s"), (72_400, "1m 12s"), (3_600_000, "1h"), (90_061_000, "1d 1h")]
-        {
+        for (milliseconds, text) in [
+            (0, "0ms"),
+            (999, "999ms"),
+            (1_000, "1s"),
+            (72_400, "1m 12s"),
+            (3_600_000, "1h"),
+            (90_061_000, "1d 1h"),
+        ] {
             assert_eq!(short(milliseconds), text);
         }
     }

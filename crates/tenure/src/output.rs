@@ -55,9 +55,9 @@ impl Table {
         Self(vec![heads.iter().map(ToString::to_string).collect()])
     }
 
-    /// Adds a row.
+    /// Adds a row. What others wrote into it must not steer a terminal.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.0.push(cells.into_iter().collect());
+        self.0.push(cells.into_iter().map(|cell| cell.replace(char::is_control, " ")).collect());
     }
 
     /// Adds what is called `name`.
@@ -118,6 +118,13 @@ mod tests {
         table.row(["größer".to_owned(), "x".to_owned()]);
         table.row(["y".to_owned(), String::new()]);
         assert_eq!(table.to_string(), "A       LONG\ngrößer  x\ny\n");
+    }
+
+    #[test]
+    fn nothing_in_a_table_steers_a_terminal() {
+        let mut table = Table::default();
+        table.field("label", "\x1b[2Jtwo\nlines");
+        assert_eq!(table.to_string(), "label   [2Jtwo lines\n");
     }
 
     #[test]

@@ -30,9 +30,8 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match &error {
             Error::Problem(problem) => of_problem(problem),
-            Error::Unknown { .. } => {
-                Self::said(exit::UNAVAILABLE, &error.to_string()).with_hint("`tenure list` shows what has happened.")
-            }
+            Error::Unknown { .. } => Self::said(exit::UNAVAILABLE, &error.to_string())
+                .with_hint("`tenure list` shows what has happened."),
             // It says itself where it was looked for and what to do.
             _ => Self::said(exit::UNAVAILABLE, &error.to_string()),
         }
@@ -40,7 +39,8 @@ impl From<Error> for Failure {
 }
 
 fn of_problem(problem: &Problem) -> Failure {
-    let failure = Failure::said(code_of(problem.code), &format!("{} ({})", problem.detail, problem.code.as_str()));
+    let failure =
+        Failure::said(code_of(problem.code), &format!("{} ({})", problem.detail, problem.code.as_str()));
     match problem.code {
         Code::Held => match &problem.resource {
             Some(resource) => failure.with_hint(&format!("`tenure explain {resource}` says more.")),

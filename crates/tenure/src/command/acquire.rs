@@ -47,7 +47,10 @@ impl Acquire {
         let key = self.key.as_deref().map(IdempotencyKey::parse).transpose();
         let key = key.map_err(|error| Failure::new(exit::USAGE, "--key cannot be used", &error))?;
         if self.token_file.is_some() && self.resources.len() > 1 {
-            return Err(Failure::said(exit::USAGE, "--token-file is for one resource: each lease has a token of its own"));
+            return Err(Failure::said(
+                exit::USAGE,
+                "--token-file is for one resource: each lease has a token of its own",
+            ));
         }
         let requests = self.wish.requests(self.resources, self.wait);
         let mut leases = ask(async |client| match &requests[..] {
@@ -64,7 +67,9 @@ impl Acquire {
             ([granted], true) => write_answer(granted)?,
             (_, true) => write_answer(&GrantedAll { leases })?,
             (all, false) => {
-                let texts = all.iter().map(|granted| lease_view::granted(granted, self.token_file.is_none()).to_string());
+                let texts = all
+                    .iter()
+                    .map(|granted| lease_view::granted(granted, self.token_file.is_none()).to_string());
                 write_text(&texts.collect::<Vec<_>>().join("\n"))?;
             }
         }

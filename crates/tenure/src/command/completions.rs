@@ -90,7 +90,8 @@ fn in_utf8(text: Vec<u8>) -> io::Result<String> {
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let folder = path.parent().unwrap_or(path);
     let written = fs::create_dir_all(folder).and_then(|()| fs::write(path, text));
-    written.map_err(|error| Failure::new(exit::DISK, &format!("{} cannot be written", path.display()), &error))
+    written
+        .map_err(|error| Failure::new(exit::DISK, &format!("{} cannot be written", path.display()), &error))
 }
 
 #[cfg(test)]

@@ -66,5 +66,6 @@ pub fn write(path: &Path, token: &str) -> Result<(), Failure> {
         writeln!(file, "{token}")?;
         fs::rename(&beside, path)
     };
-    write().map_err(|error| Failure::new(exit::DISK, &format!("{} cannot be written", path.display()), &error))
+    write()
+        .map_err(|error| Failure::new(exit::DISK, &format!("{} cannot be written", path.display()), &error))
 }

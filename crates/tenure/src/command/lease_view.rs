@@ -7,7 +7,8 @@ use crate::output::Table;
 
 /// Many leases, one line each.
 pub fn table(leases: &[Lease]) -> Table {
-    let mut table = Table::with_heads(&["LEASE", "RESOURCE", "HOLDER", "MODE", "FENCE", "STATE", "LEFT", "SINCE"]);
+    let mut table =
+        Table::with_heads(&["LEASE", "RESOURCE", "HOLDER", "MODE", "FENCE", "STATE", "LEFT", "SINCE"]);
     for lease in leases {
         let Lease { id, resource, holder, mode, .. } = lease;
         let texts = [id, resource, holder, mode].map(Clone::clone);
@@ -41,7 +42,8 @@ pub fn fields(lease: &Lease) -> Table {
             0 | 1 => String::new(),
             waiting => format!(" and {} more", waiting - 1),
         };
-        table.field("wanted by", format!("{}{others}, for another {}", recall.by, short(recall.remaining_ms)));
+        table
+            .field("wanted by", format!("{}{others}, for another {}", recall.by, short(recall.remaining_ms)));
     }
     table
 }

@@ -45,7 +45,8 @@ impl Release {
             Reason::Aborted => "ABORTED",
             Reason::Voluntary => "VOLUNTARY",
         };
-        let request = tenure_api::Release { token: token.expose().to_owned(), reason: Some(reason.to_owned()) };
+        let request =
+            tenure_api::Release { token: token.expose().to_owned(), reason: Some(reason.to_owned()) };
         let lease = ask(async |client| Ok(client.release(&self.id, &request).await?))?;
         if self.json {
             write_answer(&OneLease { lease })?;

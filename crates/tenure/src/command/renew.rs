@@ -38,7 +38,8 @@ impl Renew {
             write_answer(&renewed)?;
         } else {
             let lease = &renewed.lease;
-            let mut text = format!("{} lives until {}, for {}\n", lease.id, lease.expires_at, short(lease.remaining_ms));
+            let mut text =
+                format!("{} lives until {}, for {}\n", lease.id, lease.expires_at, short(lease.remaining_ms));
             if let Some(recall) = &lease.recall {
                 text.push_str(&format!("{} waits for it\n", recall.by));
             }

@@ -56,7 +56,9 @@ impl Watch {
 fn parse_from(text: &str) -> Result<From, String> {
     match text {
         "now" => Ok(From::Now),
-        number => number.parse().map(From::Seq).map_err(|_| "must be the number of an event, or `now`".to_owned()),
+        number => {
+            number.parse().map(From::Seq).map_err(|_| "must be the number of an event, or `now`".to_owned())
+        }
     }
 }
 
@@ -68,7 +70,12 @@ fn line(event: &ServerEvent) -> String {
         words.extend(lease.end.iter().filter(|end| Some(*end) != cause.as_ref()).cloned());
     }
     if let Some(waiter) = waiter {
-        words.push(format!("ticket {} of {} for {}", waiter.ticket, waiter.holder, waiter.resources.join(", ")));
+        words.push(format!(
+            "ticket {} of {} for {}",
+            waiter.ticket,
+            waiter.holder,
+            waiter.resources.join(", ")
+        ));
     }
     words.extend(cause.iter().cloned());
     words.extend(detail.iter().map(|detail| detail.replace(char::is_control, " ")));

@@ -11,7 +11,8 @@ use crate::commands::World;
 #[test]
 fn a_lease_from_its_beginning_to_its_end() {
     let world = World::new();
-    let granted = world.json(&["acquire", "db:a", "--ttl", "1m", "--holder", "ann", "--label", "k=v", "--json"]);
+    let granted =
+        world.json(&["acquire", "db:a", "--ttl", "1m", "--holder", "ann", "--label", "k=v", "--json"]);
     let id = granted["lease"]["id"].as_str().unwrap();
     assert_eq!((&granted["lease"]["fence"], &granted["lease"]["ttlMs"]), (&1.into(), &60_000.into()));
     let token = granted["token"].as_str().unwrap();
@@ -137,7 +138,9 @@ fn watch_shows_what_happens_from_the_beginning_and_as_it_happens() {
     let mut command = world.command(&["watch", "--from", "1", "--resource", "db:a"]);
     let mut past = command.stdout(Stdio::from(past)).spawn().unwrap();
     let read = |name: &str| std::fs::read_to_string(world.path(name)).unwrap();
-    wait_until("what was before is told", || read("past").contains("lease.issued") && read("past").contains("ann"));
+    wait_until("what was before is told", || {
+        read("past").contains("lease.issued") && read("past").contains("ann")
+    });
     let mut number = 0;
     wait_until("what happens is told", || {
         number += 1;
@@ -174,10 +177,12 @@ fn a_token_reaches_as_far_as_it_says_until_it_is_revoked() {
     let made = world.run(&["token", "create", "ci", "--scope", "leases:write", "--resource", "deploy:"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     let secret = made.output.trim_end();
-    assert!(secret.starts_with("tnr_") && !made.errors.contains(secret), "the secret alone goes to standard output");
-    let code = |arguments: &[&str]| {
-        world.command(arguments).env("TENURE_TOKEN", secret).status().unwrap().code()
-    };
+    assert!(
+        secret.starts_with("tnr_") && !made.errors.contains(secret),
+        "the secret alone goes to standard output"
+    );
+    let code =
+        |arguments: &[&str]| world.command(arguments).env("TENURE_TOKEN", secret).status().unwrap().code();
     assert_eq!(code(&["run", "--on", "deploy:prod", "--quiet", "--", "true"]), Some(0));
     assert_eq!(code(&["acquire", "db:a"]), Some(77), "another prefix");
     assert_eq!(code(&["token", "list"]), Some(77), "another scope");

@@ -29,7 +29,8 @@ impl World {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let served = Served::start(&mut serve(folder.path()));
-        let token = std::fs::read_to_string(folder.path().join("data/admin.token")).unwrap().trim_end().to_owned();
+        let token =
+            std::fs::read_to_string(folder.path().join("data/admin.token")).unwrap().trim_end().to_owned();
         Self { folder, served, token }
     }
 
@@ -76,7 +77,9 @@ impl World {
         let begun = self.path("begun");
         let script = format!("echo $$ > begun; {script}");
         let started = Started(Some(self.under(resource, arguments, &script).spawn().unwrap()));
-        wait_until("the command begins", || std::fs::read_to_string(&begun).is_ok_and(|text| text.ends_with('\n')));
+        wait_until("the command begins", || {
+            std::fs::read_to_string(&begun).is_ok_and(|text| text.ends_with('\n'))
+        });
         std::fs::remove_file(begun).unwrap();
         started
     }
@@ -125,7 +128,8 @@ pub fn signal(process: u32, name: &str) {
 
 /// Whether nobody holds the lock on this file. `flock` holds it for as long as anybody lives who inherited it.
 pub fn is_unlocked(path: &Path) -> bool {
-    let status = Command::new("flock").arg("-n").arg(path).arg("true").stderr(Stdio::null()).status().unwrap();
+    let status =
+        Command::new("flock").arg("-n").arg(path).arg("true").stderr(Stdio::null()).status().unwrap();
     status.success()
 }
 

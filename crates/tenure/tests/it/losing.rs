@@ -14,7 +14,8 @@ fn forever(prefix: &str) -> String {
 
 /// Another command gets the resource, and finds the lock free.
 fn is_passed_on(world: &World) {
-    let next = world.run(&["run", "--on", "db:a", "--wait", "20s", "--", "flock", "-n", "-E", "99", "lock", "true"]);
+    let next =
+        world.run(&["run", "--on", "db:a", "--wait", "20s", "--", "flock", "-n", "-E", "99", "lock", "true"]);
     assert_eq!(next.code, Some(0), "99 is: the first command still ran; {next:?}");
 }
 
@@ -43,7 +44,8 @@ fn a_command_that_ignores_sigterm_is_killed_before_another_gets_the_resource() {
 #[test]
 fn whatever_the_command_started_is_gone_too_also_what_left_its_group() {
     let world = World::new();
-    let prefix = "(trap '' TERM; sleep 60) & setsid sleep 60 & (setsid sh -c 'trap \"\" TERM; sleep 60 & wait' &);";
+    let prefix =
+        "(trap '' TERM; sleep 60) & setsid sleep 60 & (setsid sh -c 'trap \"\" TERM; sleep 60 & wait' &);";
     let stopped = world.begin("db:a", &["--ttl", "1s"], &forever(prefix));
     stopped.signal("STOP");
     is_passed_on(&world);

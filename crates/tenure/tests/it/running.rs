@@ -6,7 +6,10 @@ use crate::commands::{World, text_of};
 #[test]
 fn the_commands_exit_code_is_passed_on_and_its_output_too() {
     let world = World::new();
-    let done = world.command(&["run", "--on", "db:a", "--", "sh", "-c", "echo out; echo err >&2; exit 7"]).output().unwrap();
+    let done = world
+        .command(&["run", "--on", "db:a", "--", "sh", "-c", "echo out; echo err >&2; exit 7"])
+        .output()
+        .unwrap();
     assert_eq!(done.status.code(), Some(7));
     assert_eq!((done.stdout.as_slice(), done.stderr.as_slice()), (&b"out\n"[..], &b"err\n"[..]));
     assert_eq!(world.run(&["run", "--on", "db:a", "--", "true"]).code, Some(0));
@@ -18,20 +21,30 @@ fn the_command_knows_its_lease_and_not_the_leases_token() {
     let world = World::new();
     let done = world.run(&["run", "--on", "db:a", "--on", "db:b", "--", "env"]);
     let value = |name: &str| done.output.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
-    assert_eq!((value("TENURE_FENCE"), value("TENURE_RESOURCE")), (Some("1,2"), Some("db:a,db:b")), "{done:?}");
+    assert_eq!(
+        (value("TENURE_FENCE"), value("TENURE_RESOURCE")),
+        (Some("1,2"), Some("db:a,db:b")),
+        "{done:?}"
+    );
     let ids: Vec<&str> = value("TENURE_LEASE").unwrap().split(',').collect();
     assert!(ids[0].ends_with("-1") && ids[1].ends_with("-2"), "{ids:?}");
     assert!(value("TENURE_URL").is_some(), "it may be a client itself");
     assert_eq!(value("TENURE_LEASE_TOKEN"), None);
     // With the token of requests taken out of the environment, none is left that a secret could be.
-    let long = |line: &&str| line.split_once('=').is_some_and(|(name, value)| name != "TENURE_TOKEN" && value.len() > 40);
+    let long = |line: &&str| {
+        line.split_once('=').is_some_and(|(name, value)| name != "TENURE_TOKEN" && value.len() > 40)
+    };
     assert_eq!(done.output.lines().find(long), None);
 }
 
 #[test]
 fn the_lease_is_held_while_the_command_runs_and_given_back_with_how_it_went() {
     let world = World::new();
-    let command = world.begin("db:a", &["--holder", "ann", "--label", "why=test"], "until [ -e go ]; do sleep 0.01; done; exit 1");
+    let command = world.begin(
+        "db:a",
+        &["--holder", "ann", "--label", "why=test"],
+        "until [ -e go ]; do sleep 0.01; done; exit 1",
+    );
     let held = world.json(&["list", "--json"]);
     let lease = &held["leases"][0];
     assert_eq!((&lease["resource"], &lease["holder"]), (&"db:a".into(), &"ann".into()));
@@ -40,7 +53,8 @@ fn the_lease_is_held_while_the_command_runs_and_given_back_with_how_it_went() {
     assert_eq!(command.end().code, Some(1));
     assert_eq!(world.run(&["run", "--on", "db:b", "--", "true"]).code, Some(0));
     let ended = world.json(&["list", "--all", "--json"]);
-    let ends: Vec<_> = ended["leases"].as_array().unwrap().iter().map(|lease| lease["end"].as_str().unwrap()).collect();
+    let ends: Vec<_> =
+        ended["leases"].as_array().unwrap().iter().map(|lease| lease["end"].as_str().unwrap()).collect();
     assert_eq!(ends, ["ABORTED", "COMPLETED"]);
 }
 
@@ -102,7 +116,9 @@ fn failures_of_our_own_have_codes_of_their_own() {
 #[test]
 fn signals_reach_the_command_and_its_answer_comes_back() {
     let world = World::new();
-    for (name, code) in [("INT", 130), ("TERM", 143), ("HUP", 129), ("QUIT", 131), ("USR1", 138), ("USR2", 140)] {
+    for (name, code) in
+        [("INT", 130), ("TERM", 143), ("HUP", 129), ("QUIT", 131), ("USR1", 138), ("USR2", 140)]
+    {
         let command = world.begin("db:a", &[], "sleep 60 & wait");
         command.signal(name);
         assert_eq!(command.end().code, Some(code), "{name}");
@@ -119,7 +135,8 @@ fn signals_reach_the_command_and_its_answer_comes_back() {
 fn what_is_ignored_stays_ignored_for_the_command_as_nohup_wants_it() {
     let world = World::new();
     let tenure = env!("CARGO_BIN_EXE_tenure");
-    let script = "trap '' HUP; exec \"$0\" run --on db:a -- sh -c 'kill -HUP $$; kill -HUP $PPID; echo alive'";
+    let script =
+        "trap '' HUP; exec \"$0\" run --on db:a -- sh -c 'kill -HUP $$; kill -HUP $PPID; echo alive'";
     let mut shell = std::process::Command::new("sh");
     let environment = world.command(&[]);
     shell.args(["-c", script, tenure]).env_clear();

@@ -19,7 +19,10 @@ impl<'a> Screen<'a> {
         command.args(["--quiet", "--flush", "--return", "--command", line, "screen"]);
         let environment = world.command(&[]);
         command.env_clear().envs(environment.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.env("TENURE", env!("CARGO_BIN_EXE_tenure")).env("SHELL", "/bin/sh").current_dir(world.path(""));
+        command
+            .env("TENURE", env!("CARGO_BIN_EXE_tenure"))
+            .env("SHELL", "/bin/sh")
+            .current_dir(world.path(""));
         let script = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         Self { world, script }
     }

@@ -38,7 +38,8 @@ impl Timer {
         // Zero would turn the timer off.
         let at = at.max(1);
         let nanoseconds = i64::try_from(at % 1_000_000 * 1_000).expect("less than a second");
-        let value = Timespec { tv_sec: i64::try_from(at / 1_000_000).unwrap_or(i64::MAX), tv_nsec: nanoseconds };
+        let value =
+            Timespec { tv_sec: i64::try_from(at / 1_000_000).unwrap_or(i64::MAX), tv_nsec: nanoseconds };
         let once = Itimerspec { it_interval: Timespec::default(), it_value: value };
         while now() < at {
             if timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::ABSTIME, &once).is_err() {

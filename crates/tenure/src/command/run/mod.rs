@@ -135,14 +135,17 @@ async fn run(
         signal = interruption(&mut signals) => return Ok(exit::by_signal(signal.as_raw()).into()),
     };
     let names = names(&guard);
-    let outcome = Running::start(guarded, &guard, signals, margins, environment(&guard)).await.until_the_end().await;
+    let outcome =
+        Running::start(guarded, &guard, signals, margins, environment(&guard)).await.until_the_end().await;
     let (reason, code) = match &outcome {
         Outcome::Ended(ended) => (if ended.is_success() { "COMPLETED" } else { "ABORTED" }, ended.code()),
         Outcome::NotStarted(_) => ("ABORTED", exit::CANNOT_EXECUTE),
         Outcome::Lost { why, is_gone } => {
             tell(&format!("tenure: {names} was lost, and the command was ended: {why}\n"));
             if !is_gone {
-                tell("tenure: it still runs all the same: the system does not end it. Look for it before others go on.\n");
+                tell(
+                    "tenure: it still runs all the same: the system does not end it. Look for it before others go on.\n",
+                );
             }
             return Ok(exit::LOST.into());
         }

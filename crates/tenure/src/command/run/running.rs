@@ -88,7 +88,8 @@ impl<'a> Running<'a> {
                 Some(Report::Ending) => self.lose("it was not renewed in time".to_owned()),
                 Some(Report::Ended(ended)) => return self.ended(ended),
                 Some(Report::NotStarted { error }) => {
-                    let error = error.map_or_else(|| io::ErrorKind::Other.into(), io::Error::from_raw_os_error);
+                    let error =
+                        error.map_or_else(|| io::ErrorKind::Other.into(), io::Error::from_raw_os_error);
                     self.guarded.dismiss();
                     return Outcome::NotStarted(error);
                 }

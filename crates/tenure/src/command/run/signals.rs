@@ -43,9 +43,8 @@ impl Signals {
     fn catch(signals: impl Iterator<Item = Signal>) -> io::Result<Self> {
         let ignored = ignored();
         let wanted = signals.filter(|signal| ignored & (1 << (signal.as_raw() - 1)) == 0);
-        let streams = wanted.map(|signal| {
-            unix::signal(SignalKind::from_raw(signal.as_raw())).map(|stream| (signal, stream))
-        });
+        let streams = wanted
+            .map(|signal| unix::signal(SignalKind::from_raw(signal.as_raw())).map(|stream| (signal, stream)));
         streams.collect::<io::Result<_>>().map(Self)
     }
 

@@ -28,7 +28,9 @@ enum Shown {
 impl Waiting {
     /// Nothing is shown yet.
     pub fn new(is_quiet: bool) -> Self {
-        let shown = || if std::io::stderr().is_terminal() { Shown::Line(Progress::new()) } else { Shown::Plain(None) };
+        let shown = || {
+            if std::io::stderr().is_terminal() { Shown::Line(Progress::new()) } else { Shown::Plain(None) }
+        };
         Self((!is_quiet).then(|| Arc::new(Mutex::new(Some(shown())))))
     }
 

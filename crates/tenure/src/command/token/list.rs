@@ -31,7 +31,8 @@ impl List {
 }
 
 fn table(tokens: &[Token]) -> Table {
-    let mut table = Table::with_heads(&["TOKEN", "NAME", "SCOPES", "RESOURCES", "CREATED", "EXPIRES", "LAST USED"]);
+    let mut table =
+        Table::with_heads(&["TOKEN", "NAME", "SCOPES", "RESOURCES", "CREATED", "EXPIRES", "LAST USED"]);
     let or_dash = |time: &Option<String>| time.clone().unwrap_or_else(|| "-".to_owned());
     for token in tokens {
         let resources = if token.resources.is_empty() { "all".to_owned() } else { token.resources.join(" ") };

@@ -28,7 +28,10 @@ impl Revoke {
         } else {
             let (token, leases) = (&revoked.token, revoked.revoked_leases);
             let were = if leases == 1 { "lease was" } else { "leases were" };
-            write_text(&format!("The token of {} is worth nothing any more; {leases} {were} ended.\n", token.name))?;
+            write_text(&format!(
+                "The token of {} is worth nothing any more; {leases} {were} ended.\n",
+                token.name
+            ))?;
         }
         Ok(())
     }
