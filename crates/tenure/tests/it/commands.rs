@@ -72,10 +72,12 @@ impl World {
         self.command(&all)
     }
 
-    /// Starts such a command, and waits until its script has made the file `begun`.
+    /// Starts such a command, and waits until its script has come to `@begun`, or has begun at all.
     pub fn begin(&self, resource: &str, arguments: &[&str], script: &str) -> Started {
         let begun = self.path("begun");
-        let script = format!("echo $$ > begun; {script}");
+        let says_when =
+            if script.contains("@begun") { script.to_owned() } else { format!("@begun; {script}") };
+        let script = says_when.replace("@begun", "echo $$ > begun");
         let started = Started(Some(self.under(resource, arguments, &script).spawn().unwrap()));
         wait_until("the command begins", || {
             std::fs::read_to_string(&begun).is_ok_and(|text| text.ends_with('\n'))

@@ -2,14 +2,13 @@
 //!
 //! The commands hold a lock for as long as they or anybody whom they started lives: `flock` tells when all are gone.
 
-use std::time::Duration;
-
-use crate::client::{pause, wait_until};
+use crate::client::wait_until;
 use crate::commands::{World, is_unlocked, signal};
 
 /// A script that holds the lock `lock` as long as it runs, and does not end by itself.
 fn forever(prefix: &str) -> String {
-    format!("exec 9> lock; flock -n 9 || exit 99; {prefix} while :; do sleep 0.05; done")
+    let begun = if prefix.contains("@begun") { "" } else { "@begun;" };
+    format!("exec 9> lock; flock -n 9 || exit 99; {prefix} {begun} while :; do sleep 0.05; done")
 }
 
 /// Another command gets the resource, and finds the lock free.
@@ -68,8 +67,6 @@ fn a_killed_watchdog_takes_the_command_along() {
     let world = World::new();
     // The watchdog is the command's parent.
     let running = world.begin("db:a", &["--ttl", "60s"], &forever("echo $PPID > parent; setsid sleep 60 &"));
-    wait_until("the parent is known", || world.path("parent").exists());
-    pause(Duration::from_millis(50));
     let watchdog = std::fs::read_to_string(world.path("parent")).unwrap().trim_end().parse().unwrap();
     assert_ne!(watchdog, running.process());
     signal(watchdog, "KILL");
@@ -116,7 +113,7 @@ fn a_revoked_lease_ends_the_command_and_others_wait_no_longer() {
 #[test]
 fn a_command_that_was_stopped_itself_is_ended_all_the_same() {
     let world = World::new();
-    let stopped = world.begin("db:a", &["--ttl", "1s"], &forever("kill -STOP $$;"));
+    let stopped = world.begin("db:a", &["--ttl", "1s"], &forever("@begun; kill -STOP $$;"));
     stopped.signal("STOP");
     is_passed_on(&world);
     stopped.signal("CONT");
