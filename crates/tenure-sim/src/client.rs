@@ -2,8 +2,8 @@
 
 use tenure_client::{Call, Effect, Input, Keeper};
 use tenure_core::kernel::{
-    Acquire, Claim, Command, Contention, Digest, Fence, Holder, Mode, Nonce, Principal, RequestKey,
-    Resource, Span, Ticket, WaitEnd, Want,
+    Acquire, Claim, Command, Contention, Digest, Fence, Holder, Mode, Nonce, Principal, RequestKey, Resource,
+    Span, Ticket, WaitEnd, Want,
 };
 use tenure_core::lease::ReleaseReason;
 
