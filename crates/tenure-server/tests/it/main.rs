@@ -18,6 +18,7 @@ mod listing;
 mod local_socket;
 mod modes;
 mod numbers;
+mod pools;
 mod recalling;
 mod restarts;
 mod revoking;
@@ -27,6 +28,8 @@ mod stream;
 mod tls;
 mod together;
 mod tokens;
+#[path = "../support/traces.rs"]
+mod traces;
 mod waiting;
 mod waiting_over_restarts;
 mod who_may_ask;

@@ -39,7 +39,7 @@ pub(super) async fn acquire(
     body: JsonBody,
 ) -> Result<Response, Failure> {
     let key = request_key(&headers, body.digest)?;
-    let Wish { holder, want, wait_ms } = Wish::read(body.fields)?;
+    let Wish { holder, want, wait_ms } = Wish::read(body.fields, &app.pools)?;
     let contention = contention(wait_ms);
     let principal = caller.principal.clone();
     let command = kernel::Acquire { principal, holder, wants: vec![want], contention, key };

@@ -2,12 +2,11 @@
 
 use axum::http::HeaderMap;
 use tenure_api::{Acquire, Code};
-use tenure_core::kernel::{
-    Contention, Digest, Holder, Labels, Mode, Nonce, RequestKey, Resource, Span, Want,
-};
+use tenure_core::kernel::{Contention, Digest, Holder, Labels, Mode, Nonce, RequestKey, Span, Want};
 
 use crate::http::answer::Failure;
 use crate::http::fields::Fields;
+use crate::pools::Pools;
 
 /// The longest resource and holder that the plain API takes, in bytes: what is stored is then what was asked for.
 const MOST_NAME_BYTES: usize = 128;
@@ -22,14 +21,15 @@ pub(super) struct Wish {
 }
 
 impl Wish {
-    pub(super) fn read(fields: Fields) -> Result<Self, Failure> {
+    pub(super) fn read(fields: Fields, pools: &Pools) -> Result<Self, Failure> {
         let asked = read(fields)?;
         check_length("resource", &asked.resource)?;
         let labels = asked.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let (resource, others) = pools.resolve(&asked.resource)?;
         let want = Want {
-            others: Default::default(),
+            resource,
+            others,
             mode: asked.mode.as_deref().map_or(Ok(Mode::Exclusive), mode)?,
-            resource: Resource::parse(&asked.resource)?,
             ttl: Span::from_millis(asked.ttl_ms),
             nonce: nonce()?,
             labels: Labels::parse(labels)?,

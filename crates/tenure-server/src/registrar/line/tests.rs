@@ -72,6 +72,7 @@ fn acquire(holder: &str, key: Option<RequestKey>) -> Acquire {
         wants: vec![Want {
             others: Default::default(),
             resource: Resource::parse("db:1").unwrap(),
+            others: Default::default(),
             mode: Mode::Exclusive,
             ttl: day,
             nonce: Nonce::default(),
