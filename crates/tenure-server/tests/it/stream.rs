@@ -69,7 +69,8 @@ pub fn listen_as(server: &Running, token: &str, path: &str, last_event_id: Optio
 impl Stream {
     /// The next message; nothing at the end of the stream.
     pub fn next(&mut self) -> Option<Message> {
-        loop {
+        // Heartbeats go on for ever; what they come instead of would be waited for as long.
+        for _ in 0..4 {
             let block = self.block()?;
             let field = |name: &str| {
                 let prefix = format!("{name}: ");
@@ -81,6 +82,7 @@ impl Stream {
                 return Some(Message { id: field("id").unwrap(), name, data });
             }
         }
+        panic!("there was nothing but heartbeats");
     }
 
     #[track_caller]
