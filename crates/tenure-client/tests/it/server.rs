@@ -24,7 +24,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let server = start(&folder, any).await;
-        let address = server.address();
+        let address = server.address().expect("it listens");
         let token = std::fs::read_to_string(folder.path().join("data/admin.token")).unwrap();
         let proxy = Proxy::start(address).await;
         Self { folder, server: Some(server), address, proxy, token: token.trim_end().to_owned() }
@@ -76,7 +76,7 @@ impl World {
 
 async fn start(folder: &TempDir, listen: SocketAddr) -> Server {
     let mut settings = Settings::new(folder.path().join("data"));
-    settings.listen = listen;
+    settings.listen = Some(listen);
     settings.ledger.segment_size = 1 << 16;
     settings.ledger.reserve = 1 << 16;
     settings.ledger.witness = Some(folder.path().join("witness"));

@@ -358,7 +358,8 @@ impl Fleet {
     /// Where in the queue a client is, as the server would tell it.
     fn ticket_of(&self, client: usize) -> Option<Ticket> {
         let machine = &self.clients[client];
-        let (holder, resource) = (machine.holder(), &machine.errand.as_ref()?.resource);
+        // It stands in the queue of each; one is enough to find it.
+        let (holder, resource) = (machine.holder(), machine.errand.as_ref()?.resources.first()?);
         let mut queue = self.host.registrar()?.state().queue_of(resource);
         queue.find(|waiting| *waiting.holder == holder).map(|waiting| waiting.ticket)
     }

@@ -17,7 +17,7 @@ mod hub;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
@@ -28,6 +28,7 @@ use self::filter::Filter;
 pub(crate) use self::hub::Hub;
 use super::answer::Failure;
 use super::auth::Caller;
+use super::fields::query;
 use crate::app::App;
 
 #[derive(Deserialize)]
@@ -62,8 +63,7 @@ pub(super) async fn events(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, Failure> {
-    let asked = Query::<Asked>::try_from_uri(&uri);
-    let Query(asked) = asked.map_err(|error| Failure::new(Code::Invalid, error.body_text()))?;
+    let asked: Asked = query(&uri)?;
     let filter = Filter::new(caller, asked.resource.as_deref(), asked.r#type.as_deref())?;
     let feed = app.registrar.feed().clone();
     let ledger = Ledger { epoch: feed.epoch(), first: feed.first().0, head: feed.head().seq.0 };
