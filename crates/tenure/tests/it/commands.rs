@@ -100,7 +100,12 @@ impl Started {
         signal(self.process(), name);
     }
 
-    /// Waits for its end.
+    /// Waits for the end of this process alone, whoever else may still hold what it had open.
+    pub fn wait(mut self) -> Option<i32> {
+        self.0.take().unwrap().wait().unwrap().code()
+    }
+
+    /// Waits for its end, and for that of everybody who could still write.
     pub fn end(mut self) -> Done {
         Done::of(self.0.take().unwrap().wait_with_output().unwrap())
     }
