@@ -13,10 +13,12 @@ mod process;
 mod purity;
 mod rows;
 mod schemathesis;
+mod secret_scan;
 mod sim;
 mod source;
 mod test;
 mod tools;
+mod traces;
 mod workspace;
 
 use std::process::ExitCode;

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde::Deserialize;
-use tenure_api::{Code, Queue, Waiter};
+use tenure_api::{Queue, Waiter};
 use tenure_core::kernel::{self, Resource, Tick, TicketView};
 use tenure_core::rules::time::{is_over, remaining};
 
 use super::answer::{Failure, json};
 use super::auth::Caller;
+use super::fields::query;
 use super::times::time_of;
 use crate::app::App;
 
@@ -47,8 +48,7 @@ pub(super) async fn queue(
 
 /// The resource in `?resource=`, if the caller may ask about it.
 pub(super) fn asked_about(caller: &Caller, uri: &Uri) -> Result<Resource, Failure> {
-    let asked = Query::<Asked>::try_from_uri(uri);
-    let Query(asked) = asked.map_err(|error| Failure::new(Code::Invalid, error.body_text()))?;
+    let asked: Asked = query(uri)?;
     let resource = Resource::parse(&asked.resource)?;
     caller.require_resource(resource.as_str())?;
     Ok(resource)
@@ -71,10 +71,10 @@ fn shown(
     position: usize,
     waiter: TicketView<'_>,
 ) -> Waiter {
-    let mut wants = waiter.wants.iter();
-    let mode = wants.find(|want| want.resources().any(|other| other == resource)).map(|want| want.mode);
+    let mode =
+        waiter.wants.iter().find(|want| want.resources().any(|name| name == resource)).map(|want| want.mode);
     // What else it waits for may be none of the caller's business.
-    let names = waiter.wants.iter().flat_map(|want| want.resources()).map(Resource::as_str);
+    let names = waiter.wants.iter().flat_map(|want| want.resources()).map(|name| name.as_str());
     let names = names.filter(|name| caller.may_see(name));
     Waiter {
         ticket: waiter.ticket.0,

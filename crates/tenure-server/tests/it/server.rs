@@ -10,6 +10,8 @@ use tempfile::TempDir;
 use tenure_server::{Server, Settings, StartError, StopError, TlsError};
 use tokio::runtime::Runtime;
 
+use crate::traces;
+
 /// A server that runs.
 pub struct Running {
     pub folder: TempDir,
@@ -39,6 +41,7 @@ pub fn start_in(folder: TempDir, change: impl FnOnce(&mut Settings)) -> Result<R
     let server = runtime.block_on(Server::start(settings))?;
     let read = std::fs::read_to_string(folder.path().join("data/admin.token"));
     let token = read.unwrap_or_default().trim_end().to_owned();
+    traces::secret(&token);
     // A server that listens on no address is asked in another way.
     let address = server.address().unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
     Ok(Running { folder, address, token, runtime, server: Some(server) })
@@ -56,6 +59,7 @@ impl Running {
     /// Stops it in good order, and gives back what it wrote.
     pub fn stop(mut self) -> TempDir {
         self.stop_with_outcome().unwrap();
+        traces::directory(self.folder.path());
         self.folder
     }
 
@@ -96,7 +100,9 @@ impl Running {
         let mut request = format!("{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", self.address);
         headers.iter().for_each(|header| request += &format!("{header}\r\n"));
         request += &format!("Content-Length: {}\r\n\r\n{body}", body.len());
-        self.exchange(request.as_bytes())
+        let answer = self.exchange(request.as_bytes());
+        crate::described::check(line, &answer);
+        answer
     }
 
     pub fn bearer(&self) -> String {
@@ -165,6 +171,7 @@ pub fn read_to_end(mut stream: TcpStream) -> Answer {
 
 pub fn parse(answer: &str) -> Answer {
     let (head, text) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer but {answer:?}"));
+    traces::answer(head, text);
     let mut lines = head.lines();
     let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
     let headers = lines.map(|line| line.split_once(": ").unwrap());
@@ -185,6 +192,7 @@ pub fn one_answer(stream: &mut TcpStream, request: &str) -> Answer {
     let mut body = vec![0; answer.header("content-length").unwrap().parse().unwrap()];
     stream.read_exact(&mut body).unwrap();
     answer.text = String::from_utf8(body).unwrap();
+    traces::answer(&format!("HTTP/1.1 {} {:?}", answer.status, answer.headers), &answer.text);
     answer
 }
 

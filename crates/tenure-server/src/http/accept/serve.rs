@@ -14,6 +14,7 @@ use super::guarded::Guarded;
 use super::stream::{Peer, Stream};
 use super::talk::Talk;
 use super::tracked::{Activity, Tracked};
+use super::upgrade::Upgrade;
 
 /// A header must be complete within this time from its first byte.
 const HEADER_TIME: Duration = Duration::from_secs(5);
@@ -30,6 +31,8 @@ pub(super) enum Left {
     Done { stream: Stream },
     /// A header was not complete in time.
     TooSlow { stream: Stream },
+    /// Both sides agreed to go on with something else.
+    Upgraded { stream: Stream, begun: Vec<u8>, upgrade: Upgrade },
     /// Nobody is at the other end.
     Gone,
 }
@@ -53,11 +56,12 @@ pub(super) async fn serve(
 ) -> Left {
     let activity = Arc::new(Activity::default());
     let service = Tracked::new(shared.router.clone(), peer, activity.clone());
+    let guarded = Guarded::new(stream, begun, shared.unread, activity.clone());
     let mut connection = Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
         .max_buf_size(MOST_HEADER_BYTES)
-        .serve_connection(TokioIo::new(Guarded::new(stream, begun, activity.clone())), service);
+        .serve_connection(TokioIo::new(guarded), service);
     // Room among those that are kept ready, and until when; nothing while something is under way.
     let mut warm = None;
     // How many requests there had been when it was set aside.
@@ -103,6 +107,9 @@ pub(super) async fn serve(
     };
     let parts = connection.into_parts();
     let (stream, unread) = parts.io.into_inner().into_parts();
+    if let (Ok(()), Some(upgrade)) = (&result, activity.take_upgrade()) {
+        return Left::Upgraded { stream, begun: [&parts.read_buf[..], &unread[..]].concat(), upgrade };
+    }
     match result {
         // Hyper closed it because we said so, in the middle of nothing: for the caller nothing has changed.
         Ok(()) if set_aside == Some(activity.begun()) && !is_stopping => {
