@@ -97,6 +97,11 @@ impl Part {
         history.operations[self.operation].answer.is_none()
     }
 
+    /// Whether the same request may have been sent before.
+    pub(super) fn has_key(&self) -> bool {
+        matches!(self.what, What::Acquire { key: Some(_), .. })
+    }
+
     /// The leases that it names.
     pub(super) fn names(&self) -> Vec<u64> {
         match &self.what {
