@@ -9,6 +9,7 @@ mod full_disk;
 mod histories;
 mod histories_client;
 mod histories_stage;
+mod histories_words;
 mod history;
 mod kill_at_each_call;
 mod kill_over_http;
