@@ -32,7 +32,8 @@ impl Fields {
     /// Reads a list of objects.
     pub(super) fn read_list(text: &[u8]) -> Result<Vec<Self>, Failure> {
         let wrong = |why: String| Failure::new(Code::Invalid, why);
-        let parsed = json::parse(text).map_err(|error| wrong(format!("this is not JSON as we read it: {error}")))?;
+        let parsed =
+            json::parse(text).map_err(|error| wrong(format!("this is not JSON as we read it: {error}")))?;
         let Value::Array(values) = parsed else { return Err(wrong("send an array of objects".to_owned())) };
         let object = |value| match value {
             Value::Object(fields) => Ok(Self(fields)),
