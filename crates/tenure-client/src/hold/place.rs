@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use tenure_api::{Lease, Waiter};
+use tenure_api::{Acquire, Lease, Waiter};
 use tokio::time::sleep;
 
 use super::holding::{OnQueue, Wish};
+use crate::calls::Filter;
 use crate::client::Client;
 use crate::error::Error;
 
@@ -50,7 +51,8 @@ pub(super) async fn tell(client: Client, wish: std::sync::Arc<Wish>, mut tell: O
 async fn place(client: &Client, wish: &Wish) -> Result<Option<Place>, Error> {
     let mut last: Option<Place> = None;
     for want in &wish.wants {
-        let explanation = client.explain(&want.resource).await?;
+        let Some(resource) = queue_for(client, &want.resource).await? else { continue };
+        let explanation = client.explain(&resource).await?;
         let waiting = explanation.waiting.len();
         let Some(own) = own(wish, explanation.waiting).pop() else { continue };
         if last.as_ref().is_none_or(|last| last.position < own.position) {
@@ -67,14 +69,42 @@ async fn place(client: &Client, wish: &Wish) -> Result<Option<Place>, Error> {
     Ok(last)
 }
 
+/// Whose queue one stands in who waits for `resource`. Who waits for any member of a pool stands in the queue of each;
+/// one that is held is in every list, and if none is held, nobody waits for long.
+pub(super) async fn queue_for(client: &Client, resource: &str) -> Result<Option<String>, Error> {
+    let Some(pool) = pool_of(resource) else { return Ok(Some(resource.to_owned())) };
+    let mut filter = Filter { limit: Some(1_000), ..Filter::default() };
+    loop {
+        let page = client.list(&filter).await?;
+        let mut held = page.leases.into_iter().map(|lease| lease.resource);
+        if let Some(member) = held.find(|held| held.starts_with(pool)) {
+            return Ok(Some(member));
+        }
+        if page.next.is_none() {
+            return Ok(None);
+        }
+        filter.after = page.next;
+    }
+}
+
 /// Those that may be this wish: the same holder, who waits for the same.
 pub(super) fn own(wish: &Wish, waiting: Vec<Waiter>) -> Vec<Waiter> {
-    let mut wanted: Vec<_> = wish.wants.iter().map(|want| want.resource.as_str()).collect();
-    wanted.sort_unstable();
+    let fits = |want: &Acquire, name: &str| match pool_of(&want.resource) {
+        Some(pool) => name.starts_with(pool),
+        None => want.resource == name,
+    };
     let is_own = |waiter: &Waiter| {
-        let mut resources: Vec<_> = waiter.resources.iter().map(String::as_str).collect();
-        resources.sort_unstable();
-        resources == wanted && wish.wants.iter().all(|want| want.holder == waiter.holder)
+        let mut names = waiter.resources.iter();
+        let mut wants = wish.wants.iter();
+        names.all(|name| wish.wants.iter().any(|want| fits(want, name)))
+            && wants.all(|want| {
+                want.holder == waiter.holder && waiter.resources.iter().any(|name| fits(want, name))
+            })
     };
     waiting.into_iter().filter(is_own).collect()
+}
+
+/// What the members of a pool begin with, if it is one: `tuner:*` is any of `tuner:0`, `tuner:1`, …
+pub(super) fn pool_of(resource: &str) -> Option<&str> {
+    resource.strip_suffix('*').filter(|pool| pool.ends_with(':'))
 }

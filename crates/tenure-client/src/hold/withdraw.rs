@@ -8,7 +8,7 @@ use std::time::Duration;
 use tenure_api::{Code, LeaseState};
 
 use super::holding::Wish;
-use super::place::own;
+use super::place::{own, pool_of, queue_for};
 use super::requests::What;
 use crate::calls::Filter;
 use crate::client::Client;
@@ -59,7 +59,8 @@ enum Left {
 
 async fn leave(client: &Client, wish: &Wish) -> Result<Left, Error> {
     let Some(first) = wish.wants.first() else { return Ok(Left::NotThere) };
-    let queue = client.queue(&first.resource).await?;
+    let Some(resource) = queue_for(client, &first.resource).await? else { return Ok(Left::NotThere) };
+    let queue = client.queue(&resource).await?;
     let own = own(wish, queue.waiting);
     let [waiter] = &own[..] else {
         return Ok(if own.is_empty() { Left::NotThere } else { Left::Ambiguous });
@@ -77,7 +78,7 @@ async fn may_hold(client: &Client, wish: &Wish) -> Result<bool, Error> {
     let Some(first) = wish.wants.first() else { return Ok(false) };
     let filter = Filter {
         // A pool's lease names the member that was free.
-        resource: Some(first.resource.clone()).filter(|resource| !resource.ends_with(":*")),
+        resource: Some(first.resource.clone()).filter(|resource| pool_of(resource).is_none()),
         holder: Some(first.holder.clone()),
         state: Some(LeaseState::Active),
         ..Filter::default()

@@ -77,6 +77,7 @@ impl World {
 async fn start(folder: &TempDir, listen: SocketAddr) -> Server {
     let mut settings = Settings::new(folder.path().join("data"));
     settings.listen = Some(listen);
+    settings.pools.add("tuner", ["left", "right"]).unwrap();
     settings.ledger.segment_size = 1 << 16;
     settings.ledger.reserve = 1 << 16;
     settings.ledger.witness = Some(folder.path().join("witness"));

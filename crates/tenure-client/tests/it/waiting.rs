@@ -127,6 +127,27 @@ async fn a_wait_that_is_cancelled_leaves_neither_a_place_nor_a_lease() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_wait_for_any_of_a_pool_is_cancelled_like_any_other() {
+    let world = World::new().await;
+    let client = world.client();
+    let mut guards = Vec::new();
+    for _ in 0..2 {
+        guards.push(world.neighbour().hold(wish("tuner:*", "alice", 30_000)).await.unwrap());
+    }
+    let holding = client.hold(wish("tuner:*", "bob", 3_000)).wait(Wait::Forever);
+    let waiting = tokio::spawn(async move { holding.await });
+    world.wait_for_waiters(&guards[0].lease().id, 1).await;
+    waiting.abort();
+    in_time(client.settle()).await;
+    for guard in guards {
+        world.wait_for_waiters(&guard.lease().id, 0).await;
+        let resource = guard.lease().resource;
+        guard.release().await.unwrap();
+        assert_eq!(world.leases_on(&resource).await.len(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_wait_that_is_cancelled_as_its_turn_comes_gives_the_lease_back() {
     let world = World::new().await;
     let client = world.client();

@@ -25,11 +25,13 @@ pub(super) struct Part {
 /// What was answered, with lengths in microseconds. Nothing in place of an answer: nobody knows.
 #[derive(Debug, Clone)]
 pub(super) enum What {
+    /// `told` is the lease that its key stands for, as any answer says.
     Acquire {
         holder: Number,
         mode: Mode,
         ttl: u64,
         key: Option<Number>,
+        told: Option<u64>,
         got: Option<Got>,
     },
     Renew {
@@ -103,6 +105,25 @@ impl Part {
             What::List { seen } => seen.iter().map(|seen| seen.fence).collect(),
             What::Acquire { got, .. } => got.iter().map(|got| got.fence).collect(),
             What::KeyOver { .. } | What::Held { .. } => Vec::new(),
+        }
+    }
+
+    /// The holders and keys of which its answer says something.
+    pub(super) fn mentions(&self) -> Vec<Number> {
+        match &self.what {
+            What::Held { by, .. } => vec![by.unwrap_or(super::search::ANYBODY)],
+            What::Acquire { key, .. } => key.iter().copied().collect(),
+            What::KeyOver { key } => vec![*key],
+            _ => self.seen().iter().map(|seen| seen.holder).collect(),
+        }
+    }
+
+    /// The leases that it was shown.
+    pub(super) fn seen(&self) -> &[Glance] {
+        match &self.what {
+            What::Show { seen, .. } => seen.as_slice(),
+            What::List { seen } => seen,
+            _ => &[],
         }
     }
 
@@ -188,6 +209,7 @@ impl<'a> Reading<'a> {
                         mode: want.mode,
                         ttl: want.ttl_ms * MILLISECOND,
                         key: operation.request().map(|request| self.number(request)),
+                        told: operation.request().and_then(|request| self.fences.get(&request).copied()),
                         got: got(place),
                     },
                 }

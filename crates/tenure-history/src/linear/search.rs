@@ -6,7 +6,7 @@ use crate::history::History;
 use crate::law::{Law, Violation};
 
 use super::Verdict;
-use super::part::Part;
+use super::part::{Number, Part, What};
 use super::step::{Obstacle, step};
 use super::table::{Name, Table};
 
@@ -28,6 +28,9 @@ pub struct Searched {
     pub effort: Effort,
 }
 
+/// Stands for a holder that an answer does not name.
+pub(super) const ANYBODY: Number = Number::MAX;
+
 /// Which operations have their place already, and what they lead to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 struct Node {
@@ -46,6 +49,10 @@ struct Search<'a> {
     unknown: Vec<&'a Part>,
     /// When somebody last asked for a lease by its number.
     last_asked: HashMap<u64, u64>,
+    /// Which answers say something about a holder or a key.
+    mentions: HashMap<Number, Vec<usize>>,
+    /// Which of them show a lease of that holder of which nobody was told otherwise.
+    reveals: HashMap<Number, Vec<usize>>,
 }
 
 /// Looks for an order of `parts`, which are in the order in which they were asked.
@@ -53,7 +60,14 @@ pub(super) fn search(history: &History, resource: &str, parts: &[Part], enough: 
     let (unknown, answered) = parts.iter().partition(|part| part.is_unknown(history));
     let asked = parts.iter().flat_map(|part| part.names().into_iter().map(|fence| (fence, part.invoked)));
     // They are in order, so the last one stays.
-    let search = Search { answered, unknown, last_asked: asked.collect() };
+    let mut search = Search {
+        answered,
+        unknown,
+        last_asked: asked.collect(),
+        mentions: HashMap::new(),
+        reveals: HashMap::new(),
+    };
+    search.note_mentions();
     let mut seen: HashSet<Node> = HashSet::new();
     let mut deepest = Node::default();
     let mut open = vec![search.settle(Node::default())];
@@ -120,13 +134,8 @@ impl Search<'_> {
         let horizon = self.answered.get(node.base).map_or(u64::MAX, |part| part.invoked);
         // Whoever may still happen was asked before, but decides no earlier than the table's time.
         let horizon = horizon.min(self.earliest_unknown(&node));
-        node.table.forget(|lease| {
-            let is_asked_for = match lease.name {
-                Name::Fence(fence) => self.last_asked.get(&fence).is_some_and(|last| *last >= horizon),
-                Name::Untold { .. } => false,
-            };
-            lease.end.1 <= horizon && !is_asked_for
-        });
+        let is_asked_for = |fence: u64| self.last_asked.get(&fence).is_some_and(|last| *last >= horizon);
+        node.table.forget(horizon, is_asked_for);
         node
     }
 
@@ -147,6 +156,10 @@ impl Search<'_> {
 
     fn next(&self, node: &Node) -> Vec<Node> {
         let (candidates, deadline) = self.candidates(node);
+        // Somebody was answered before this can have happened.
+        if node.table.now > deadline {
+            return Vec::new();
+        }
         // Numbers only grow, so the smallest comes first.
         let lowest = candidates.iter().filter_map(|index| self.answered[*index].got()).min();
         let mut next = Vec::new();
@@ -162,10 +175,15 @@ impl Search<'_> {
             }
         }
         for (index, part) in self.unknown.iter().enumerate() {
-            if part.invoked > deadline || node.happened.contains(&index) {
+            if part.invoked > deadline
+                || node.happened.contains(&index)
+                || !self.is_relevant(node, part, deadline)
+            {
                 continue;
             }
-            if let Ok(table) = step(&node.table, part) {
+            if let Ok(table) = step(&node.table, part)
+                && table != node.table
+            {
                 let mut after = Node { table, ..node.clone() };
                 after.happened.push(index);
                 after.happened.sort_unstable();
@@ -173,6 +191,37 @@ impl Search<'_> {
             }
         }
         next
+    }
+
+    fn note_mentions(&mut self) {
+        let told: HashSet<u64> = self.answered.iter().filter_map(|part| part.got()).collect();
+        for (index, part) in self.answered.iter().enumerate() {
+            for number in part.mentions() {
+                self.mentions.entry(number).or_default().push(index);
+            }
+            for seen in part.seen().iter().filter(|seen| !told.contains(&seen.fence)) {
+                self.reveals.entry(seen.holder).or_default().push(index);
+            }
+        }
+    }
+
+    /// Whether it can make a difference that a request was granted without an answer: only to an answer that says
+    /// something about its holder or its key, while its lease can live. Who can be granted at any time need not be
+    /// before such an answer comes up, unless that tells its number, which has its place among the others.
+    fn is_relevant(&self, node: &Node, part: &Part, deadline: u64) -> bool {
+        let What::Acquire { holder, key, ttl, .. } = part.what else { return true };
+        let until = if part.ended == u64::MAX { deadline } else { part.ended.saturating_add(ttl) };
+        let comes_up = |mentions: &HashMap<Number, Vec<usize>>, number: Number, until: u64| {
+            let mentions = mentions.get(&number).map_or(&[][..], Vec::as_slice);
+            let mentions =
+                mentions.iter().filter(|index| !node.has(**index)).map(|index| self.answered[*index]);
+            mentions.into_iter().any(|other| other.invoked <= until && other.ended >= part.invoked)
+        };
+        // A key is known for longer than its lease lives.
+        key.is_some_and(|key| comes_up(&self.mentions, key, u64::MAX))
+            || comes_up(&self.mentions, holder, until)
+            || comes_up(&self.mentions, ANYBODY, until)
+            || comes_up(&self.reveals, holder, part.ended.saturating_add(ttl))
     }
 
     /// Why nothing can follow where the search came furthest.

@@ -4,13 +4,18 @@ use crate::law::Law;
 use crate::operation::Life;
 
 use super::part::{Glance, Got, MILLISECOND, Part, What};
-use super::table::{Lease, Name, Table};
+use super::table::{Ended, Lease, Name, Table};
 
 /// Why an operation cannot come next.
 pub(super) type Obstacle = (Law, String);
 
 /// The table after `part`, if that can come next.
 pub(super) fn step(table: &Table, part: &Part) -> Result<Table, Obstacle> {
+    // Nobody is told of what is decided later, neither by the server nor by what a reader sees.
+    if table.now > part.ended {
+        let reason = format!("something before it cannot have happened before {} us", table.now);
+        return Err((Law::RealTimeOrder, reason));
+    }
     let mut step = Step { table: table.clone(), part };
     match &part.what {
         What::Acquire { got: None, .. } | What::Continue { got: None, .. } => step.happen_untold()?,
@@ -62,7 +67,7 @@ impl Step<'_> {
                 return Err((Law::OneHolder, reason));
             }
             not_before = lease.end.0.max(not_before);
-            self.table.remove(place);
+            self.table.remove(place, Ended::RanOut);
         }
         self.decide(not_before)
     }
@@ -81,11 +86,17 @@ impl Step<'_> {
             self.table.tell(place, got.fence);
         }
         if let Some(place) = self.table.find(got.fence) {
+            if key.is_none() || self.table.leases[place].key != key {
+                return Err((Law::FenceOnce, format!("{} is another request's", got.fence)));
+            }
             return self.granted_again(place, got);
         }
         if got.fence <= self.table.last_fence {
             let law = if key.is_some() { Law::Once } else { Law::FenceGrows };
             return Err((law, format!("{} was given out before", self.table.last_fence)));
+        }
+        if key.is_some_and(|key| self.table.spent.contains(&key)) {
+            return Err((Law::Once, "this key has led to a lease already".to_owned()));
         }
         let at = self.make_way(mode)?;
         let end = self.end(at, (ttl, ttl), got.valid);
@@ -166,13 +177,18 @@ impl Step<'_> {
     }
 
     fn ended(&mut self, fence: u64) -> Result<(), Obstacle> {
-        let Some(place) = self.table.find(fence) else { return self.never_granted(fence) };
+        let Some(place) = self.table.find(fence) else {
+            if self.table.end_of(fence) == Some(Ended::RanOut) {
+                return Err((Law::StrictEnd, format!("{fence} ran out")));
+            }
+            return self.never_granted(fence);
+        };
         let at = self.decide(0)?;
         let lease = self.table.leases[place];
         if lease.end.1 <= at {
             return Err((Law::StrictEnd, format!("{} was over by {} us", named(&lease), lease.end.1)));
         }
-        self.table.remove(place);
+        self.table.remove(place, Ended::Released);
         Ok(())
     }
 
@@ -204,15 +220,25 @@ impl Step<'_> {
             }
             _ => return Ok(()),
         };
-        if key.is_some_and(|key| self.table.leases.iter().any(|lease| lease.key == Some(key))) {
-            return Err((Law::Once, "that is granted already".to_owned()));
-        }
+        self.check_once(key)?;
         let at = self.make_way(mode)?;
         // A grant that cannot be delivered is taken back at once, unless it can be asked for again.
         let earliest = if key.is_some() { at + ttl.0 } else { at };
         let end = (earliest, self.part.ended.saturating_add(ttl.1));
         let name = Name::Untold { above: 0, below: 0 };
         self.table.add(None, Lease { name, holder, mode, ttl, key, end });
+        Ok(())
+    }
+
+    /// A key leads to one lease, whatever has become of it.
+    fn check_once(&self, key: Option<super::part::Number>) -> Result<(), Obstacle> {
+        let Some(key) = key else { return Ok(()) };
+        let What::Acquire { told, .. } = self.part.what else { return Ok(()) };
+        let is_there = self.table.leases.iter().any(|lease| lease.key == Some(key));
+        let was_told = told.is_some_and(|fence| fence <= self.table.last_fence);
+        if is_there || was_told || self.table.spent.contains(&key) {
+            return Err((Law::Once, "this key has led to a lease already".to_owned()));
+        }
         Ok(())
     }
 
@@ -236,7 +262,7 @@ impl Step<'_> {
             return Err((Law::NeverEarly, reason));
         }
         self.decide(lease.end.0)?;
-        self.table.remove(place);
+        self.table.remove(place, Ended::RanOut);
         Ok(())
     }
 
@@ -259,7 +285,13 @@ impl Step<'_> {
         match seen {
             Some(seen) if seen.state == Life::Active => self.seen_alive(seen),
             Some(seen) => match self.table.find(fence) {
-                None => self.never_granted(fence),
+                None => {
+                    let shown = if seen.state == Life::Released { Ended::Released } else { Ended::RanOut };
+                    if self.table.end_of(fence).is_some_and(|ended| ended != shown) {
+                        return Err((Law::ReadsAreTrue, format!("{fence} ended otherwise")));
+                    }
+                    self.never_granted(fence)
+                }
                 Some(_) if seen.state == Life::Released => {
                     Err((Law::ReadsAreTrue, format!("nobody has given {fence} back")))
                 }

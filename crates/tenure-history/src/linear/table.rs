@@ -26,6 +26,13 @@ pub(super) struct Lease {
     pub(super) end: (u64, u64),
 }
 
+/// How a lease ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Ended {
+    RanOut,
+    Released,
+}
+
 /// Everything that decides what can come next.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(super) struct Table {
@@ -36,6 +43,8 @@ pub(super) struct Table {
     pub(super) now: u64,
     /// Keys whose leases nobody was told of, and which are over.
     pub(super) spent: Vec<Number>,
+    /// How leases ended for which somebody will still ask.
+    pub(super) ended: Vec<(u64, Ended)>,
 }
 
 impl Table {
@@ -81,19 +90,35 @@ impl Table {
         self.leases.push(Lease { name, ..lease });
     }
 
+    /// How a lease ended that is over, as far as it matters.
+    pub(super) fn end_of(&self, fence: u64) -> Option<Ended> {
+        self.ended.iter().find(|(other, _)| *other == fence).map(|(_, ended)| *ended)
+    }
+
     /// A lease ends.
-    pub(super) fn remove(&mut self, place: usize) {
+    pub(super) fn remove(&mut self, place: usize, ended: Ended) {
         let lease = self.leases.remove(place);
-        if let (Name::Untold { .. }, Some(key)) = (lease.name, lease.key) {
-            self.spent.push(key);
-            self.spent.sort_unstable();
+        match lease.name {
+            Name::Fence(fence) => {
+                self.ended.push((fence, ended));
+                self.ended.sort_unstable_by_key(|(fence, _)| *fence);
+            }
+            Name::Untold { .. } => {
+                self.spent.extend(lease.key);
+                self.spent.sort_unstable();
+            }
         }
     }
 
-    /// Drops what nobody can find alive any more, unless somebody will still ask for it by its number.
-    pub(super) fn forget(&mut self, is_forgotten: impl Fn(&Lease) -> bool) {
-        while let Some(place) = self.leases.iter().position(&is_forgotten) {
-            self.remove(place);
+    /// Drops what nobody can find alive from `horizon` on, unless somebody will still ask for it by its number.
+    pub(super) fn forget(&mut self, horizon: u64, is_asked_for: impl Fn(u64) -> bool) {
+        let is_forgotten = |lease: &Lease| {
+            let by_number = matches!(lease.name, Name::Fence(fence) if is_asked_for(fence));
+            lease.end.1 <= horizon && !by_number
+        };
+        while let Some(place) = self.leases.iter().position(is_forgotten) {
+            self.remove(place, Ended::RanOut);
         }
+        self.ended.retain(|(fence, _)| is_asked_for(*fence));
     }
 }

@@ -23,7 +23,11 @@ fn happens(rest: &[&Operation], leases: &[Lease], now: u64) -> bool {
         let others: Vec<_> =
             rest.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, one)| *one).collect();
         let (from, to) = (operation.invoked.div_ceil(1_000).max(now), operation.latest() / 1_000);
-        (from..=to).any(|at| act(operation, leases, at).is_some_and(|leases| happens(&others, &leases, at)))
+        // A few of the moments in its time: the first, the last, one between, and each at which a lease ends.
+        let ends = leases.iter().map(|lease| lease.end);
+        let mut moments =
+            [from, to, from.midpoint(to)].into_iter().chain(ends).filter(|at| (from..=to).contains(at));
+        moments.any(|at| act(operation, leases, at).is_some_and(|leases| happens(&others, &leases, at)))
     })
 }
 

@@ -240,10 +240,16 @@ fn a_lie_is_mostly_caught_by_other_answers_and_nearly_always_by_the_ledger() {
 
 #[test]
 fn thousands_of_operations_on_one_resource_are_searched_with_a_few_steps_each() {
-    let Played { history, .. } = play(7, 5_000, true);
-    let findings = linear::check(&history, ENOUGH);
-    assert_eq!(findings[0].verdict, Verdict::Holds);
-    let effort = findings[0].effort;
-    eprintln!("{effort:?}");
-    assert!(effort.steps < 20 * effort.operations, "{effort:?}");
+    for seed in 0..5 {
+        let Played { mut history, .. } = play(seed, 5_000, true);
+        // Whoever was not answered is known to be gone soon after; if hundreds could still happen at any time, the
+        // search would sometimes have to give up.
+        for operation in &mut history.operations {
+            operation.ended = operation.ended.or(Some(operation.invoked + 61_000));
+        }
+        let findings = linear::check(&history, ENOUGH);
+        assert_eq!(findings[0].verdict, Verdict::Holds);
+        let effort = findings[0].effort;
+        assert!(effort.steps < 10 * effort.operations, "seed {seed}: {effort:?}");
+    }
 }

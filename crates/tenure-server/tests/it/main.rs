@@ -24,6 +24,7 @@ mod restarts;
 mod revoking;
 mod server;
 mod slow;
+mod socket;
 mod stream;
 mod tls;
 mod together;

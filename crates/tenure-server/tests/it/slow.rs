@@ -110,7 +110,8 @@ fn a_connection_that_nobody_uses_is_closed_in_the_end() {
 /// What is under way is not idle: whoever waits for an answer longer than a connection may be idle gets it.
 #[test]
 fn whoever_reads_slowly_gets_the_whole_answer_and_whoever_never_reads_is_not_waited_for() {
-    let server = start();
+    let folder = tempfile::tempdir().unwrap();
+    let server = start_in(folder, |settings| settings.limits.unread = Duration::from_secs(2)).unwrap();
     for number in 0..1_000 {
         server.acquire(&format!("deploy:{number}-{}", "x".repeat(100)), "a", 600_000);
     }
@@ -126,7 +127,7 @@ fn whoever_reads_slowly_gets_the_whole_answer_and_whoever_never_reads_is_not_wai
     let most = 200;
     let mut never = server.connect();
     never.write_all(list.repeat(most).as_bytes()).unwrap();
-    nothing_comes_for(&mut server.connect(), Duration::from_secs(13));
+    nothing_comes_for(&mut server.connect(), Duration::from_secs(5));
     let (mut read, mut part) = (0, vec![0; 1 << 20]);
     while let Ok(length @ 1..) = never.read(&mut part) {
         read += length;

@@ -105,5 +105,6 @@ fn limits(sources: &Sources) -> Result<Limits, ConfigurationError> {
     Ok(Limits {
         connections: connections.map_or(usual.connections, NonZeroUsize::get),
         idle: idle.map_or(usual.idle, |seconds| Duration::from_secs(seconds.get().into())),
+        ..usual
     })
 }

@@ -14,9 +14,6 @@ use super::refuse::in_place_of;
 use super::stream::Stream;
 use super::tracked::Activity;
 
-/// A caller that takes nothing for so long is not there any more.
-const WRITE_TIME: Duration = Duration::from_secs(10);
-
 /// A connection for hyper.
 pub(super) struct Guarded {
     stream: Stream,
@@ -27,12 +24,15 @@ pub(super) struct Guarded {
     instead: Vec<u8>,
     written: usize,
     stalled: Option<Pin<Box<Sleep>>>,
+    /// How long it may be stalled.
+    unread: Duration,
     activity: Arc<Activity>,
 }
 
 impl Guarded {
-    pub(super) fn new(stream: Stream, begun: Vec<u8>, activity: Arc<Activity>) -> Self {
-        Self { stream, begun, given: 0, instead: Vec::new(), written: 0, stalled: None, activity }
+    pub(super) fn new(stream: Stream, begun: Vec<u8>, unread: Duration, activity: Arc<Activity>) -> Self {
+        let (instead, stalled) = (Vec::new(), None);
+        Self { stream, begun, given: 0, instead, written: 0, stalled, unread, activity }
     }
 
     /// The connection, and what hyper did not take of what was read before it came.
@@ -49,7 +49,8 @@ impl Guarded {
             self.stalled = None;
             return outcome;
         }
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(WRITE_TIME)));
+        let unread = self.unread;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(unread)));
         ready!(stalled.as_mut().poll(context));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }

@@ -14,11 +14,13 @@ pub struct Limits {
     pub connections: usize,
     /// How long a connection is kept that nobody uses.
     pub idle: Duration,
+    /// How long an answer waits for a caller that takes nothing of it: after that, nobody is there any more.
+    pub unread: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 16_384, idle: Duration::from_secs(75) }
+        Self { connections: 16_384, idle: Duration::from_secs(75), unread: Duration::from_secs(30) }
     }
 }
 

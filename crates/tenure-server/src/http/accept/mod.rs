@@ -67,6 +67,7 @@ pub(crate) async fn serve(
     let talking = Arc::new(Talk {
         router,
         idle: limits.idle,
+        unread: limits.unread,
         warm: Arc::new(Semaphore::new(MOST_WARM)),
         tls: listeners.tls.clone(),
     });

@@ -56,11 +56,12 @@ pub(super) async fn serve(
 ) -> Left {
     let activity = Arc::new(Activity::default());
     let service = Tracked::new(shared.router.clone(), peer, activity.clone());
+    let guarded = Guarded::new(stream, begun, shared.unread, activity.clone());
     let mut connection = Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
         .max_buf_size(MOST_HEADER_BYTES)
-        .serve_connection(TokioIo::new(Guarded::new(stream, begun, activity.clone())), service);
+        .serve_connection(TokioIo::new(guarded), service);
     // Room among those that are kept ready, and until when; nothing while something is under way.
     let mut warm = None;
     // How many requests there had been when it was set aside.

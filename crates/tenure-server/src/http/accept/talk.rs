@@ -21,6 +21,8 @@ pub(super) struct Talk {
     pub(super) router: Router,
     /// How long a connection is kept that nobody uses.
     pub(super) idle: Duration,
+    /// How long an answer waits for a caller that takes nothing of it.
+    pub(super) unread: Duration,
     /// Room for idle connections that are kept ready.
     pub(super) warm: Arc<Semaphore>,
     pub(super) tls: Option<Arc<Tls>>,

@@ -57,6 +57,12 @@ impl Answer {
         Self { text: written(&Granted { id, ok }), undelivered: None }
     }
 
+    /// What a watch brings: answers with a comma after each.
+    pub(super) fn of_events(piece: &[u8]) -> Option<Self> {
+        let text = piece.strip_suffix(b",")?.to_vec();
+        Some(Self { text, undelivered: None })
+    }
+
     /// The same, for something that is taken back if this is not sent.
     pub(super) fn with(self, undelivered: Undelivered) -> Self {
         Self { undelivered: Some(undelivered), ..self }
