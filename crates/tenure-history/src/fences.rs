@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::history::History;
 use crate::law::{Law, Violation};
-use crate::operation::Operation;
+use crate::operation::{Operation, Request};
 
 /// No fence was granted to two requests, and whoever asked after another was answered has a larger one.
 pub fn check(history: &History) -> Vec<Violation> {
@@ -32,7 +32,7 @@ pub fn check(history: &History) -> Vec<Violation> {
 /// Grants that were asked for after one with a larger fence was answered.
 fn going_back(history: &History, grants: &[(&Operation, u64)]) -> Vec<Violation> {
     // What is sent again was asked for when it was sent first.
-    let mut asked: HashMap<(&str, &str), u64> = HashMap::new();
+    let mut asked: HashMap<Request<'_>, u64> = HashMap::new();
     for operation in &history.operations {
         if let Some(request) = operation.request() {
             let first = asked.entry(request).or_insert(operation.invoked);

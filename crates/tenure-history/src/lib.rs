@@ -18,4 +18,4 @@ mod operation;
 
 pub use history::{History, ReadError};
 pub use law::{Law, Violation};
-pub use operation::{Action, Answer, Grant, Life, Mode, Operation, Seen, Want};
+pub use operation::{Action, Answer, Grant, Life, Mode, Operation, Request, Seen, Want};

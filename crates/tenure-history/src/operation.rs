@@ -212,6 +212,32 @@ pub enum Life {
     Released,
 }
 
+/// What tells one request from another, however often it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Request<'a> {
+    /// By the key that its client chose.
+    Keyed {
+        /// Whose key.
+        client: &'a str,
+        /// The key.
+        key: &'a str,
+    },
+    /// By what it asks: a lease is handed on to somebody once.
+    Transfer {
+        /// Which lease.
+        fence: u64,
+        /// To whom.
+        to: &'a str,
+    },
+    /// By what it asks: a lease gets another mode once.
+    Change {
+        /// Which lease.
+        fence: u64,
+        /// Which mode.
+        mode: Mode,
+    },
+}
+
 impl Operation {
     /// The last moment at which it can have taken effect.
     pub fn latest(&self) -> u64 {
@@ -232,10 +258,14 @@ impl Operation {
         }
     }
 
-    /// Under which key it was asked: one request, however often it is sent.
-    pub fn request(&self) -> Option<(&str, &str)> {
+    /// Which request this is, where the same request may be sent again and finds what came of it.
+    pub fn request(&self) -> Option<Request<'_>> {
         match &self.action {
-            Action::Acquire { key: Some(key), .. } => Some((&self.client, key)),
+            Action::Acquire { key, .. } => {
+                key.as_deref().map(|key| Request::Keyed { client: &self.client, key })
+            }
+            Action::Transfer { fence, to, .. } => Some(Request::Transfer { fence: *fence, to }),
+            Action::Change { fence, mode, .. } => Some(Request::Change { fence: *fence, mode: *mode }),
             _ => None,
         }
     }

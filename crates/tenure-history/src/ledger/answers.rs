@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::lives::{End, Lease, Lives, Moment};
 use crate::history::History;
 use crate::law::{Law, Violation};
-use crate::operation::{Action, Answer, Grant, Mode, Operation};
+use crate::operation::{Action, Answer, Grant, Mode, Operation, Request};
 
 const MILLISECOND: u64 = 1_000;
 
@@ -21,7 +21,7 @@ pub(super) struct Claims {
 struct Checker<'a> {
     lives: &'a Lives<'a>,
     /// When a request was first sent that was sent more than once.
-    first_sent: HashMap<(&'a str, &'a str), u64>,
+    first_sent: HashMap<Request<'a>, u64>,
     claims: Claims,
 }
 

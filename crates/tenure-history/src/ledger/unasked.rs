@@ -12,23 +12,24 @@ use crate::operation::{Action, Answer, Operation};
 pub(super) fn check(history: &History, lives: &Lives<'_>, claims: &Claims, violations: &mut Vec<Violation>) {
     let open: Vec<(usize, &Operation)> =
         history.operations.iter().enumerate().filter(|(_, operation)| may_have_happened(operation)).collect();
-    let mut spent: HashSet<usize> = HashSet::new();
+    // One that hands a lease on explains an end and a beginning.
+    let mut spent: HashSet<(usize, &str)> = HashSet::new();
     for (fence, life) in &lives.leases {
-        let mut need = |moment: Moment, what: &str, asks: &dyn Fn(&Operation) -> bool| {
+        let mut need = |moment: Moment, what: &'static str, asks: &dyn Fn(&Operation) -> bool| {
             if claims.entries.contains(&moment.seq) {
                 return;
             }
             let in_time = |operation: &Operation| {
                 !lives.has_times || (operation.invoked..=operation.latest()).contains(&moment.at)
             };
-            let found = open
-                .iter()
-                .find(|(index, operation)| !spent.contains(index) && in_time(operation) && asks(operation));
+            let found = open.iter().find(|(index, operation)| {
+                !spent.contains(&(*index, what)) && in_time(operation) && asks(operation)
+            });
             match found {
                 Some((index, operation)) => {
                     // A batch is one request for several leases.
                     if operation.resources().len() == 1 {
-                        spent.insert(*index);
+                        spent.insert((*index, what));
                     }
                 }
                 None => {

@@ -46,7 +46,8 @@ fn any_history(seed: u64) -> History {
         let holder = format!("h{}", chance.below(3));
         let fence = 1 + chance.below(fences.max(1));
         let resource = "db".to_owned();
-        let key = (chance.below(3) == 0).then(|| "k".to_owned());
+        // One key stands for one request, of one holder and mode.
+        let key = (chance.below(3) == 0).then(|| format!("{holder}-{mode}"));
         let ttl_ms = 4 + chance.below(8);
         let (action, answer) = match chance.below(8) {
             0..=2 => {

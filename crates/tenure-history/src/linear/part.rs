@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::history::History;
-use crate::operation::{Action, Answer, Life, Mode, Operation, Seen};
+use crate::operation::{Action, Answer, Life, Mode, Operation, Request, Seen};
 
 /// A name as a small number.
 pub(super) type Number = u32;
@@ -48,6 +48,8 @@ pub(super) enum What {
         fence: u64,
         holder: Number,
         mode: Mode,
+        key: Number,
+        told: Option<u64>,
         got: Option<Got>,
     },
     /// The lease is over.
@@ -97,6 +99,11 @@ impl Part {
         history.operations[self.operation].answer.is_none()
     }
 
+    /// Whether the same request may have been sent before.
+    pub(super) fn has_key(&self) -> bool {
+        matches!(self.what, What::Acquire { key: Some(_), .. } | What::Continue { .. })
+    }
+
     /// The leases that it names.
     pub(super) fn names(&self) -> Vec<u64> {
         match &self.what {
@@ -113,7 +120,7 @@ impl Part {
         match &self.what {
             What::Held { by, .. } => vec![by.unwrap_or(super::search::ANYBODY)],
             What::Acquire { key, .. } => key.iter().copied().collect(),
-            What::KeyOver { key } => vec![*key],
+            What::KeyOver { key } | What::Continue { key, .. } => vec![*key],
             _ => self.seen().iter().map(|seen| seen.holder).collect(),
         }
     }
@@ -157,22 +164,28 @@ pub(super) fn parts_of(history: &History, resource: &str) -> Vec<Part> {
 }
 
 /// Which lease a key stands for, where any answer said so.
-fn fences_of_keys<'a>(on_it: &[(usize, &'a Operation)], resource: &str) -> HashMap<(&'a str, &'a str), u64> {
+fn fences_of_keys<'a>(on_it: &[(usize, &'a Operation)], resource: &str) -> HashMap<Request<'a>, u64> {
     let place = |operation: &Operation| operation.resources().iter().position(|name| *name == resource);
     let fence = |operation: &Operation| Some(operation.granted().get(place(operation)?)?.fence);
     on_it.iter().filter_map(|(_, operation)| Some((operation.request()?, fence(operation)?))).collect()
 }
 
+/// What is counted.
+#[derive(PartialEq, Eq, Hash)]
+enum Naming<'a> {
+    Holder(&'a str),
+    Request(Request<'a>),
+}
+
 struct Reading<'a> {
     resource: &'a str,
-    names: HashMap<(&'a str, &'a str), Number>,
-    fences: HashMap<(&'a str, &'a str), u64>,
+    names: HashMap<Naming<'a>, Number>,
+    fences: HashMap<Request<'a>, u64>,
     on_it: &'a [(usize, &'a Operation)],
 }
 
 impl<'a> Reading<'a> {
-    /// Holders stand beside nothing, keys beside their client.
-    fn number(&mut self, name: (&'a str, &'a str)) -> Number {
+    fn number(&mut self, name: Naming<'a>) -> Number {
         let next = Number::try_from(self.names.len()).expect("a history has fewer than 2^32 names");
         *self.names.entry(name).or_insert(next)
     }
@@ -201,14 +214,14 @@ impl<'a> Reading<'a> {
                         let request = operation.request()?;
                         match self.fences.get(&request) {
                             Some(fence) => What::Over { fence: *fence },
-                            None => What::KeyOver { key: self.number(request) },
+                            None => What::KeyOver { key: self.number(Naming::Request(request)) },
                         }
                     }
                     _ => What::Acquire {
-                        holder: self.number((holder, "")),
+                        holder: self.number(Naming::Holder(holder)),
                         mode: want.mode,
                         ttl: want.ttl_ms * MILLISECOND,
-                        key: operation.request().map(|request| self.number(request)),
+                        key: operation.request().map(|request| self.number(Naming::Request(request))),
                         told: operation.request().and_then(|request| self.fences.get(&request).copied()),
                         got: got(place),
                     },
@@ -232,8 +245,10 @@ impl<'a> Reading<'a> {
                     Some(Answer::Over | Answer::Unknown) => What::Over { fence: *fence },
                     Some(Answer::Held { by, .. }) => self.held(operation, *mode, Some(*fence), by.as_deref()),
                     _ => What::Continue {
+                        key: self.number(Naming::Request(operation.request()?)),
+                        told: operation.request().and_then(|request| self.fences.get(&request).copied()),
                         fence: *fence,
-                        holder: self.number((holder, "")),
+                        holder: self.number(Naming::Holder(holder)),
                         mode: *mode,
                         got: got(0),
                     },
@@ -258,7 +273,7 @@ impl<'a> Reading<'a> {
     fn glance(&mut self, seen: &'a Seen) -> Glance {
         Glance {
             fence: seen.fence,
-            holder: self.number((&seen.holder, "")),
+            holder: self.number(Naming::Holder(&seen.holder)),
             mode: seen.mode,
             state: seen.state,
             remaining: seen.remaining_ms * MILLISECOND,
@@ -280,6 +295,6 @@ impl<'a> Reading<'a> {
         let is_other = |other: &Operation| !std::ptr::eq(other, operation);
         let waited_for =
             self.on_it.iter().any(|(_, other)| is_other(other) && at_once(other) && may_be_in_the_way(other));
-        What::Held { mode, own, by: by.map(|by| self.number((by, ""))), waited_for }
+        What::Held { mode, own, by: by.map(|by| self.number(Naming::Holder(by))), waited_for }
     }
 }

@@ -160,12 +160,13 @@ impl Search<'_> {
         if node.table.now > deadline {
             return Vec::new();
         }
-        // Numbers only grow, so the smallest comes first.
-        let lowest = candidates.iter().filter_map(|index| self.answered[*index].got()).min();
+        // Numbers only grow, so the smallest comes first. What was asked for under a key may have begun earlier.
+        let begins = |index: &usize| self.answered[*index].got().filter(|_| !self.answered[*index].has_key());
+        let lowest = candidates.iter().filter_map(begins).min();
         let mut next = Vec::new();
         for index in candidates {
             let part = self.answered[index];
-            if part.got().is_some_and(|fence| Some(fence) > lowest) {
+            if lowest.is_some_and(|lowest| begins(&index).is_some_and(|fence| fence > lowest)) {
                 continue;
             }
             if let Ok(table) = step(&node.table, part) {

@@ -81,15 +81,8 @@ impl Step<'_> {
 
     fn granted(&mut self, got: Got) -> Result<(), Obstacle> {
         let What::Acquire { holder, mode, ttl, key, .. } = self.part.what else { return Ok(()) };
-        let untold = key.and_then(|key| self.table.find_untold(got.fence, |lease| lease.key == Some(key)));
-        if let Some(place) = untold {
-            self.table.tell(place, got.fence);
-        }
-        if let Some(place) = self.table.find(got.fence) {
-            if key.is_none() || self.table.leases[place].key != key {
-                return Err((Law::FenceOnce, format!("{} is another request's", got.fence)));
-            }
-            return self.granted_again(place, got);
+        if self.finds_again(key, got)? {
+            return Ok(());
         }
         if got.fence <= self.table.last_fence {
             let law = if key.is_some() { Law::Once } else { Law::FenceGrows };
@@ -193,7 +186,10 @@ impl Step<'_> {
     }
 
     fn continued(&mut self, fence: u64, got: Got) -> Result<(), Obstacle> {
-        let What::Continue { holder, mode, .. } = self.part.what else { return Ok(()) };
+        let What::Continue { holder, mode, key, .. } = self.part.what else { return Ok(()) };
+        if self.finds_again(Some(key), got)? {
+            return Ok(());
+        }
         let place = self.living(fence)?;
         let ttl = self.table.leases[place].ttl;
         self.ended(fence)?;
@@ -205,18 +201,31 @@ impl Step<'_> {
         if end.0 > end.1 {
             return Err((Law::NeverShorter, format!("{} ms were promised", got.valid / MILLISECOND)));
         }
-        self.table.add(Some(got.fence), Lease { name, holder, mode, ttl, key: None, end });
+        self.table.add(Some(got.fence), Lease { name, holder, mode, ttl, key: Some(key), end });
         Ok(())
+    }
+
+    /// Whether the same request, sent again, finds what came of it before.
+    fn finds_again(&mut self, key: Option<super::part::Number>, got: Got) -> Result<bool, Obstacle> {
+        let untold = key.and_then(|key| self.table.find_untold(got.fence, |lease| lease.key == Some(key)));
+        if let Some(place) = untold {
+            self.table.tell(place, got.fence);
+        }
+        let Some(place) = self.table.find(got.fence) else { return Ok(false) };
+        if key.is_none() || self.table.leases[place].key != key {
+            return Err((Law::FenceOnce, format!("{} is another request's", got.fence)));
+        }
+        self.granted_again(place, got).map(|()| true)
     }
 
     /// It happened, and nobody was told.
     fn happen_untold(&mut self) -> Result<(), Obstacle> {
         let (holder, mode, ttl, key) = match self.part.what {
             What::Acquire { holder, mode, ttl, key, .. } => (holder, mode, (ttl, ttl), key),
-            What::Continue { fence, holder, mode, .. } => {
+            What::Continue { fence, holder, mode, key, .. } => {
                 let ttl = self.table.leases[self.living(fence)?].ttl;
                 self.ended(fence)?;
-                (holder, mode, ttl, None)
+                (holder, mode, ttl, Some(key))
             }
             _ => return Ok(()),
         };
@@ -233,7 +242,9 @@ impl Step<'_> {
     /// A key leads to one lease, whatever has become of it.
     fn check_once(&self, key: Option<super::part::Number>) -> Result<(), Obstacle> {
         let Some(key) = key else { return Ok(()) };
-        let What::Acquire { told, .. } = self.part.what else { return Ok(()) };
+        let (What::Acquire { told, .. } | What::Continue { told, .. }) = self.part.what else {
+            return Ok(());
+        };
         let is_there = self.table.leases.iter().any(|lease| lease.key == Some(key));
         let was_told = told.is_some_and(|fence| fence <= self.table.last_fence);
         if is_there || was_told || self.table.spent.contains(&key) {

@@ -119,6 +119,18 @@ fn the_same_request_finds_its_lease_again() {
 }
 
 #[test]
+fn a_transfer_that_is_sent_again_finds_what_came_of_it() {
+    holds(
+        "
+        a  0..5    acquire db x 1000 -> granted 1
+        a  10..20  transfer 1 db b x
+        a  30..35  transfer 1 db b x -> granted 2 980
+        a  36..37  renew 1 db -> over
+    ",
+    );
+}
+
+#[test]
 fn a_lease_may_end_just_as_somebody_asks() {
     // Its end is between 100 and 105, whatever clients know.
     holds(

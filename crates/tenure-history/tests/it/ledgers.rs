@@ -324,3 +324,17 @@ fn on_another_clock_numbers_names_and_order_are_compared_and_times_are_not() {
     let found = check(&told, &ledger("1 issued 2 db a x 100"));
     assert_eq!(found[0].law, Law::AcknowledgedIsDurable);
 }
+
+#[test]
+fn a_transfer_that_nobody_heard_of_explains_an_end_and_a_beginning() {
+    let told = "
+        a  0..5    acquire db x 100 -> granted 1
+        a  10..20  transfer 1 db b x
+    ";
+    let entries = "
+        1   issued 1 db a x 100
+        15  revoked 1
+        15  issued 2 db b x 100 continues 1
+    ";
+    assert_eq!(laws(told, entries), []);
+}

@@ -37,11 +37,13 @@ fn slow_syncs(seed: u64, length: Duration) -> Summary {
     let mut play = Play::begin(seed);
     let end = now() + length;
     while now() < end {
-        play.wait(500);
+        play.wait(400);
         let delay = [2_000, 30_000, 400_000, 1_300_000][play.chance.index(4)];
-        let tracer = Tracer::attach_to_writer(play.served(), &format!("fdatasync:delay_enter={delay}"));
-        play.wait(1_500);
-        if play.chance.percent(30) {
+        // What is written outlives a process that is killed before the sync; what waits to be written does not.
+        let call = if play.chance.percent(50) { "fdatasync" } else { "pwrite64" };
+        let tracer = Tracer::attach_to_writer(play.served(), &format!("{call}:delay_enter={delay}"));
+        play.wait(1_000);
+        if play.chance.percent(60) {
             play.kill_and_restart();
         }
         drop(tracer);
@@ -51,9 +53,6 @@ fn slow_syncs(seed: u64, length: Duration) -> Summary {
 }
 
 fn assert_tried(summary: &Summary) {
-    eprintln!("{summary:?}");
-    // However it is searched, it takes a few steps for each operation.
-    assert!(summary.steps < 50 * summary.operations, "{summary:?}");
     assert!(summary.operations > 300, "{summary:?}: the test tried nothing");
     assert!(summary.granted > 50 && summary.refused > 20 && summary.waited > 3, "{summary:?}");
 }

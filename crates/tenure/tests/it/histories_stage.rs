@@ -158,9 +158,7 @@ impl Play {
         let entries = ledger::load(&data).unwrap();
         let mut wrong: Vec<String> = fences::check(history).iter().map(ToString::to_string).collect();
         wrong.extend(ledger::check(history, &entries).iter().map(ToString::to_string));
-        let mut steps = 0;
         for finding in linear::check(history, ENOUGH) {
-            steps += finding.effort.steps;
             match finding.verdict {
                 Verdict::Holds => {}
                 Verdict::Broken(violation) => wrong.push(violation.to_string()),
@@ -180,7 +178,7 @@ impl Play {
                 data.display()
             );
         }
-        Summary::of(history, steps)
+        Summary::of(history)
     }
 }
 
@@ -205,11 +203,10 @@ pub struct Summary {
     pub refused: usize,
     pub unanswered: usize,
     pub waited: usize,
-    pub steps: usize,
 }
 
 impl Summary {
-    fn of(history: &History, steps: usize) -> Self {
+    fn of(history: &History) -> Self {
         let count =
             |is_one: &dyn Fn(&Operation) -> bool| history.operations.iter().filter(|one| is_one(one)).count();
         Self {
@@ -221,7 +218,6 @@ impl Summary {
                 let waits = matches!(one.action, Action::Acquire { wait_ms, .. } if wait_ms > 0);
                 waits && !one.granted().is_empty()
             }),
-            steps,
         }
     }
 }

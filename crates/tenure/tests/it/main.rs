@@ -11,6 +11,7 @@ mod full_disk;
 mod histories;
 mod histories_client;
 mod histories_stage;
+mod histories_words;
 mod history;
 mod idle_connections;
 mod kill_at_each_call;

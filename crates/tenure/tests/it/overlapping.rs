@@ -45,7 +45,7 @@ fn of_a_thousand_commands_no_two_overlap_even_if_some_are_stopped_beyond_their_l
 
 fn to_its_end(world: &World, resource: usize, run: usize) {
     // Now and then somebody is left behind.
-    let script = if run % 10 == 0 { "sleep 30 & exit 0" } else { "sleep 0.01" };
+    let script = if run.is_multiple_of(10) { "sleep 30 & exit 0" } else { "sleep 0.01" };
     let code = locked(world, resource, "30s", script).status().unwrap().code();
     assert_eq!(code, Some(0), "run {run} on {resource}; 99 is an overlap");
 }

@@ -58,7 +58,12 @@ impl Drop for Screen<'_> {
 #[test]
 fn ctrl_c_reaches_the_command_and_its_code_comes_back() {
     let world = World::new();
-    let run = r#""$TENURE" run --on db:a -- sh -c 'trap "echo caught; exit 9" INT; echo begun; while :; do sleep 0.05; done'"#;
+    // The eighth word about a process is the group that has its terminal: the command begins a moment before it gets it.
+    let script = r#"trap "echo caught; exit 9" INT
+        until set -- $(cat /proc/$$/stat); [ "$8" = $$ ]; do sleep 0.01; done
+        echo begun; while :; do sleep 0.05; done"#;
+    std::fs::write(world.path("script.sh"), script).unwrap();
+    let run = r#""$TENURE" run --on db:a -- sh script.sh"#;
     let mut screen = Screen::show(&world, run);
     screen.wait_for("begun");
     screen.type_in("\x03");
