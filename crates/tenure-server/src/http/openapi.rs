@@ -230,8 +230,8 @@ mod tests {
                 for (status, response) in responses {
                     assert!(response["description"].is_string(), "{place} {status}");
                     let problem = &response["content"][Problem::MEDIA_TYPE];
-                    let went_well = status.starts_with('2') || status == "101";
-                    assert_eq!(problem.is_object(), !went_well, "{place} {status}");
+                    let is_success = status.starts_with('2') || status == "101";
+                    assert_eq!(problem.is_object(), !is_success, "{place} {status}");
                 }
             }
         }
