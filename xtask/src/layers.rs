@@ -63,6 +63,12 @@ const LAYERS: &[Layer] = &[
         reason: "drives the same code as the program; nothing that ships depends on it",
     },
     Layer {
+        name: "tenure-history",
+        uses: &["tenure-core", "tenure-ledger"],
+        external: None,
+        reason: "checks what clients were told; reads a ledger, and shares no rule with what it checks",
+    },
+    Layer {
         name: "tenure-api",
         uses: &[],
         external: Some(&["serde", "utoipa"]),
@@ -80,12 +86,13 @@ const LAYERS: &[Layer] = &[
             "tenure-api",
             "tenure-client",
             "tenure-core",
+            "tenure-history",
             "tenure-ledger",
             "tenure-registrar",
             "tenure-server",
         ],
         external: None,
-        reason: "the program: the only crate that ships",
+        reason: "the program: the only crate that ships; its tests alone use `tenure-history`",
     },
     Layer { name: "xtask", uses: &[], external: None, reason: "runs cargo; builds without the rest" },
 ];

@@ -1,6 +1,7 @@
 //! What can be asked about plain leases.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -29,6 +30,20 @@ pub struct Acquire {
     /// What the caller wants to have noted.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+}
+
+impl Acquire {
+    /// An exclusive lease, without waiting and without labels.
+    pub fn new(resource: impl Into<String>, holder: impl Into<String>, ttl: Duration) -> Self {
+        Self {
+            resource: resource.into(),
+            holder: holder.into(),
+            ttl_ms: u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX),
+            mode: None,
+            wait_ms: 0,
+            labels: BTreeMap::new(),
+        }
+    }
 }
 
 /// `POST /v1/leases/{id}/renew`. It has no `Debug`, because of the token.

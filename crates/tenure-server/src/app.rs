@@ -8,6 +8,7 @@ use crate::clock::wall_ms;
 use crate::http::Names;
 use crate::http::events::Hub;
 use crate::metrics::Metrics;
+use crate::pools::Pools;
 use crate::refusals::Refusals;
 use crate::registrar::Registrar;
 use crate::tokens::{AdminToken, Now, TokenKey, TokenStore};
@@ -33,6 +34,8 @@ pub(crate) struct App {
     pub(crate) given: TokenStore,
     /// How this server is called on the network; nothing where it does not listen there.
     pub(crate) names: Option<Names>,
+    /// Names for any one of several resources.
+    pub(crate) pools: Pools,
     /// Who else may use the local socket, by user id.
     pub(crate) local_users: Vec<u32>,
     stopping: watch::Sender<bool>,
@@ -44,13 +47,26 @@ impl App {
         secrets: Secrets,
         names: Option<Names>,
         local_users: Vec<u32>,
+        pools: Pools,
     ) -> Self {
         let Secrets { tokens, admin, given } = secrets;
         let stopping = watch::Sender::new(false);
         let metrics = Arc::new(Metrics::default());
         let events = Hub::start(registrar.feed(), metrics.clone());
         let refusals = Refusals::default();
-        Self { registrar, tokens, admin, metrics, refusals, events, given, names, local_users, stopping }
+        Self {
+            registrar,
+            tokens,
+            admin,
+            metrics,
+            refusals,
+            events,
+            given,
+            names,
+            pools,
+            local_users,
+            stopping,
+        }
     }
 
     /// Whoever wants to hear of the stop while doing something else.

@@ -14,6 +14,7 @@ mod app;
 mod clock;
 mod http;
 mod metrics;
+mod pools;
 mod refusals;
 mod registrar;
 mod secret_file;
@@ -23,6 +24,7 @@ mod tls;
 mod tokens;
 
 pub use http::accept::Limits;
+pub use pools::{MOST_MEMBERS, PoolError, Pools};
 pub use registrar::{RegistrarEnd, RegistrarError};
 pub use secret_file::SecretFileError;
 pub use server::{Server, Settings, StartError, StopError};

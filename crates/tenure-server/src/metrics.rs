@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::Method;
@@ -17,6 +17,7 @@ pub(crate) struct Metrics {
     routes: Mutex<HashMap<String, Route>>,
     problems: Mutex<BTreeMap<&'static str, u64>>,
     writes: Histogram,
+    connections: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -68,6 +69,17 @@ impl Metrics {
         self.writes.add(took);
     }
 
+    /// Counts a connection as long as the answer lives.
+    pub(crate) fn connected(self: &Arc<Self>) -> Connected {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        Connected(self.clone())
+    }
+
+    /// How many connections are open.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
     /// Everything that was counted, as Prometheus reads it.
     pub(crate) fn put(&self, text: &mut String) {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,6 +104,15 @@ impl Metrics {
         drop(problems);
         head(text, "tenure_ledger_write_seconds", "histogram", "How long a durable write took.");
         self.writes.put(text, "tenure_ledger_write_seconds", "");
+    }
+}
+
+/// An open connection.
+pub(crate) struct Connected(Arc<Metrics>);
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

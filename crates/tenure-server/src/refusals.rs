@@ -43,7 +43,8 @@ pub(crate) struct Refused {
 
 impl Wanted {
     pub(crate) fn by(acquire: &Acquire) -> Self {
-        let resources = acquire.wants.iter().take(MOST_NAMES).map(|want| want.resource.clone()).collect();
+        let names = acquire.wants.iter().flat_map(|want| want.resources());
+        let resources = names.take(MOST_NAMES).cloned().collect();
         Self { principal: acquire.principal.clone(), holder: acquire.holder.clone(), resources }
     }
 

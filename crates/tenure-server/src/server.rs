@@ -15,6 +15,7 @@ use crate::app::{App, Secrets};
 use crate::clock::wall_ms;
 use crate::http::accept::{self, Limits, Listeners};
 use crate::http::{self, Names};
+use crate::pools::Pools;
 use crate::registrar::{Registrar, RegistrarEnd, RegistrarError};
 use crate::secret_file::SecretFileError;
 use crate::socket::{Socket, SocketError, SocketPlace};
@@ -39,6 +40,8 @@ pub struct Settings {
     pub ledger: Options,
     /// What is done beside its writer, and when.
     pub routine: Routine,
+    /// Names for any one of several resources.
+    pub pools: Pools,
     /// The admin token, where it was preset; else the one in the data directory counts.
     pub admin_token: Option<AdminToken>,
 }
@@ -55,6 +58,7 @@ impl Settings {
             data: data.into(),
             ledger: Options::default(),
             routine: Routine::default(),
+            pools: Pools::default(),
             admin_token: None,
         }
     }
@@ -120,7 +124,7 @@ pub struct Server {
 impl Server {
     /// Starts. When this returns, requests are answered.
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
-        let Settings { listen, tls, hosts, socket: place, limits, data, ledger, routine, admin_token } =
+        let Settings { listen, tls, hosts, socket: place, limits, data, ledger, routine, pools, admin_token } =
             settings;
         if listen.is_none() && place.is_none() {
             return Err(StartError::Nowhere);
@@ -143,13 +147,14 @@ impl Server {
             let tokens = TokenKey::open(&data)?;
             let admin = admin_token.map_or_else(|| AdminToken::open(&data), Ok)?;
             let given = TokenStore::open(&data, Now { wall_ms: wall_ms(), tick: registrar.now() })?;
-            Ok::<_, StartError>(App::new(registrar, Secrets { tokens, admin, given }, names, users))
+            Ok::<_, StartError>(App::new(registrar, Secrets { tokens, admin, given }, names, users, pools))
         };
         let opened = tokio::task::spawn_blocking(open).await;
         let app = Arc::new(opened.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?);
         let (socket, local, no_socket) = listen_locally(place.as_ref(), network.is_some())?;
         let listeners = Listeners { network, tls: tls.clone(), local };
-        let serving = accept::serve(listeners, http::router(app.clone()), limits, app.stop_signal());
+        let (metrics, stop) = (app.metrics.clone(), app.stop_signal());
+        let serving = accept::serve(listeners, http::router(app.clone()), limits, metrics, stop);
         let accepting = tokio::spawn(serving);
         Ok(Self { app, address, tls, socket, no_socket, accepting })
     }

@@ -3,7 +3,7 @@
 use tenure_client::{Call, Effect, Input, Keeper};
 use tenure_core::kernel::{
     Acquire, Claim, Command, Contention, Digest, Fence, Holder, Mode, Nonce, Principal, RequestKey, Resource,
-    Span, Want,
+    Span, Ticket, WaitEnd, Want,
 };
 use tenure_core::lease::ReleaseReason;
 
@@ -129,8 +129,8 @@ impl Client {
         self.errand = None;
     }
 
-    /// What a call of the keeper's asks of the registrar.
-    pub fn command(&self, call: Call) -> Option<Command> {
+    /// What a call of the keeper's asks of the registrar. `ticket` is where in the queue it is, if it waits.
+    pub fn command(&self, call: Call, ticket: Option<Ticket>) -> Option<Command> {
         let errand = self.errand.as_ref()?;
         let claim = || Claim::Holder { holder: self.holder(), principal: self.principal() };
         Some(match call {
@@ -148,6 +148,9 @@ impl Client {
             Call::Renew(lease) => Command::Renew { lease, claim: claim(), ttl: None },
             Call::Release(lease) => {
                 Command::Release { lease, claim: claim(), reason: ReleaseReason::Completed }
+            }
+            Call::Withdraw => {
+                Command::Withdraw { ticket: ticket?, principal: self.principal(), end: WaitEnd::Withdrawn }
             }
         })
     }

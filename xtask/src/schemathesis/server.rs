@@ -16,12 +16,16 @@ pub struct Server {
     url: String,
 }
 
+/// Builds the program.
+pub fn build(workspace: &Workspace) -> Result<(), Problem> {
+    let mut build = process::cargo();
+    build.args(["build", "--locked", "--package", "tenure"]).current_dir(&workspace.root);
+    process::succeed(&mut build, "the program cannot be built", "see above")
+}
+
 impl Server {
-    /// Builds the program and starts it on any free port. When this returns, requests are answered.
+    /// Starts what was built on any free port. When this returns, requests are answered.
     pub fn start(workspace: &Workspace) -> Result<Self, Problem> {
-        let mut build = process::cargo();
-        build.args(["build", "--locked", "--package", "tenure"]).current_dir(&workspace.root);
-        process::succeed(&mut build, "the program cannot be built", "see above")?;
         let folder = workspace.target.join(format!("tmp/schemathesis-{}", std::process::id()));
         fs::create_dir_all(&folder).map_err(|error| Problem::file(&folder, &error))?;
         let program = workspace.target.join("debug/tenure");

@@ -19,13 +19,13 @@ pub(crate) fn assign(will_do: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
         }
     }
     let mut settled: Vec<usize> = Vec::with_capacity(will_do.len());
-    for asker in 0..will_do.len() {
+    for (asker, things) in will_do.iter().enumerate() {
         // It gives back what it has and looks again, from the best on; those before it keep theirs.
         search.takers.iter_mut().filter(|taker| **taker == Some(asker)).for_each(|taker| *taker = None);
         search.tried.fill(false);
         settled.iter().for_each(|thing| search.tried[*thing] = true);
         search.find_for(asker);
-        let found = will_do[asker].iter().find(|thing| search.takers[**thing] == Some(asker));
+        let found = things.iter().find(|thing| search.takers[**thing] == Some(asker));
         settled.push(*found.expect("what it gave back is still there"));
     }
     Ok(settled)

@@ -26,7 +26,7 @@ impl Draft<'_> {
     /// the next, and the last for the first.
     pub(crate) fn circle(&self, holder: &Holder, wants: &[Want]) -> Option<Vec<Holder>> {
         // Nobody waits for somebody who holds nothing and waits for nothing.
-        let own = self.state.find_holder(holder)?;
+        let own = self.state.find_holder(holder).filter(|own| !self.state.rests(*own))?;
         Graph { draft: self, asking: Some((own, wants)), handed: None }.circle_of(own)
     }
 
@@ -74,8 +74,12 @@ impl<'d> Graph<'d, '_> {
         let mut came_from: BTreeMap<Slot, Slot> = BTreeMap::new();
         let mut circle = None;
         let mut next = VecDeque::from([start]);
+        let mut known = Known::default();
         while let Some(slot) = next.pop_front() {
-            let waited_for = self.waited_for_by(slot, within);
+            let waited_for = match within {
+                None => self.newly_waited_for_by(slot, start, &mut known),
+                Some(stuck) => self.waited_for_within(slot, stuck),
+            };
             if slot != start && circle.is_none() && waited_for.contains(&start) {
                 let back = std::iter::successors(Some(slot), |slot| came_from.get(slot).copied());
                 let mut path: Vec<Slot> = back.collect();
@@ -95,17 +99,24 @@ impl<'d> Graph<'d, '_> {
     /// Those who never get on. `holders` are all that any of them waits for.
     fn stuck_among(&self, holders: BTreeSet<Slot>) -> Stuck {
         let mut stuck = holders;
+        // Who came first is asked first: those behind it know about it then, and few rounds are needed.
+        let mut rest: Vec<Slot> = stuck.iter().copied().collect();
+        rest.sort_unstable_by_key(|holder| {
+            self.waits_of(*holder).filter_map(|(_, place)| place.before).min()
+        });
         loop {
-            let gets_on = |holder: &Slot| {
-                self.waits_of(*holder).all(|(wants, place)| self.can_be_served(*holder, wants, place, &stuck))
-            };
-            let free: Vec<Slot> = stuck.iter().copied().filter(gets_on).collect();
-            if free.is_empty() {
+            let before = rest.len();
+            rest.retain(|holder| {
+                let mut waits = self.waits_of(*holder);
+                let gets_on = waits.all(|(wants, place)| self.can_be_served(*holder, wants, place, &stuck));
+                if gets_on {
+                    stuck.remove(holder);
+                }
+                !gets_on
+            });
+            if rest.len() == before {
                 return stuck;
             }
-            free.iter().for_each(|holder| {
-                stuck.remove(holder);
-            });
         }
     }
 
@@ -126,19 +137,34 @@ impl<'d> Graph<'d, '_> {
         assign(&will_do.collect::<Vec<Vec<usize>>>()).is_ok()
     }
 
-    /// Whom `holder` waits for, itself not among them; only those of `within`, and only by the waits that they keep
-    /// from being served, if that is given.
-    fn waited_for_by(&self, holder: Slot, within: Option<&Stuck>) -> Vec<Slot> {
-        let waits = self.waits_of(holder).filter(|(wants, place)| {
-            within.is_none_or(|stuck| !self.can_be_served(holder, wants, *place, stuck))
+    /// Whom `holder` waits for, itself not among them, unless they are known from somebody who stands behind it: the
+    /// queues of a pool are nearly the same, and need not be walked once for each who stands in them.
+    fn newly_waited_for_by(&self, holder: Slot, start: Slot, known: &mut Known<'d>) -> Vec<Slot> {
+        let mut ahead = Vec::new();
+        for (wants, place) in self.waits_of(holder) {
+            for (resource, mode) in each_place(wants) {
+                if known.get(&(resource, mode)).is_some_and(|walked| walked.reaches(place)) {
+                    continue;
+                }
+                let first = ahead.len();
+                ahead.extend(self.ahead_on(resource, mode, place));
+                // Who is in its own way would not be met again, and has to be: the way back leads to it.
+                if holder != start || !ahead[first..].contains(&start) {
+                    known.insert((resource, mode), place);
+                }
+            }
+        }
+        each_once(ahead, holder)
+    }
+
+    /// Whom of those who are stuck `holder` waits for, itself not among them, by what keeps it from getting on.
+    fn waited_for_within(&self, holder: Slot, stuck: &Stuck) -> Vec<Slot> {
+        let mut waits = self.waits_of(holder).collect::<Vec<_>>();
+        waits.retain(|(wants, place)| !self.can_be_served(holder, wants, *place, stuck));
+        let ahead = waits.into_iter().flat_map(|(wants, place)| {
+            each_place(wants).flat_map(move |(resource, mode)| self.ahead_on(resource, mode, place))
         });
-        let ahead = waits.flat_map(|(wants, place)| {
-            let each = wants.iter().flat_map(|want| want.resources().map(|resource| (resource, want.mode)));
-            each.flat_map(move |(resource, mode)| self.ahead_on(resource, mode, place))
-        });
-        // In the order of leases and tickets: how holders lie in memory must not show in an answer.
-        let mut seen = BTreeSet::from([holder]);
-        ahead.filter(|slot| within.is_none_or(|stuck| stuck.contains(slot)) && seen.insert(*slot)).collect()
+        each_once(ahead.filter(|slot| stuck.contains(slot)), holder)
     }
 
     /// What `holder` waits for, and from where in the queue.
@@ -161,4 +187,17 @@ impl<'d> Graph<'d, '_> {
         let handed = self.handed.filter(|(other, held, _)| *other == resource && !held.goes_with(mode));
         known.chain(handed.map(|(_, _, holder)| holder))
     }
+}
+
+/// How far from the front each queue was walked, for somebody who wants the resource like this.
+type Known<'d> = BTreeMap<(&'d Resource, Mode), Place>;
+
+fn each_place(wants: &[Want]) -> impl Iterator<Item = (&Resource, Mode)> {
+    wants.iter().flat_map(|want| want.resources().map(|resource| (resource, want.mode)))
+}
+
+/// In the order of leases and tickets: how holders lie in memory must not show in an answer.
+fn each_once(slots: impl IntoIterator<Item = Slot>, but: Slot) -> Vec<Slot> {
+    let mut seen = BTreeSet::from([but]);
+    slots.into_iter().filter(|slot| seen.insert(*slot)).collect()
 }

@@ -289,6 +289,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Whether whoever is before `other` is before this one too.
+    pub(crate) fn reaches(self, other: Place) -> bool {
+        self.before.is_none_or(|own| other.before.is_some_and(|ticket| ticket <= own))
+    }
+
     fn is_after(self, ticket: Ticket) -> bool {
         self.before.is_none_or(|own| ticket < own)
     }

@@ -1,6 +1,9 @@
 //! Stories of asking for any one of several resources: which one it is, who goes first, and who would wait for ever.
 
-use tenure_core::kernel::Limits;
+use tenure_core::kernel::{
+    Acquire, Answer, Command, Contention, HashKey, Holder, LedgerTag, Limits, Mode, Nonce, Principal,
+    Resource, Span, State, Tick, Want, decide,
+};
 
 use crate::story::{World, check};
 
@@ -222,6 +225,50 @@ fn two_of_a_pool_are_a_circle_where_one_of_them_would_not_be() {
          1  acquire t0|t1 carol 10 wait 60         -> queued t2 place 1 behind ann bob until 61
     ",
     );
+}
+
+/// One who waits behind many for any of many. Whoever joins holds something, so that each might close a circle: who looked
+/// at every queue for everybody in it would not come to an end.
+#[test]
+fn a_long_line_for_a_large_pool_is_joined_without_walking_every_queue_for_each_who_waits() {
+    let limits = Limits { waiters_per_resource: 1_000, ..Limits::default() };
+    let mut state = State::new(LedgerTag(1), limits, HashKey::default());
+    let pool = |first: usize| (first..first + 64).map(|number| resource(&format!("t{}", number % 64)));
+    for number in 0..64 {
+        let answer = ask(&mut state, &format!("user-{number}"), pool(number));
+        assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");
+    }
+    for number in 0..400 {
+        let name = format!("waiter-{number}");
+        ask(&mut state, &name, [resource(&format!("own-{number}"))]);
+        let answer = ask(&mut state, &name, pool(number));
+        assert!(matches!(answer, Answer::Queued { position, .. } if position == number + 1), "{answer:?}");
+    }
+    // Who uses one and waits for another of those that the others wait for too is in no circle, as long as one of
+    // the others may give back.
+    let answer = ask(&mut state, "user-0", pool(1).take(63));
+    assert!(matches!(answer, Answer::Queued { position: 401, .. }), "{answer:?}");
+}
+
+fn resource(name: &str) -> Resource {
+    Resource::parse(name).expect("a resource")
+}
+
+/// Asks for any one of these, and waits for it.
+fn ask(state: &mut State, who: &str, names: impl IntoIterator<Item = Resource>) -> Answer {
+    let mut names = names.into_iter();
+    let first = names.next().expect("at least one");
+    let want = Want::new(first, Mode::Exclusive, Span::from_secs(600), Nonce::default()).or(names);
+    let acquire = Acquire {
+        principal: Principal::parse(who).expect("a principal"),
+        holder: Holder::parse(who).expect("a holder"),
+        wants: vec![want],
+        contention: Contention::Queue { patience: Span::from_secs(600) },
+        key: None,
+    };
+    let decision = decide(state, &Command::Acquire(acquire), Tick(0));
+    decision.events.iter().for_each(|event| state.apply(event).expect("what was decided is applied"));
+    decision.answer
 }
 
 #[test]

@@ -8,6 +8,7 @@ use axum::http::Uri;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tenure_api::Code;
+use tenure_core::kernel::Digest;
 
 use super::answer::Failure;
 use super::json;
@@ -26,6 +27,24 @@ impl Fields {
                 Err(Failure::new(Code::Invalid, format!("the body is not JSON as we read it: {error}")))
             }
         }
+    }
+
+    /// Reads a list of objects.
+    pub(super) fn read_list(text: &[u8]) -> Result<Vec<Self>, Failure> {
+        let wrong = |why: String| Failure::new(Code::Invalid, why);
+        let parsed =
+            json::parse(text).map_err(|error| wrong(format!("this is not JSON as we read it: {error}")))?;
+        let Value::Array(values) = parsed else { return Err(wrong("send an array of objects".to_owned())) };
+        let object = |value| match value {
+            Value::Object(fields) => Ok(Self(fields)),
+            _ => Err(wrong("send an array of objects".to_owned())),
+        };
+        values.into_iter().map(object).collect()
+    }
+
+    /// Of what was not taken yet, in the one form that it has.
+    pub(super) fn digest(&self) -> Digest {
+        Digest::of(&serde_json::to_vec(&self.0).expect("what was JSON can be written as JSON"))
     }
 
     pub(super) fn text(&mut self, name: &str) -> Result<String, Failure> {

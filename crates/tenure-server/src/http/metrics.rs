@@ -56,6 +56,7 @@ fn put_state(text: &mut String, app: &App) {
     let mut put = |name, kind, help, value: &dyn std::fmt::Display| single(text, name, kind, help, value);
     put("tenure_leases", "gauge", "Leases that nobody has announced to be over.", &live);
     put("tenure_waiting", "gauge", "Requests that wait in line.", &waiting);
+    put("tenure_connections", "gauge", "Connections that are open.", &app.metrics.connections());
     put("tenure_inbox_depth", "gauge", "Requests that wait to be decided.", &registrar.inbox_depth());
     put("tenure_ledger_seq", "gauge", "The number of the last event in the ledger.", &feed.head().seq.0);
     put("tenure_ledger_batches_total", "counter", "Durable writes since the start.", &feed.batches());

@@ -16,6 +16,7 @@ mod openapi;
 mod origin;
 mod queue;
 mod refusal;
+mod stream;
 mod times;
 mod tokens;
 
@@ -53,6 +54,7 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(queue::queue))
         .routes(routes!(explain::explain))
         .routes(routes!(events::events))
+        .routes(routes!(stream::stream))
         .routes(routes!(health::alive))
         .routes(routes!(health::ready))
         .routes(routes!(metrics::metrics))

@@ -71,9 +71,11 @@ fn shown(
     position: usize,
     waiter: TicketView<'_>,
 ) -> Waiter {
-    let mode = waiter.wants.iter().find(|want| want.resource == *resource).map(|want| want.mode);
+    let mode =
+        waiter.wants.iter().find(|want| want.resources().any(|name| name == resource)).map(|want| want.mode);
     // What else it waits for may be none of the caller's business.
-    let names = waiter.wants.iter().map(|want| want.resource.as_str()).filter(|name| caller.may_see(name));
+    let names = waiter.wants.iter().flat_map(|want| want.resources()).map(|name| name.as_str());
+    let names = names.filter(|name| caller.may_see(name));
     Waiter {
         ticket: waiter.ticket.0,
         position,

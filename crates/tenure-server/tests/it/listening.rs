@@ -51,6 +51,20 @@ fn an_end_that_nobody_asked_for_is_told_too() {
 }
 
 #[test]
+fn a_quiet_stream_shows_that_it_lives_and_how_far_it_has_come() {
+    let server = start();
+    let mut stream = listen(&server, "/v1/events?resource=rare:1", None);
+    let before = stream.last_id.clone();
+    server.acquire("db:1", "a", 600_000);
+    let block = stream.block().unwrap();
+    assert!(block.starts_with(": heartbeat\n"), "{block}");
+    assert_ne!(stream.last_id, before, "what was passed over need not be read again");
+    let mut resumed = listen(&server, "/v1/events", Some(&stream.last_id));
+    server.acquire("db:2", "a", 600_000);
+    assert_eq!(resumed.expect("lease.issued").data["lease"]["resource"], json!("db:2"));
+}
+
+#[test]
 fn nothing_secret_is_told() {
     let server = start();
     let mut stream = listen(&server, "/v1/events?type=*", None);

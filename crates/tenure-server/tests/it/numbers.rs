@@ -23,6 +23,7 @@ fn numbers_say_how_much_and_never_who() {
     ] {
         assert!(text.lines().any(|found| found == line), "no {line} in {text}");
     }
+    assert!(crate::crowds::metric(&server, "tenure_connections") >= 1, "at least the one that asks");
     let written = text.lines().find_map(|line| line.strip_prefix("tenure_ledger_write_seconds_count "));
     assert!(written.unwrap().parse::<u64>().unwrap() >= 1, "{text}");
     for name in ["secret-resource", "secret-holder", "other-holder", "at-all", &id, &token, &server.token] {

@@ -100,7 +100,9 @@ impl Running {
         let mut request = format!("{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", self.address);
         headers.iter().for_each(|header| request += &format!("{header}\r\n"));
         request += &format!("Content-Length: {}\r\n\r\n{body}", body.len());
-        self.exchange(request.as_bytes())
+        let answer = self.exchange(request.as_bytes());
+        crate::described::check(line, &answer);
+        answer
     }
 
     pub fn bearer(&self) -> String {

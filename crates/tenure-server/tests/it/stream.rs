@@ -34,17 +34,26 @@ impl Message {
     }
 }
 
-/// Sends the request, and says whether the answer is a stream.
-pub fn request(server: &Running, path: &str, last_event_id: Option<&str>) -> TcpStream {
+fn request(server: &Running, token: &str, path: &str, last_event_id: Option<&str>) -> TcpStream {
     let mut stream = server.connect();
     let resumed = last_event_id.map_or_else(String::new, |id| format!("Last-Event-ID: {id}\r\n"));
-    let (address, bearer) = (server.address, server.bearer());
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n{bearer}\r\n{resumed}\r\n").unwrap();
+    let address = server.address;
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n{resumed}\r\n"
+    )
+    .unwrap();
     stream
 }
 
+/// Listens as an administrator.
 pub fn listen(server: &Running, path: &str, last_event_id: Option<&str>) -> Stream {
-    let mut reader = BufReader::new(request(server, path, last_event_id));
+    listen_as(server, &server.token, path, last_event_id)
+}
+
+/// Listens with this token.
+pub fn listen_as(server: &Running, token: &str, path: &str, last_event_id: Option<&str>) -> Stream {
+    let mut reader = BufReader::new(request(server, token, path, last_event_id));
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
         assert_ne!(reader.read_line(&mut head).unwrap(), 0, "the answer ended: {head}");
@@ -60,7 +69,8 @@ pub fn listen(server: &Running, path: &str, last_event_id: Option<&str>) -> Stre
 impl Stream {
     /// The next message; nothing at the end of the stream.
     pub fn next(&mut self) -> Option<Message> {
-        loop {
+        // Heartbeats go on for ever; what they come instead of would be waited for as long.
+        for _ in 0..4 {
             let block = self.block()?;
             let field = |name: &str| {
                 let prefix = format!("{name}: ");
@@ -72,6 +82,7 @@ impl Stream {
                 return Some(Message { id: field("id").unwrap(), name, data });
             }
         }
+        panic!("there was nothing but heartbeats");
     }
 
     #[track_caller]

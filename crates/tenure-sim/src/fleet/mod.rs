@@ -341,9 +341,12 @@ impl Fleet {
     }
 
     fn send(&mut self, client: usize, attempt: Attempt, call: Call) {
-        let Some(command) = self.clients[client].command(call) else { return };
         let Client { process, errands, .. } = self.clients[client];
         let from = From { client, process, errand: errands, attempt };
+        let Some(command) = self.clients[client].command(call, self.ticket_of(client)) else {
+            // Who looks for its place in the queue, and finds none, need not leave it.
+            return self.reply(from, Outcome::Over);
+        };
         // A message may arrive twice; nothing may happen twice.
         for _ in 0..if self.rng.percent(2) { 2 } else { 1 } {
             if let Some(at) = self.carried(client) {
@@ -352,8 +355,17 @@ impl Fleet {
         }
     }
 
+    /// Where in the queue a client is, as the server would tell it.
+    fn ticket_of(&self, client: usize) -> Option<Ticket> {
+        let machine = &self.clients[client];
+        // It stands in the queue of each; one is enough to find it.
+        let (holder, resource) = (machine.holder(), machine.errand.as_ref()?.resources.first()?);
+        let mut queue = self.host.registrar()?.state().queue_of(resource);
+        queue.find(|waiting| *waiting.holder == holder).map(|waiting| waiting.ticket)
+    }
+
     fn client_acts(&mut self, client: usize, log: &mut Log) {
-        let resting = self.clients[client].errand.as_ref().is_none_or(|errand| errand.keeper.is_over());
+        let resting = self.clients[client].errand.as_ref().is_none_or(|errand| errand.keeper.is_done());
         let done = self.clients[client].errand.as_ref().is_some_and(|errand| errand.done_at <= self.now);
         if resting && !self.winding_down {
             let effects = self.clients[client].set_out(self.now, self.resources, &mut self.rng);

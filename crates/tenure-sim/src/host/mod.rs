@@ -146,6 +146,11 @@ impl Host {
         self.clock = Clock::new(id, now, rng.below(5_000_000), drift);
     }
 
+    /// When the machine last started, or will: it may still be on its way up.
+    pub fn booted(&self) -> u64 {
+        self.clock.booted()
+    }
+
     /// The clock goes back while the registrar runs: time must stand still for it, not repeat itself.
     pub fn set_clock_back(&mut self, rng: &mut Rng) {
         let back = i64::try_from(rng.delay(1_000, 3_000_000)).unwrap_or(0);

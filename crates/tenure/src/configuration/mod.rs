@@ -6,6 +6,7 @@
 mod file;
 mod folders;
 mod place;
+mod pools;
 mod reach;
 mod sources;
 
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 use tenure_core::kernel::Span;
 use tenure_ledger::embedded::{Options, Retention};
 use tenure_registrar::shell::Routine;
+use tenure_server::{PoolError, Pools};
 use thiserror::Error;
 
 pub use self::folders::Folders;
@@ -45,6 +47,9 @@ const KEYS: &[&str] = &[
 /// Those of them that are lists: in the environment, with commas between.
 const LISTS: &[&str] = &["socket.users", "http.hosts"];
 
+/// Tables with keys of the user's own choice; each may be a list.
+const FREE_TABLES: &[&str] = &[pools::TABLE];
+
 /// What the program was told to do.
 #[derive(Debug, Clone)]
 pub struct Configuration {
@@ -56,6 +61,8 @@ pub struct Configuration {
     pub ledger: Options,
     /// What is done beside its writer, and when.
     pub routine: Routine,
+    /// Names for any one of several resources.
+    pub pools: Pools,
 }
 
 /// Why a configuration cannot be used.
@@ -97,6 +104,15 @@ pub enum ConfigurationError {
         /// What should have been said.
         expected: &'static str,
     },
+    /// A pool that cannot be.
+    #[error("{origin} cannot be used")]
+    Pool {
+        /// Where it was said.
+        origin: String,
+        /// Why not.
+        #[source]
+        source: PoolError,
+    },
     /// A certificate without a key, or a key without a certificate.
     #[error("there is a `{given}` but no `{missing}`; say both, or neither")]
     Half {
@@ -120,7 +136,8 @@ impl Configuration {
     pub fn new(sources: &Sources, folders: &Folders) -> Result<Self, ConfigurationError> {
         let reach = Reach::new(sources, folders)?;
         let data = Self::data(sources, folders)?;
-        Ok(Self { reach, data, ledger: ledger(sources, folders)?, routine: routine(sources)? })
+        let (ledger, routine, pools) = (ledger(sources, folders)?, routine(sources)?, pools::pools(sources)?);
+        Ok(Self { reach, data, ledger, routine, pools })
     }
 
     /// Where the ledger is, for whoever only reads it and needs to know nothing else.

@@ -1,5 +1,6 @@
 //! What every command that needs a ledger asks for.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -53,7 +54,9 @@ impl Place {
         folders: &Folders,
     ) -> Result<Sources, ConfigurationError> {
         let data = self.data.map(|data| ("data", data.into_os_string()));
-        let flags = Flags { config: self.config, values: flags.into_iter().chain(data).collect() };
+        let values = flags.into_iter().chain(data).collect();
+        let mut flags = Flags { config: self.config, values, chosen: BTreeMap::new() };
+        flags.choose(std::env::vars_os());
         Sources::new(flags, variable, folders)
     }
 }

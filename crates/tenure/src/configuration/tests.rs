@@ -21,7 +21,10 @@ fn configuration(
     let variable = |name: &str| all.get(name).cloned();
     let folders = Folders::new(variable);
     let values = flags.iter().map(|(key, value)| (*key, OsString::from(value))).collect();
-    Configuration::new(&Sources::new(Flags { config: None, values }, variable, &folders)?, &folders)
+    Configuration::new(
+        &Sources::new(Flags { config: None, values, ..Flags::default() }, variable, &folders)?,
+        &folders,
+    )
 }
 
 #[test]
@@ -84,7 +87,7 @@ fn a_value_that_cannot_be_used_is_named_with_who_said_it() {
 #[test]
 fn a_named_file_must_be_there() {
     let folders = Folders::default();
-    let flags = Flags { config: Some("/nowhere/config.toml".into()), values: BTreeMap::new() };
+    let flags = Flags { config: Some("/nowhere/config.toml".into()), ..Flags::default() };
     let refused = Sources::new(flags, |_| None, &folders).unwrap_err();
     assert!(matches!(refused, ConfigurationError::Unreadable { .. }), "{refused}");
     let nothing = Configuration::new(&Sources::default(), &folders).unwrap_err();
@@ -132,4 +135,26 @@ fn how_the_server_is_reached_is_configured() {
         let refused = configuration(&[], &[], file).unwrap_err().to_string();
         assert!(refused.contains(wrong), "{refused}");
     }
+}
+
+#[test]
+fn pools_have_names_of_the_users_own_choice() {
+    let file = "[pools]\ntuner = 2\ndoor = ['front', 'back']\n";
+    let pools = |found: Configuration| format!("{:?}", found.pools);
+    let found = pools(configuration(&[], &[], file).unwrap());
+    assert!(
+        ["tuner:0", "tuner:1", "door:front", "door:back"].iter().all(|name| found.contains(name)),
+        "{found}"
+    );
+    let found = pools(configuration(&[], &[("TENURE_POOLS_TUNER", "1")], file).unwrap());
+    assert!(found.contains("tuner:0") && !found.contains("tuner:1"), "{found}");
+    for file in ["[pools]\ntuner = 0", "[pools]\ntuner = 65", "[pools]\ntuner = ['a', 'a']", "pools = 3"] {
+        let refused = configuration(&[], &[], file).unwrap_err().to_string();
+        assert!(refused.contains("pools"), "{refused}");
+    }
+    let mut flags = Flags::default();
+    flags.choose([("TENURE_POOLS_LAB".into(), "x,y".into()), ("TENURE_POOLS_".into(), "1".into())]);
+    let sources = Sources::new(flags, |_| None, &Folders::default()).unwrap();
+    let chosen: Vec<_> = sources.in_table("pools").map(|(name, value)| (name, value.text.clone())).collect();
+    assert_eq!(chosen, [("lab", "x,y".into())], "one that no file names counts too");
 }

@@ -7,6 +7,7 @@
 //!                serve    hyper, for as long as requests come; what it is given goes through:
 //!                  guarded  what nobody reads is not written for ever; hyper's own refusals become problems
 //!                  tracked  says when nothing is under way
+//!                upgrade  what comes after HTTP, where both sides agreed on that
 //! ```
 
 mod guarded;
@@ -16,6 +17,7 @@ mod serve;
 mod stream;
 mod talk;
 mod tracked;
+mod upgrade;
 
 use std::io;
 use std::sync::Arc;
@@ -28,9 +30,11 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 pub use self::limits::Limits;
-pub(crate) use self::stream::Peer;
-use self::stream::{Accepted, Stream};
+use self::stream::Accepted;
+pub(crate) use self::stream::{Peer, Stream};
 use self::talk::{Talk, talk};
+pub(crate) use self::upgrade::Upgrade;
+use crate::metrics::Metrics;
 use crate::tls::Tls;
 
 /// What was asked must be answered within this time when the server stops. The rest of the 10 s is for the ledger.
@@ -55,6 +59,7 @@ pub(crate) async fn serve(
     listeners: Listeners,
     router: Router,
     limits: Limits,
+    metrics: Arc<Metrics>,
     mut stop: watch::Receiver<bool>,
 ) {
     let room = Room::new(limits.within_the_system());
@@ -84,10 +89,10 @@ pub(crate) async fn serve(
             }
             continue;
         };
-        let (talking, stop) = (talking.clone(), stop.clone());
+        let (talking, stop, counted) = (talking.clone(), stop.clone(), metrics.connected());
         connections.spawn(async move {
             talk(stream, peer, is_tls, talking, stop).await;
-            drop(permit);
+            drop((permit, counted));
         });
     }
     // Nobody new; who comes now is refused by the system, and goes elsewhere.

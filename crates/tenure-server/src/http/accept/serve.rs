@@ -14,6 +14,7 @@ use super::guarded::Guarded;
 use super::stream::{Peer, Stream};
 use super::talk::Talk;
 use super::tracked::{Activity, Tracked};
+use super::upgrade::Upgrade;
 
 /// A header must be complete within this time from its first byte.
 const HEADER_TIME: Duration = Duration::from_secs(5);
@@ -30,6 +31,8 @@ pub(super) enum Left {
     Done { stream: Stream },
     /// A header was not complete in time.
     TooSlow { stream: Stream },
+    /// Both sides agreed to go on with something else.
+    Upgraded { stream: Stream, begun: Vec<u8>, upgrade: Upgrade },
     /// Nobody is at the other end.
     Gone,
 }
@@ -104,6 +107,9 @@ pub(super) async fn serve(
     };
     let parts = connection.into_parts();
     let (stream, unread) = parts.io.into_inner().into_parts();
+    if let (Ok(()), Some(upgrade)) = (&result, activity.take_upgrade()) {
+        return Left::Upgraded { stream, begun: [&parts.read_buf[..], &unread[..]].concat(), upgrade };
+    }
     match result {
         // Hyper closed it because we said so, in the middle of nothing: for the caller nothing has changed.
         Ok(()) if set_aside == Some(activity.begun()) && !is_stopping => {

@@ -29,7 +29,7 @@ pub(super) struct Accepted {
 }
 
 /// A connection.
-pub(super) enum Stream {
+pub(crate) enum Stream {
     Network(TcpStream),
     /// In a box, because most connections are not like this, and it is large.
     Tls(Box<TlsStream<TcpStream>>),

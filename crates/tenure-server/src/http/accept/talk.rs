@@ -69,6 +69,7 @@ pub(super) async fn talk(
                 let _ = timeout(refuse::TIME, stream.write_all(&refuse::too_slow())).await;
                 return farewell(stream).await;
             }
+            Left::Upgraded { stream, begun, upgrade } => return upgrade.go_on(stream, begun, stop).await,
             Left::Gone => return,
         }
     }

@@ -2,18 +2,19 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::service::Service;
-use hyper::{Request, Response};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::service::TowerToHyperService;
 
 use super::stream::Peer;
+use super::upgrade::Upgrade;
 
 /// What happens on one connection.
 #[derive(Default)]
@@ -21,6 +22,8 @@ pub(super) struct Activity {
     begun: AtomicU64,
     ended: AtomicU64,
     is_stalled: AtomicBool,
+    /// What the connection goes on with after HTTP.
+    upgrade: Mutex<Option<Upgrade>>,
 }
 
 impl Activity {
@@ -33,6 +36,11 @@ impl Activity {
     pub(super) fn is_idle(&self) -> bool {
         let begun = self.begun();
         begun > 0 && self.ended.load(Ordering::Acquire) == begun && !self.is_stalled.load(Ordering::Acquire)
+    }
+
+    /// What the connection goes on with, if both sides agreed on something else than HTTP.
+    pub(super) fn take_upgrade(&self) -> Option<Upgrade> {
+        self.upgrade.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Notes whether something waits to be taken by the caller.
@@ -72,9 +80,15 @@ impl Service<Request<Incoming>> for Tracked {
         self.activity.begun.fetch_add(1, Ordering::Release);
         let under_way = UnderWay(self.activity.clone());
         request.extensions_mut().insert(self.peer);
-        let answer = self.inner.call(request);
+        let (answer, activity) = (self.inner.call(request), self.activity.clone());
         Box::pin(async move {
-            let answer = answer.await?;
+            let mut answer = answer.await?;
+            if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+                let agreed = answer.extensions_mut().remove::<Upgrade>();
+                *activity.upgrade.lock().unwrap_or_else(PoisonError::into_inner) = agreed;
+                // It is under way as long as the connection is: nobody may set it aside.
+                activity.begun.fetch_add(1, Ordering::Release);
+            }
             Ok(answer.map(|body| TrackedBody { body, _under_way: under_way }))
         })
     }

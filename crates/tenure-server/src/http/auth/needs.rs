@@ -43,6 +43,7 @@ const ROUTES: &[(Method, &str, Need)] = &[
     (Method::DELETE, "/v1/queue/{ticket}", WRITE),
     (Method::GET, "/v1/explain", READ),
     (Method::GET, "/v1/events", READ),
+    (Method::GET, "/v1/stream", WRITE),
     (Method::GET, "/v1/tokens", ADMIN),
     (Method::POST, "/v1/tokens", ADMIN),
     (Method::DELETE, "/v1/tokens/{id}", ADMIN),

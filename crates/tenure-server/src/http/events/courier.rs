@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::filter::Filter;
-use super::frame;
+use super::frame::Form;
 use super::happened::Happened;
 use super::history::{History, Past};
 use super::hub::{Found, Hub};
@@ -38,13 +38,14 @@ pub(super) struct Courier {
     pub(super) view: Arc<View>,
     pub(super) filter: Filter,
     pub(super) epoch: u64,
+    pub(super) form: Form,
     /// The last event that was told, or passed over.
     pub(super) after: u64,
     pub(super) heartbeat: Duration,
 }
 
 /// What goes into an answer: what the courier brings, and then its last words.
-pub(super) struct EventBody {
+pub(in crate::http) struct EventBody {
     pieces: mpsc::Receiver<Bytes>,
     last_words: Arc<Mutex<Option<Bytes>>>,
 }
@@ -78,7 +79,7 @@ impl Courier {
             if let Stop::Resync(why) = self.run(&mut line).await {
                 let now = self.view.now();
                 let at = self.view.read(|state| time_of(state, now));
-                let words = frame::resync(self.epoch, self.after, at, why);
+                let words = self.form.resync(self.epoch, self.after, at, why);
                 *said.lock().unwrap_or_else(PoisonError::into_inner) = Some(words);
             }
         });
@@ -94,7 +95,7 @@ impl Courier {
 
     async fn bring_all(&mut self, line: &mut Line) -> Result<Infallible, Stop> {
         let mut signal = self.hub.signal();
-        line.send(frame::greeting(self.epoch, self.after)).await?;
+        line.send(self.form.greeting(self.epoch, self.after)).await?;
         let mut is_up_to_date = false;
         loop {
             // Marked as seen before looking: what comes in between wakes it again.
@@ -124,7 +125,7 @@ impl Courier {
                 Found::Older => self.catch_up(line).await?,
             }
             if Instant::now() >= line.quiet_until {
-                line.send(frame::heartbeat(self.epoch, self.after)).await?;
+                line.send(self.form.heartbeat(self.epoch, self.after)).await?;
             }
         }
     }
@@ -136,7 +137,7 @@ impl Courier {
                 turn = self.hub.readers.clone().acquire_owned() => break turn.expect("it is never closed"),
                 () = line.pieces.closed() => return Err(Stop::HungUp),
                 () = sleep_until(line.quiet_until) => {
-                    line.send(frame::heartbeat(self.epoch, self.after)).await?;
+                    line.send(self.form.heartbeat(self.epoch, self.after)).await?;
                 }
             }
         };
@@ -171,7 +172,7 @@ impl Courier {
                 }
             }
             if Instant::now() >= line.quiet_until {
-                line.send(frame::heartbeat(self.epoch, self.after)).await?;
+                line.send(self.form.heartbeat(self.epoch, self.after)).await?;
             }
         }
     }
@@ -180,7 +181,7 @@ impl Courier {
         let (mut piece, mut last) = (Vec::new(), self.after);
         for event in events {
             if self.filter.passes(event) {
-                piece.extend_from_slice(event.frame(self.epoch));
+                self.form.put_event(&mut piece, self.epoch, event);
             }
             last = event.seq;
             if piece.len() >= PIECE {
@@ -208,6 +209,14 @@ impl Line {
                 "you took nothing for a minute; connect again with this id as Last-Event-ID",
             )),
         }
+    }
+}
+
+impl EventBody {
+    /// What is brought next; nothing once nothing more comes.
+    pub(in crate::http) async fn next(&mut self) -> Option<Bytes> {
+        let piece = self.pieces.recv().await;
+        piece.or_else(|| self.last_words.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
 }
 

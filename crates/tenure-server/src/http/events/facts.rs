@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_api::{Lease, LeaseState, Waiter};
 use tenure_core::kernel::{
     Anchor, End, EndedLease, Event, Fence, Holder, Issued, Labels, LeaseView, LedgerTag, Mode, Queued,
-    Resource, Span, Tick,
+    Resource, Span, Tick, TicketView, Want,
 };
 use tenure_core::rules::time::remaining;
 
@@ -153,9 +153,20 @@ pub(super) struct Asked {
 
 impl Asked {
     pub(super) fn of(queued: &Queued) -> Self {
-        let wants = queued.wants.iter().map(|want| (want.resource.clone(), want.mode)).collect();
-        Self { holder: queued.holder.clone(), wants, since: queued.at, until: queued.until }
+        let (holder, wants) = (queued.holder.clone(), wanted(&queued.wants));
+        Self { holder, wants, since: queued.at, until: queued.until }
     }
+
+    pub(super) fn of_waiting(waiting: TicketView<'_>) -> Self {
+        let (holder, wants) = (waiting.holder.clone(), wanted(waiting.wants));
+        Self { holder, wants, since: waiting.since, until: waiting.until }
+    }
+}
+
+/// Everything that would do.
+fn wanted(wants: &[Want]) -> Vec<(Resource, Mode)> {
+    let each = |want: &Want| want.resources().map(|name| (name.clone(), want.mode)).collect::<Vec<_>>();
+    wants.iter().flat_map(each).collect()
 }
 
 impl Wait {

@@ -45,10 +45,7 @@ impl Before for &State {
     }
 
     fn waiter(&self, ticket: Ticket) -> Option<Arc<Asked>> {
-        let view = self.ticket(ticket)?;
-        let wants = view.wants.iter().map(|want| (want.resource.clone(), want.mode)).collect();
-        let (holder, since, until) = (view.holder.clone(), view.since, view.until);
-        Some(Arc::new(Asked { holder, wants, since, until }))
+        self.ticket(ticket).map(|waiting| Arc::new(Asked::of_waiting(waiting)))
     }
 
     fn queue_length(&self, resource: &Resource) -> Option<usize> {

@@ -23,11 +23,14 @@ use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use tenure_api::Code;
 
+pub(super) use self::courier::EventBody;
 use self::courier::{Courier, HEARTBEAT};
 use self::filter::Filter;
+use self::frame::Form;
 pub(crate) use self::hub::Hub;
 use super::answer::Failure;
 use super::auth::Caller;
+use super::fields::Fields;
 use super::fields::query;
 use crate::app::App;
 
@@ -64,22 +67,52 @@ pub(super) async fn events(
     uri: Uri,
 ) -> Result<Response, Failure> {
     let asked: Asked = query(&uri)?;
-    let filter = Filter::new(caller, asked.resource.as_deref(), asked.r#type.as_deref())?;
-    let feed = app.registrar.feed().clone();
-    let ledger = Ledger { epoch: feed.epoch(), first: feed.first().0, head: feed.head().seq.0 };
-    let after = match last_event_id(&headers)? {
-        Some(id) => ledger.after_id(id)?,
-        None => ledger.after_start(asked.from.as_deref())?,
-    };
-    let (hub, view, epoch) = (app.events.clone(), app.registrar.view().clone(), ledger.epoch);
-    let courier = Courier { hub, feed, view, filter, epoch, after, heartbeat: HEARTBEAT };
+    let body = watch(&app, caller, &asked, last_event_id(&headers)?, Form::ServerSent)?;
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store"),
         // A proxy that gathers before it passes on would keep events back.
         (header::HeaderName::from_static("x-accel-buffering"), "no"),
     ];
-    Ok((headers, Body::new(courier.start())).into_response())
+    Ok((headers, Body::new(body)).into_response())
+}
+
+/// Begins to bring events to somebody.
+fn watch(
+    app: &App,
+    caller: Caller,
+    asked: &Asked,
+    last: Option<EventId>,
+    form: Form,
+) -> Result<EventBody, Failure> {
+    let filter = Filter::new(caller, asked.resource.as_deref(), asked.r#type.as_deref())?;
+    let feed = app.registrar.feed().clone();
+    let ledger = Ledger { epoch: feed.epoch(), first: feed.first().0, head: feed.head().seq.0 };
+    let after = match last {
+        Some(id) => ledger.after_id(id)?,
+        None => ledger.after_start(asked.from.as_deref())?,
+    };
+    let (hub, view, epoch) = (app.events.clone(), app.registrar.view().clone(), ledger.epoch);
+    Ok(Courier { hub, feed, view, filter, epoch, form, after, heartbeat: HEARTBEAT }.start())
+}
+
+/// Begins to bring events as answers to the command `id` of a WebSocket.
+pub(super) fn watch_as_answers(
+    app: &App,
+    caller: Caller,
+    id: u64,
+    mut fields: Fields,
+) -> Result<EventBody, Failure> {
+    let last = fields.optional_text("after")?;
+    let wrong = || Failure::invalid("after", "must be as `at` was in the events: EPOCH-NUMBER");
+    let last = last.map(|text| event_id(&text).ok_or_else(wrong)).transpose()?;
+    let asked = Asked {
+        from: fields.optional_text("from")?,
+        resource: fields.optional_text("resource")?,
+        r#type: fields.optional_text("type")?,
+    };
+    fields.finish()?;
+    watch(app, caller, &asked, last, Form::Answers { id })
 }
 
 /// Which events there are.
@@ -150,8 +183,12 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, Failure> {
     let wrong =
         || Failure::invalid("Last-Event-ID", "must stand once, as it was in the events: EPOCH-NUMBER");
     let text = value.to_str().ok().filter(|_| all.next().is_none()).ok_or_else(wrong)?;
-    let (epoch, seq) = text.split_once('-').ok_or_else(wrong)?;
-    Ok(Some(EventId { epoch: number(epoch).ok_or_else(wrong)?, seq: number(seq).ok_or_else(wrong)? }))
+    event_id(text).map(Some).ok_or_else(wrong)
+}
+
+fn event_id(text: &str) -> Option<EventId> {
+    let (epoch, seq) = text.split_once('-')?;
+    Some(EventId { epoch: number(epoch)?, seq: number(seq)? })
 }
 
 /// Digits and nothing else, so that a number has one form.

@@ -56,7 +56,7 @@ fn waits(waiter: &Waiter) -> String {
     let (waited, left) = (in_words(*waited_ms), in_words(*remaining_ms));
     let others = match resources.len() {
         0 | 1 => String::new(),
-        count => format!(", together with {} other resources", count - 1),
+        count => format!(", one of {count} that it asked for"),
     };
     format!(
         "Number {position} in line is {holder} ({mode}{others}): it has waited for {waited}, and leaves in {left} if \

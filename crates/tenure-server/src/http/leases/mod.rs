@@ -27,7 +27,11 @@ use tenure_core::kernel::{Fence, Nonce};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub(super) use self::acquire::acquire_one;
+pub(super) use self::release::release_one;
+pub(super) use self::renew::renew_one;
 pub(super) use self::show::{ended, live};
+pub(super) use self::wish::request_key_of;
 use super::answer::Failure;
 use super::auth::Caller;
 use super::refusal::{not_found, token_invalid};
@@ -49,7 +53,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
 }
 
 /// The id in the address. What cannot be an id names no lease.
-struct LeaseId(String);
+pub(super) struct LeaseId(pub(super) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for LeaseId {
     type Rejection = Failure;

@@ -39,15 +39,25 @@ pub(super) async fn release(
     id: LeaseId,
     body: JsonBody,
 ) -> Result<Response, Failure> {
-    let asked = read(body.fields)?;
+    Ok(json(StatusCode::OK, &release_one(&app, &caller, &id, body.fields).await?))
+}
+
+/// Gives back.
+pub(in crate::http) async fn release_one(
+    app: &App,
+    caller: &Caller,
+    id: &LeaseId,
+    fields: Fields,
+) -> Result<OneLease, Failure> {
+    let asked = read(fields)?;
     let reason = reason(asked.reason.as_deref())?;
-    let fence = proven(&app, &caller, &id, &asked.token)?;
+    let fence = proven(app, caller, id, &asked.token)?;
     let response = app.registrar.ask(Command::Release { lease: fence, claim: Claim::Token, reason }).await;
     let (answer, _) = answered(response.reply, || app.registrar.now())?;
     let Answer::Released { lease: fence } = answer else { return Err(unexpected()) };
     let now = app.registrar.now();
     let lease = app.registrar.read(|state| find(state, fence, now)).ok_or_else(not_found)?;
-    Ok(json(StatusCode::OK, &OneLease { lease }))
+    Ok(OneLease { lease })
 }
 
 fn read(mut fields: Fields) -> Result<Release, Failure> {

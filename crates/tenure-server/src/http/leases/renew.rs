@@ -36,8 +36,18 @@ pub(super) async fn renew(
     id: LeaseId,
     body: JsonBody,
 ) -> Result<Response, Failure> {
-    let asked = read(body.fields)?;
-    let fence = proven(&app, &caller, &id, &asked.token)?;
+    Ok(json(StatusCode::OK, &renew_one(&app, &caller, &id, body.fields).await?))
+}
+
+/// Renews.
+pub(in crate::http) async fn renew_one(
+    app: &App,
+    caller: &Caller,
+    id: &LeaseId,
+    fields: Fields,
+) -> Result<Renewed, Failure> {
+    let asked = read(fields)?;
+    let fence = proven(app, caller, id, &asked.token)?;
     let ttl = asked.ttl_ms.map(Span::from_millis);
     let response = app.registrar.ask(Command::Renew { lease: fence, claim: Claim::Token, ttl }).await;
     let (answer, stamp) = answered(response.reply.clone(), || app.registrar.now())?;
@@ -50,7 +60,7 @@ pub(super) async fn renew(
     let lease = lease.ok_or_else(unexpected)?;
     let valid_for_ms = expires_at.since(stamp).as_millis();
     let passport = app.registrar.passport(&response, fence);
-    Ok(json(StatusCode::OK, &Renewed { lease, passport, valid_for_ms }))
+    Ok(Renewed { lease, passport, valid_for_ms })
 }
 
 fn read(mut fields: Fields) -> Result<Renew, Failure> {

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
 use tenure_api::Code;
-use tenure_core::kernel::{Answer, Command, Refusal, Ticket, TicketView, WaitEnd};
+use tenure_core::kernel::{Answer, Command, Refusal, Ticket, TicketView, WaitEnd, Want};
 use tenure_registrar::Reply;
 use utoipa::ToSchema;
 
@@ -66,7 +66,8 @@ pub(super) async fn withdraw(
 /// Its own waits, and for an administrator every wait for what it may act on.
 fn may_end(caller: &Caller, waiting: &TicketView<'_>) -> bool {
     let is_admin = caller.scopes.contain(Scope::Admin);
-    let may_act = || waiting.wants.iter().all(|want| caller.may_see(want.resource.as_str()));
+    let mut resources = waiting.wants.iter().flat_map(Want::resources);
+    let mut may_act = || resources.all(|resource| caller.may_see(resource.as_str()));
     *waiting.principal == caller.principal || is_admin && may_act()
 }
 

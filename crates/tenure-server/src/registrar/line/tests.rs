@@ -70,8 +70,8 @@ fn acquire(holder: &str, key: Option<RequestKey>) -> Acquire {
         principal: Principal::parse("admin").unwrap(),
         holder: Holder::parse(holder).unwrap(),
         wants: vec![Want {
-            others: Default::default(),
             resource: Resource::parse("db:1").unwrap(),
+            others: Default::default(),
             mode: Mode::Exclusive,
             ttl: day,
             nonce: Nonce::default(),

@@ -1,0 +1,363 @@
+//! One request of one client, and what came of it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Whether a lease shares its resource. The table of the whole program has more; histories are about these two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Alone.
+    Exclusive,
+    /// Beside others that share.
+    Shared,
+}
+
+impl Mode {
+    /// Whether two leases on one resource may live at once.
+    pub fn goes_with(self, other: Mode) -> bool {
+        self == Mode::Shared && other == Mode::Shared
+    }
+}
+
+/// A request and its answer. Times are microseconds of one clock for the whole history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Operation {
+    /// Who asked.
+    pub client: String,
+    /// When, at the latest: read before the request was sent.
+    pub invoked: u64,
+    /// When the answer was there. Where none came: from when on nothing more can come of the request, because the
+    /// process that got it is gone. Nothing, where it may take effect at any time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<u64>,
+    /// What was asked.
+    pub action: Action,
+    /// What was answered. Nothing: nobody knows whether it happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
+}
+
+/// What can be asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "do", rename_all_fields = "camelCase")]
+pub enum Action {
+    /// All of these, or none.
+    Acquire {
+        /// What is wanted: several is a batch.
+        wants: Vec<Want>,
+        /// Who will hold it.
+        holder: String,
+        /// How long to wait.
+        #[serde(default)]
+        wait_ms: u64,
+        /// The same key and client is the same request, sent again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+    },
+    /// More time.
+    Renew {
+        /// Which lease.
+        fence: u64,
+        /// On what.
+        resource: String,
+        /// Another length.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ttl_ms: Option<u64>,
+    },
+    /// To give it back.
+    Release {
+        /// Which lease.
+        fence: u64,
+        /// On what.
+        resource: String,
+    },
+    /// To hand it on: a new lease in place of this one.
+    Transfer {
+        /// Which lease.
+        fence: u64,
+        /// On what.
+        resource: String,
+        /// To whom.
+        to: String,
+        /// How it is held.
+        mode: Mode,
+    },
+    /// To hold it in another mode: a new lease in place of this one.
+    Change {
+        /// Which lease.
+        fence: u64,
+        /// On what.
+        resource: String,
+        /// Who holds it.
+        holder: String,
+        /// From now on.
+        mode: Mode,
+    },
+    /// To take it away from its holder.
+    Revoke {
+        /// Which lease.
+        fence: u64,
+        /// On what.
+        resource: String,
+    },
+    /// To look at one lease, dead or alive.
+    Show {
+        /// Which.
+        fence: u64,
+        /// On what.
+        resource: String,
+    },
+    /// To look at all that live on a resource.
+    List {
+        /// On what.
+        resource: String,
+    },
+}
+
+/// One resource that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Want {
+    /// On what.
+    pub resource: String,
+    /// How.
+    pub mode: Mode,
+    /// For how long.
+    pub ttl_ms: u64,
+}
+
+/// What can be answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "said", rename_all_fields = "camelCase")]
+pub enum Answer {
+    /// These are yours, in the order asked for. Also the answer to a transfer and to another mode.
+    Granted {
+        /// What was granted.
+        leases: Vec<Grant>,
+    },
+    /// It has more time.
+    Renewed {
+        /// How long it lives from when the request arrived, rounded down.
+        valid_for_ms: u64,
+    },
+    /// It was given back, or taken away; or that was so already.
+    Released,
+    /// Nothing to give back, renew or hand on: it ran out, or it is over otherwise.
+    Over,
+    /// There is no such lease.
+    Unknown,
+    /// Somebody has it.
+    Held {
+        /// Which resource of those asked for.
+        resource: String,
+        /// Who, as the server says.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
+    /// What was seen: one lease, or all that live on a resource.
+    Seen {
+        /// Each.
+        leases: Vec<Seen>,
+    },
+    /// Refused for another reason. Nothing happened.
+    Refused {
+        /// The code.
+        code: String,
+    },
+}
+
+/// A lease that was granted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Grant {
+    /// Its number.
+    pub fence: u64,
+    /// Its name in requests, where it was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// How long it lives from when the request arrived, rounded down.
+    pub valid_for_ms: u64,
+    /// Its length.
+    pub ttl_ms: u64,
+}
+
+/// A lease that a reader was shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Seen {
+    /// Its number.
+    pub fence: u64,
+    /// Who holds it.
+    pub holder: String,
+    /// How.
+    pub mode: Mode,
+    /// Whether it lives.
+    pub state: Life,
+    /// How long it still lives, rounded down.
+    pub remaining_ms: u64,
+}
+
+/// Whether a lease lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Life {
+    /// It lives.
+    Active,
+    /// It ran out.
+    Expired,
+    /// It was given back or taken away.
+    Released,
+}
+
+/// What tells one request from another, however often it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Request<'a> {
+    /// By the key that its client chose.
+    Keyed {
+        /// Whose key.
+        client: &'a str,
+        /// The key.
+        key: &'a str,
+    },
+    /// By what it asks: a lease is handed on to somebody once.
+    Transfer {
+        /// Which lease.
+        fence: u64,
+        /// To whom.
+        to: &'a str,
+    },
+    /// By what it asks: a lease gets another mode once.
+    Change {
+        /// Which lease.
+        fence: u64,
+        /// Which mode.
+        mode: Mode,
+    },
+}
+
+impl Operation {
+    /// The last moment at which it can have taken effect.
+    pub fn latest(&self) -> u64 {
+        self.ended.unwrap_or(u64::MAX)
+    }
+
+    /// The resources that it is about.
+    pub fn resources(&self) -> Vec<&str> {
+        match &self.action {
+            Action::Acquire { wants, .. } => wants.iter().map(|want| want.resource.as_str()).collect(),
+            Action::Renew { resource, .. }
+            | Action::Release { resource, .. }
+            | Action::Transfer { resource, .. }
+            | Action::Change { resource, .. }
+            | Action::Revoke { resource, .. }
+            | Action::Show { resource, .. }
+            | Action::List { resource } => vec![resource],
+        }
+    }
+
+    /// Which request this is, where the same request may be sent again and finds what came of it.
+    pub fn request(&self) -> Option<Request<'_>> {
+        match &self.action {
+            Action::Acquire { key, .. } => {
+                key.as_deref().map(|key| Request::Keyed { client: &self.client, key })
+            }
+            Action::Transfer { fence, to, .. } => Some(Request::Transfer { fence: *fence, to }),
+            Action::Change { fence, mode, .. } => Some(Request::Change { fence: *fence, mode: *mode }),
+            _ => None,
+        }
+    }
+
+    /// The leases that it was granted.
+    pub fn granted(&self) -> &[Grant] {
+        match &self.answer {
+            Some(Answer::Granted { leases }) => leases,
+            _ => &[],
+        }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:>12} .. ", milliseconds(self.invoked))?;
+        match self.ended {
+            Some(ended) => write!(formatter, "{:>12} ms  ", milliseconds(ended))?,
+            None => write!(formatter, "{:>12} ms  ", "?")?,
+        }
+        write!(formatter, "{}: {} -> ", self.client, self.action)?;
+        match &self.answer {
+            Some(answer) => write!(formatter, "{answer}"),
+            None => formatter.write_str("no answer"),
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Action::Acquire { wants, holder, wait_ms, key } => {
+                let each = |want: &Want| format!("{} {} for {} ms", want.resource, want.mode, want.ttl_ms);
+                let wants: Vec<_> = wants.iter().map(each).collect();
+                write!(formatter, "acquire {} as {holder}", wants.join(" and "))?;
+                if *wait_ms > 0 {
+                    write!(formatter, ", waiting {wait_ms} ms")?;
+                }
+                key.as_ref().map_or(Ok(()), |key| write!(formatter, ", key {key}"))
+            }
+            Action::Renew { fence, resource, .. } => write!(formatter, "renew {fence} on {resource}"),
+            Action::Release { fence, resource } => write!(formatter, "release {fence} on {resource}"),
+            Action::Transfer { fence, resource, to, .. } => {
+                write!(formatter, "transfer {fence} on {resource} to {to}")
+            }
+            Action::Change { fence, resource, mode, .. } => {
+                write!(formatter, "make {fence} on {resource} {mode}")
+            }
+            Action::Revoke { fence, resource } => write!(formatter, "revoke {fence} on {resource}"),
+            Action::Show { fence, resource } => write!(formatter, "show {fence} on {resource}"),
+            Action::List { resource } => write!(formatter, "list {resource}"),
+        }
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Answer::Granted { leases } => {
+                let each = |grant: &Grant| format!("{} for {} ms", grant.fence, grant.valid_for_ms);
+                write!(formatter, "granted {}", leases.iter().map(each).collect::<Vec<_>>().join(", "))
+            }
+            Answer::Renewed { valid_for_ms } => write!(formatter, "renewed for {valid_for_ms} ms"),
+            Answer::Released => formatter.write_str("released"),
+            Answer::Over => formatter.write_str("over"),
+            Answer::Unknown => formatter.write_str("no such lease"),
+            Answer::Held { resource, by } => {
+                write!(formatter, "{resource} is held by {}", by.as_deref().unwrap_or("somebody"))
+            }
+            Answer::Seen { leases } if leases.is_empty() => formatter.write_str("nothing lives"),
+            Answer::Seen { leases } => {
+                let each = |seen: &Seen| {
+                    let state = format!("{:?}", seen.state).to_lowercase();
+                    format!("{} of {} {state} for {} ms", seen.fence, seen.holder, seen.remaining_ms)
+                };
+                write!(formatter, "{}", leases.iter().map(each).collect::<Vec<_>>().join(", "))
+            }
+            Answer::Refused { code } => formatter.write_str(code),
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Mode::Exclusive => "exclusive",
+            Mode::Shared => "shared",
+        })
+    }
+}
+
+/// Microseconds as people read them.
+fn milliseconds(microseconds: u64) -> String {
+    format!("{}.{:03}", microseconds / 1_000, microseconds % 1_000)
+}

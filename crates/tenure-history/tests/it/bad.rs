@@ -1,0 +1,324 @@
+//! One history for each way in which a law can be broken, seen by clients alone.
+
+use tenure_history::linear::{self, ENOUGH, Verdict};
+use tenure_history::{Law, fences};
+
+use crate::story::history;
+
+/// The law that the history breaks, by the search.
+#[track_caller]
+fn breaks(law: Law, text: &str) {
+    let findings = linear::check(&history(text), ENOUGH);
+    let broken: Vec<_> = findings.iter().filter(|finding| finding.verdict != Verdict::Holds).collect();
+    let [finding] = broken[..] else { panic!("{findings:?}") };
+    let Verdict::Broken(violation) = &finding.verdict else { panic!("{finding:?}") };
+    assert_eq!(violation.law, law, "{violation}");
+    let told = violation.to_string();
+    assert!(told.contains(law.sentence()) && told.contains("what cannot be explained"), "{told}");
+}
+
+#[track_caller]
+fn breaks_by_fences(law: Law, text: &str) {
+    let violations = fences::check(&history(text));
+    assert_eq!(violations.iter().map(|violation| violation.law).collect::<Vec<_>>(), [law], "{violations:?}");
+}
+
+#[test]
+fn two_holders_at_once_are_found() {
+    breaks(
+        Law::OneHolder,
+        "
+        a  0..5    acquire db x 1000 -> granted 1
+        b  10..12  acquire db x 1000 -> granted 2
+    ",
+    );
+    breaks(
+        Law::OneHolder,
+        "
+        a  0..5    acquire db s 1000 -> granted 1
+        b  6..8    acquire db s 1000 -> granted 2
+        a  9..10   release 1 db -> released
+        c  11..12  acquire db x 1000 -> granted 3
+    ",
+    );
+    // A renewal that was acknowledged keeps others out, too.
+    breaks(
+        Law::OneHolder,
+        "
+        a  0..5      acquire db x 100 -> granted 1
+        a  50..55    renew 1 db -> renewed 100
+        b  120..149  acquire db x 100 -> granted 2
+    ",
+    );
+}
+
+#[test]
+fn an_upgrade_beside_another_reader_is_found() {
+    breaks(
+        Law::OneHolder,
+        "
+        a  0..5    acquire db s 1000 -> granted 1
+        b  6..8    acquire db s 1000 -> granted 2
+        a  9..10   change 1 db x -> granted 3 1000
+    ",
+    );
+}
+
+#[test]
+fn a_fence_that_is_used_twice_or_goes_back_is_found() {
+    breaks_by_fences(
+        Law::FenceOnce,
+        "
+        a  0..5    acquire db:1 x 1000 -> granted 7
+        b  10..12  acquire db:2 x 1000 -> granted 7
+    ",
+    );
+    breaks_by_fences(
+        Law::FenceGrows,
+        "
+        a  0..5    acquire db:1 x 1000 -> granted 7
+        b  10..12  acquire db:2 x 1000 -> granted 6
+    ",
+    );
+    breaks(
+        Law::FenceGrows,
+        "
+        a  0..5    acquire db s 1000 -> granted 7
+        b  10..12  acquire db s 1000 -> granted 6
+    ",
+    );
+}
+
+#[test]
+fn a_lease_that_ends_early_is_found() {
+    breaks(
+        Law::NeverEarly,
+        "
+        a  0..5    acquire db x 100 -> granted 1
+        a  90..95  renew 1 db -> over
+    ",
+    );
+    breaks(
+        Law::NeverEarly,
+        "
+        a  0..5    acquire db x 100 -> granted 1
+        b  90..95  show 1 db -> 1 a x expired 0
+    ",
+    );
+    breaks(
+        Law::NeverEarly,
+        "
+        a  0..5    acquire db x 100 key k -> granted 1
+        a  90..95  acquire db x 100 key k -> over
+    ",
+    );
+}
+
+#[test]
+fn whatever_is_done_with_a_lease_that_is_over_is_found() {
+    breaks(
+        Law::StrictEnd,
+        "
+        a  0..5      acquire db x 100 -> granted 1
+        a  106..109  renew 1 db -> renewed 100
+    ",
+    );
+    breaks(
+        Law::StrictEnd,
+        "
+        a  0..5    acquire db x 100 -> granted 1
+        a  10..12  release 1 db -> released
+        a  15..16  renew 1 db -> renewed 100
+    ",
+    );
+    breaks(
+        Law::StrictEnd,
+        "
+        a  0..5      acquire db x 100 -> granted 1
+        a  102..103  renew 1 db -> over
+        a  104..105  renew 1 db -> renewed 100
+    ",
+    );
+    breaks(
+        Law::StrictEnd,
+        "
+        a  0..5      acquire db x 100 -> granted 1
+        a  106..107  release 1 db -> released
+    ",
+    );
+    breaks(
+        Law::StrictEnd,
+        "
+        a  0..5      acquire db x 100 -> granted 1
+        a  107..108  transfer 1 db b x -> granted 2 100
+    ",
+    );
+    breaks(
+        Law::StrictEnd,
+        "
+        a  0..5      acquire db x 100 -> granted 1
+        b  108..109  show 1 db -> 1 a x active 1
+    ",
+    );
+}
+
+#[test]
+fn a_renewal_that_shortens_is_found() {
+    breaks(
+        Law::NeverShorter,
+        "
+        a  0..5    acquire db x 1000 -> granted 1
+        a  10..12  renew 1 db 100 -> renewed 100
+    ",
+    );
+    breaks(
+        Law::NeverShorter,
+        "
+        a  0..5    acquire db x 1000 -> granted 1 900
+    ",
+    );
+}
+
+#[test]
+fn a_refusal_with_nobody_in_the_way_is_found() {
+    breaks(
+        Law::HeldBySomebody,
+        "
+        a  0..5    acquire db x 100 -> held b
+    ",
+    );
+    breaks(
+        Law::HeldBySomebody,
+        "
+        a  0..5    acquire db x 100 -> granted 1
+        a  6..7    release 1 db -> released
+        b  8..9    acquire db x 100 -> held a
+    ",
+    );
+    breaks(
+        Law::HeldBySomebody,
+        "
+        a  0..5      acquire db x 100 -> granted 1
+        b  106..107  acquire db x 100 -> held a
+    ",
+    );
+    breaks(
+        Law::HeldBySomebody,
+        "
+        a  0..5    acquire db s 100 -> granted 1
+        b  6..7    acquire db s 100 -> held a
+    ",
+    );
+}
+
+#[test]
+fn an_answer_before_its_write_is_found_by_a_reader_and_by_a_rival() {
+    breaks(
+        Law::ReadsAreFresh,
+        "
+        a  0..5  acquire db x 100 -> granted 1
+        b  6..7  list db -> nothing
+    ",
+    );
+    breaks(
+        Law::ReadsAreFresh,
+        "
+        a  0..5  acquire db x 100 -> granted 1
+        b  6..7  show 1 db -> unknown
+    ",
+    );
+    // Acknowledged, lost with the process, and granted again.
+    breaks(
+        Law::OneHolder,
+        "
+        a  0..5    acquire db x 1000 -> granted 1
+        a  6..7    acquire db x 1000 -> held a
+        b  50..55  acquire db x 1000 -> granted 2
+    ",
+    );
+}
+
+#[test]
+fn a_stale_read_is_found() {
+    breaks(
+        Law::ReadsAreFresh,
+        "
+        a  0..5    acquire db x 100 -> granted 1
+        a  6..7    release 1 db -> released
+        b  8..9    show 1 db -> 1 a x active 90
+    ",
+    );
+    // What one reader has seen, the next one sees too.
+    breaks(
+        Law::ReadsAreFresh,
+        "
+        a  0..100   acquire db x 1000 -> granted 1
+        b  10..20   list db -> 1 a x active 990
+        c  30..40   list db -> nothing
+    ",
+    );
+}
+
+#[test]
+fn what_a_reader_cannot_have_seen_is_found() {
+    breaks(
+        Law::ReadsAreTrue,
+        "
+        b  0..1    list db -> 1 a x active 90
+        a  5..6    acquire db x 100 -> granted 1
+    ",
+    );
+    breaks(
+        Law::ReadsAreTrue,
+        "
+        a  0..5    acquire db x 100 -> granted 1
+        b  8..9    show 1 db -> 1 c x active 93
+    ",
+    );
+    breaks(
+        Law::ReadsAreTrue,
+        "
+        a  0..5    acquire db x 100 -> granted 1
+        b  8..9    show 1 db -> 1 a x active 20
+    ",
+    );
+    breaks(
+        Law::ReadsAreTrue,
+        "
+        a  0..5    acquire db x 100 -> granted 1
+        b  8..9    show 1 db -> 1 a x released 0
+    ",
+    );
+}
+
+#[test]
+fn one_request_with_two_leases_is_found() {
+    breaks(
+        Law::OneHolder,
+        "
+        a  0..5    acquire db x 100 key k -> granted 1
+        a  10..15  acquire db x 100 key k -> granted 2
+    ",
+    );
+    breaks(
+        Law::Once,
+        "
+        a  0..5    acquire db s 100 key k -> granted 1
+        b  6..7    acquire db s 100 -> granted 2
+        a  8..9    release 1 db -> released
+        a  10..15  acquire db s 100 key k -> granted 1
+    ",
+    );
+}
+
+#[test]
+fn what_did_not_happen_in_time_does_not_explain_anything() {
+    // It ended with its process at 20.
+    breaks(
+        Law::HeldBySomebody,
+        "
+        a  0..20     acquire db x 100
+        b  200..210  acquire db x 100 -> held a
+    ",
+    );
+}

@@ -1,0 +1,237 @@
+//! Histories that look suspicious and are not.
+
+use tenure_history::fences;
+use tenure_history::linear::{self, ENOUGH, Verdict};
+
+use crate::story::history;
+
+#[track_caller]
+fn holds(text: &str) {
+    let history = history(text);
+    for finding in linear::check(&history, ENOUGH) {
+        if let Verdict::Broken(violation) = &finding.verdict {
+            panic!("{violation}");
+        }
+        assert_eq!(finding.verdict, Verdict::Holds);
+    }
+    assert_eq!(fences::check(&history), []);
+}
+
+#[test]
+fn concurrent_grants_may_have_come_in_either_order() {
+    holds(
+        "
+        a  0..50   acquire db x 1000 -> granted 2
+        b  0..60   acquire db x 1000 -> granted 1
+        b  5..40   release 1 db -> released
+    ",
+    );
+    holds(
+        "
+        a  0..50   acquire db x 1000 -> held b
+        b  0..60   acquire db x 1000 -> granted 1
+    ",
+    );
+}
+
+#[test]
+fn a_request_without_an_answer_may_have_happened() {
+    holds(
+        "
+        a  0..     acquire db x 1000
+        b  10..12  acquire db x 1000 -> held a
+        c  15..16  list db -> 5 a x active 995
+        c  17..18  list db -> 5 a x active 993
+    ",
+    );
+    // It may have, long after.
+    holds(
+        "
+        a  0..       acquire db x 1000
+        b  10..12    acquire db x 100 -> granted 1
+        c  500..510  acquire db x 1000 -> held a
+    ",
+    );
+    holds(
+        "
+        a  0..5    acquire db x 1000 -> granted 1
+        a  10..    release 1 db
+        b  20..25  acquire db x 1000 -> granted 2
+    ",
+    );
+    holds(
+        "
+        a  0..5      acquire db x 100 -> granted 1
+        a  90..      renew 1 db
+        b  150..160  acquire db x 1000 -> held a
+    ",
+    );
+    holds(
+        "
+        a  0..5    acquire db s 1000 -> granted 1
+        a  10..    change 1 db x
+        b  20..25  acquire db s 1000 -> held a
+        c  26..27  show 1 db -> 1 a s released 0
+    ",
+    );
+}
+
+#[test]
+fn a_request_without_an_answer_need_not_have_happened() {
+    holds(
+        "
+        a  0..     acquire db x 1000
+        b  10..12  acquire db x 1000 -> granted 1
+        a  13..14  list db -> 1 b x active 997
+    ",
+    );
+    holds(
+        "
+        a  0..5    acquire db x 1000 -> granted 1
+        a  10..    release 1 db
+        b  20..25  acquire db x 1000 -> held a
+    ",
+    );
+}
+
+#[test]
+fn the_same_request_finds_its_lease_again() {
+    holds(
+        "
+        a  0..20   acquire db x 1000 key k
+        a  30..35  acquire db x 1000 key k -> granted 1 980
+        a  40..45  acquire db x 1000 key k -> granted 1 970
+    ",
+    );
+    holds(
+        "
+        a  0..20   acquire db x 1000 key k
+        a  30..35  acquire db x 1000 key k -> granted 1
+    ",
+    );
+    holds(
+        "
+        a  0..20       acquire db x 1000 key k
+        a  1030..1035  acquire db x 1000 key k -> over
+        b  1036..1037  acquire db x 1000 -> granted 2
+    ",
+    );
+}
+
+#[test]
+fn a_transfer_that_is_sent_again_finds_what_came_of_it() {
+    holds(
+        "
+        a  0..5    acquire db x 1000 -> granted 1
+        a  10..20  transfer 1 db b x
+        a  30..35  transfer 1 db b x -> granted 2 980
+        a  36..37  renew 1 db -> over
+    ",
+    );
+}
+
+#[test]
+fn a_lease_may_end_just_as_somebody_asks() {
+    // Its end is between 100 and 105, whatever clients know.
+    holds(
+        "
+        a  0..5      acquire db x 100 -> granted 1
+        a  103..106  renew 1 db -> renewed 100
+    ",
+    );
+    holds(
+        "
+        a  0..5      acquire db x 100 -> granted 1
+        b  99..101   acquire db x 100 -> granted 2
+    ",
+    );
+    holds(
+        "
+        a  0..5      acquire db x 100 -> granted 1
+        b  102..103  acquire db x 100 -> held a
+        c  103..104  acquire db x 100 -> granted 2
+    ",
+    );
+    holds(
+        "
+        a  0..5      acquire db x 100 -> granted 1
+        b  102..103  list db -> nothing
+    ",
+    );
+}
+
+#[test]
+fn a_reader_may_say_that_a_lease_ran_out_whose_renewal_is_being_written() {
+    holds(
+        "
+        a  0..5      acquire db x 100 -> granted 1
+        a  90..300   renew 1 db -> renewed 1000
+        b  150..160  show 1 db -> 1 a x expired 0
+        b  310..320  show 1 db -> 1 a x active 780
+    "
+        .replace("renew 1 db ->", "renew 1 db 1000 ->")
+        .as_str(),
+    );
+}
+
+#[test]
+fn shared_leases_pile_up_and_run_out() {
+    holds(
+        "
+        a  0..5      acquire db s 100 -> granted 1
+        b  6..8      acquire db s 300 -> granted 2
+        c  10..12    acquire db x 100 -> held b
+        d  150..155  list db -> 2 b s active 155
+        b  160..165  release 2 db -> released
+        c  170..175  acquire db x 100 -> granted 3
+        c  180..185  change 3 db s -> granted 4 100
+        a  190..195  acquire db s 100 -> granted 5
+        c  196..199  transfer 4 db e s -> granted 6 100
+        c  200..201  renew 4 db -> over
+    ",
+    );
+}
+
+#[test]
+fn whoever_waits_is_granted_later_and_its_time_counts_from_then() {
+    holds(
+        "
+        a  0..5     acquire db x 100 -> granted 1
+        b  10..108  acquire db x 100 wait 500 -> granted 2 195
+        c  50..55   acquire db x 100 -> held a
+        c  190..195 acquire db x 100 -> held b
+    ",
+    );
+    // A waiter is in the way as well.
+    holds(
+        "
+        a  0..5     acquire db s 100 -> granted 1
+        b  10..90   acquire db x 100 wait 80 -> held a
+        c  50..55   acquire db s 100 -> held b
+    ",
+    );
+}
+
+#[test]
+fn releasing_twice_and_looking_at_what_is_over_are_harmless() {
+    holds(
+        "
+        a  0..5    acquire db x 100 -> granted 1
+        a  10..15  release 1 db -> released
+        a  20..25  release 1 db -> released
+        a  30..35  renew 1 db -> over
+        b  40..45  show 1 db -> 1 a x released 0
+        b  40..45  acquire db x 50 -> refused BUSY
+    ",
+    );
+}
+
+#[test]
+fn a_search_that_takes_too_long_says_that_it_does_not_know() {
+    let text = "
+        a  0..5    acquire db x 1000 -> granted 1
+        b  10..12  acquire db x 1000 -> granted 2
+    ";
+    let findings = linear::check(&history(text), 1);
+    assert_eq!(findings[0].verdict, Verdict::Undecided);
+}

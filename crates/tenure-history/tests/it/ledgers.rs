@@ -1,0 +1,340 @@
+//! Ledgers and answers that do not go together.
+
+use tenure_history::Law;
+use tenure_history::ledger::check;
+
+use crate::story::{history, ledger};
+
+#[track_caller]
+fn laws(told: &str, entries: &str) -> Vec<Law> {
+    check(&history(told), &ledger(entries)).iter().map(|violation| violation.law).collect()
+}
+
+#[track_caller]
+fn breaks(law: Law, told: &str, entries: &str) {
+    let violations = check(&history(told), &ledger(entries));
+    let laws: Vec<_> = violations.iter().map(|violation| violation.law).collect();
+    assert_eq!(laws, [law], "{}", violations.iter().map(ToString::to_string).collect::<String>());
+}
+
+#[test]
+fn answers_that_the_ledger_explains_are_accepted() {
+    let told = "
+        a  10..20    acquire db x 100 -> granted 1
+        b  12..25    acquire db x 100 -> held a
+        b  30..40    list db -> 1 a x active 80
+        a  50..60    renew 1 db -> renewed 100
+        b  55..58    show 1 db -> 1 a x active 59
+        a  70..80    acquire db:2 s 100
+        c  81..90    acquire db:2 s 100
+        c  91..95    list db:2 -> 2 a s active 80
+        a  200..210  renew 1 db -> over
+        b  211..215  show 1 db -> 1 a x expired 0
+        b  220..230  acquire db x 50 -> granted 3
+        b  231..240  release 3 db -> released
+        b  241..250  release 3 db -> released
+        b  251..252  show 3 db -> 3 b x released 0
+        a  253..254  list db -> nothing
+    ";
+    let entries = "
+        15   issued 1 db a x 100
+        55   renewed 1 155
+        75   issued 2 db:2 a s 100
+        155  expired 1
+        175  expired 2
+        225  issued 3 db b x 50
+        235  released 3
+    ";
+    assert_eq!(laws(told, entries), []);
+}
+
+#[test]
+fn an_acknowledged_operation_that_is_missing_is_found() {
+    breaks(Law::AcknowledgedIsDurable, "a 0..5 acquire db x 100 -> granted 1", "");
+    let entries = "
+        2   issued 1 db a x 100
+        102 expired 1
+    ";
+    let renewed = "
+        a  0..5    acquire db x 100 -> granted 1
+        a  50..55  renew 1 db -> renewed 100
+    ";
+    breaks(Law::AcknowledgedIsDurable, renewed, entries);
+    let released = "
+        a  0..5    acquire db x 100 -> granted 1
+        a  50..55  release 1 db -> released
+    ";
+    breaks(Law::AcknowledgedIsDurable, released, entries);
+}
+
+#[test]
+fn an_answer_that_came_before_what_it_tells_is_found() {
+    let told = "a 0..5 acquire db x 100 -> granted 1 107";
+    breaks(Law::AnswersAreTrue, "a 0..5 acquire db x 100 -> granted 1", "8 issued 1 db a x 100");
+    breaks(Law::AcknowledgedIsDurable, told, "8 issued 1 db a x 100");
+    breaks(Law::NothingUnasked, "a 10..15 acquire db x 100 -> granted 1 97", "8 issued 1 db a x 100");
+}
+
+#[test]
+fn an_answer_that_differs_is_found() {
+    for entry in
+        ["2 issued 1 db b x 100", "2 issued 1 db a s 100", "2 issued 1 db:2 a x 100", "2 issued 1 db a x 200"]
+    {
+        breaks(Law::AnswersAreTrue, "a 0..5 acquire db x 100 -> granted 1", entry);
+    }
+}
+
+#[test]
+fn an_order_that_is_not_that_of_time_is_found() {
+    let told = "
+        a  0..5    acquire db:1 x 100 -> granted 2
+        b  10..15  acquire db:2 x 100 -> granted 1 91
+    ";
+    let entries = "
+        1  issued 1 db:2 b x 100
+        1  issued 2 db:1 a x 100
+    ";
+    assert_eq!(laws(told, entries), [Law::NothingUnasked]);
+    let told = told.replace(" 91", "");
+    let entries = "
+        12 issued 1 db:2 b x 100
+        3  issued 2 db:1 a x 100
+    ";
+    assert_eq!(laws(&told, entries), [Law::TimeGrows, Law::RealTimeOrder]);
+}
+
+#[test]
+fn a_ledger_that_breaks_a_law_by_itself_is_found() {
+    let both = "
+        a  0..9  acquire db x 100
+        b  0..9  acquire db x 100
+    ";
+    breaks(
+        Law::OneHolder,
+        both,
+        "
+        1  issued 1 db a x 100
+        2  issued 2 db b x 100
+    ",
+    );
+    breaks(
+        Law::FenceGrows,
+        &both.replace(" x ", " s "),
+        "
+        1  issued 2 db a s 100
+        2  issued 1 db b s 100
+    ",
+    );
+}
+
+#[test]
+fn what_is_ended_too_early_or_too_late_is_found() {
+    let asked = "
+        a  0..9      acquire db x 100
+        a  40..190   renew 1 db
+        a  41..190   release 1 db
+    ";
+    breaks(
+        Law::NeverEarly,
+        asked,
+        "
+        1   issued 1 db a x 100
+        99  expired 1
+    ",
+    );
+    breaks(
+        Law::StrictEnd,
+        asked,
+        "
+        1    issued 1 db a x 100
+        101  renewed 1 201
+    ",
+    );
+    breaks(
+        Law::StrictEnd,
+        asked,
+        "
+        1    issued 1 db a x 100
+        101  released 1
+    ",
+    );
+    breaks(
+        Law::NeverShorter,
+        asked,
+        "
+        1   issued 1 db a x 100
+        50  renewed 1 90
+    ",
+    );
+}
+
+#[test]
+fn what_nobody_asked_for_is_found() {
+    breaks(Law::NothingUnasked, "", "1 issued 1 db a x 100");
+    breaks(
+        Law::NothingUnasked,
+        "a 0..9 acquire db x 100",
+        "
+        1  issued 1 db a x 100
+        5  released 1
+    ",
+    );
+    // It cannot have come of a request that ended with its process.
+    breaks(Law::NothingUnasked, "a 0..9 acquire db x 100", "20 issued 1 db a x 100");
+    // One request, one lease.
+    breaks(
+        Law::NothingUnasked,
+        "a 0..90 acquire db s 100",
+        "
+        1  issued 1 db a s 100
+        2  issued 2 db a s 100
+    ",
+    );
+}
+
+#[test]
+fn a_refusal_that_the_ledger_does_not_justify_is_found() {
+    let refused = "
+        a  0..9      acquire db x 100
+        b  200..210  acquire db x 100 -> held a
+    ";
+    breaks(Law::HeldBySomebody, refused, "1 issued 1 db a x 100");
+    breaks(Law::HeldBySomebody, "b 0..5 acquire db x 100 -> held a", "");
+    let early = "
+        a  0..9    acquire db x 100
+        a  50..55  renew 1 db -> over
+    ";
+    breaks(Law::NeverEarly, early, "1 issued 1 db a x 100");
+}
+
+#[test]
+fn whoever_overtakes_a_waiter_is_found() {
+    let asked = "
+        a  0..9    acquire db x 100
+        b  5..999  acquire db x 100 wait 500
+        c  6..999  acquire db x 100 wait 500
+    ";
+    breaks(
+        Law::FirstComeFirstServed,
+        asked,
+        "
+        1    issued 1 db a x 100
+        10   queued 1 b db x 510
+        11   queued 2 c db x 511
+        101  expired 1
+        101  issued 2 db c x 100 ticket 2
+    ",
+    );
+    breaks(
+        Law::PatienceEnds,
+        asked,
+        "
+        1    issued 1 db a x 100
+        10   queued 1 b db x 90
+        101  expired 1
+        101  issued 2 db b x 100 ticket 1
+    ",
+    );
+    assert_eq!(
+        laws(
+            asked,
+            "
+        1    issued 1 db a x 100
+        10   queued 1 b db x 510
+        11   queued 2 c db x 511
+        50   left 1
+        101  expired 1
+        101  issued 2 db c x 100 ticket 2
+    "
+        ),
+        []
+    );
+}
+
+#[test]
+fn part_of_what_was_asked_for_together_is_found() {
+    let asked = "b  5..999  acquire db:1,db:2 x 100 wait 500";
+    breaks(
+        Law::AllOrNothing,
+        asked,
+        "
+        10   queued 1 b db:1,db:2 x 510
+        101  issued 1 db:1 b x 100 ticket 1
+    ",
+    );
+    breaks(
+        Law::AllOrNothing,
+        "b  0..9  acquire db:1,db:2 x 100 -> granted 1,2",
+        "
+        4  issued 1 db:1 b x 100
+        5  issued 2 db:2 b x 100
+    ",
+    );
+}
+
+#[test]
+fn a_stale_reader_is_found() {
+    let entries = "
+        1  issued 1 db a x 100
+        6  released 1
+    ";
+    let told = |read: &str| {
+        format!(
+            "
+        a  0..5   acquire db x 100 -> granted 1
+        {read}
+        a  6..7   release 1 db -> released
+    "
+        )
+    };
+    assert_eq!(laws(&told("b 6..9 list db -> 1 a x active 94"), entries), []);
+    breaks(Law::ReadsAreFresh, &told("b 8..9 list db -> 1 a x active 92"), entries);
+    breaks(Law::ReadsAreFresh, &told("b 8..9 show 1 db -> 1 a x active 92"), entries);
+    breaks(Law::ReadsAreTrue, &told("b 0..4 show 1 db -> 1 a x released 0"), entries);
+    let alive = "1 issued 1 db a x 100";
+    breaks(
+        Law::ReadsAreFresh,
+        "
+        a  0..5   acquire db x 100 -> granted 1
+        b  6..9   list db -> nothing
+    ",
+        alive,
+    );
+    breaks(
+        Law::ReadsAreFresh,
+        "
+        a  0..5   acquire db x 100 -> granted 1
+        b  6..9   show 1 db -> unknown
+    ",
+        alive,
+    );
+    breaks(Law::ReadsAreTrue, "b 6..9 show 7 db -> 7 a x active 92", "");
+}
+
+#[test]
+fn on_another_clock_numbers_names_and_order_are_compared_and_times_are_not() {
+    let mut told = history(
+        "
+        a  5000..5005  acquire db x 100 -> granted 1
+        b  5010..5015  acquire db x 100 -> held a
+    ",
+    );
+    told.clock = Some("another clock".to_owned());
+    assert_eq!(check(&told, &ledger("1 issued 1 db a x 100")), []);
+    let found = check(&told, &ledger("1 issued 2 db a x 100"));
+    assert_eq!(found[0].law, Law::AcknowledgedIsDurable);
+}
+
+#[test]
+fn a_transfer_that_nobody_heard_of_explains_an_end_and_a_beginning() {
+    let told = "
+        a  0..5    acquire db x 100 -> granted 1
+        a  10..20  transfer 1 db b x
+    ";
+    let entries = "
+        1   issued 1 db a x 100
+        15  revoked 1
+        15  issued 2 db b x 100 continues 1
+    ";
+    assert_eq!(laws(told, entries), []);
+}

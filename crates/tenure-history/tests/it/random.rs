@@ -1,0 +1,255 @@
+//! Random executions of a simple server: accepted as they are, and mostly caught when an answer is changed.
+
+use proptest::prelude::*;
+use tenure_history::ledger::{self, Entry, Event};
+use tenure_history::linear::{self, ENOUGH, Verdict};
+use tenure_history::{Action, Answer, Grant, History, Life, Mode, Operation, Seen, Want, fences};
+
+use crate::story::CLOCK;
+
+/// A small generator (SplitMix64).
+pub struct Chance(pub u64);
+
+impl Chance {
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+
+    pub fn index(&mut self, length: usize) -> usize {
+        usize::try_from(self.below(length as u64)).unwrap()
+    }
+}
+
+/// What a play leaves behind.
+pub struct Played {
+    pub history: History,
+    pub entries: Vec<Entry>,
+}
+
+struct Lease {
+    fence: u64,
+    holder: String,
+    mode: Mode,
+    end: u64,
+    ttl: u64,
+}
+
+struct Server {
+    leases: Vec<Lease>,
+    fences: u64,
+    entries: Vec<Entry>,
+}
+
+impl Server {
+    fn record(&mut self, at: u64, event: Event) {
+        let seq = self.entries.len() as u64 + 1;
+        self.entries.push(Entry { seq, at, event });
+    }
+
+    fn expire(&mut self, at: u64) {
+        while let Some(place) = self.leases.iter().position(|lease| lease.end <= at) {
+            let fence = self.leases.remove(place).fence;
+            self.record(at, Event::Expired { fence });
+        }
+    }
+
+    fn acquire(&mut self, at: u64, holder: &str, want: &Want) -> Answer {
+        let Want { resource, mode, ttl_ms } = want.clone();
+        if let Some(other) = self.leases.iter().find(|lease| !lease.mode.goes_with(mode)) {
+            return Answer::Held { resource, by: Some(other.holder.clone()) };
+        }
+        self.fences += 1;
+        let (fence, ttl) = (self.fences, ttl_ms * 1_000);
+        let (holder, end) = (holder.to_owned(), at + ttl);
+        let id = format!("0-{fence}");
+        self.record(
+            at,
+            Event::Issued {
+                fence,
+                id,
+                resource,
+                holder: holder.clone(),
+                mode,
+                expires_at: end,
+                ttl,
+                ticket: None,
+                continues: None,
+            },
+        );
+        self.leases.push(Lease { fence, holder, mode, end, ttl });
+        Answer::Granted { leases: vec![Grant { fence, id: None, valid_for_ms: ttl_ms, ttl_ms }] }
+    }
+
+    fn act(&mut self, at: u64, action: &Action) -> Answer {
+        let find = |leases: &[Lease], wanted: u64| leases.iter().position(|lease| lease.fence == wanted);
+        match action {
+            Action::Acquire { wants, holder, .. } => self.acquire(at, holder, &wants[0]),
+            Action::Renew { fence, .. } => {
+                let Some(place) = find(&self.leases, *fence) else { return Answer::Over };
+                let lease = &mut self.leases[place];
+                lease.end = lease.end.max(at + lease.ttl);
+                let (end, valid_for_ms) = (lease.end, (lease.end - at) / 1_000);
+                self.record(at, Event::Renewed { fence: *fence, expires_at: end });
+                Answer::Renewed { valid_for_ms }
+            }
+            Action::Release { fence, .. } => {
+                let Some(place) = find(&self.leases, *fence) else { return Answer::Over };
+                self.leases.remove(place);
+                self.record(at, Event::Released { fence: *fence });
+                Answer::Released
+            }
+            _ => {
+                let seen = |lease: &Lease| Seen {
+                    fence: lease.fence,
+                    holder: lease.holder.clone(),
+                    mode: lease.mode,
+                    state: Life::Active,
+                    remaining_ms: (lease.end - at) / 1_000,
+                };
+                Answer::Seen { leases: self.leases.iter().map(seen).collect() }
+            }
+        }
+    }
+}
+
+/// A play of so many operations by four clients, each of which is answered before it asks again.
+pub fn play(seed: u64, count: usize, with_losses: bool) -> Played {
+    let mut chance = Chance(seed);
+    let clock = Event::Clock { clock: CLOCK.to_owned(), microseconds: 0 };
+    let mut server =
+        Server { leases: Vec::new(), fences: 0, entries: vec![Entry { seq: 1, at: 0, event: clock }] };
+    let mut free_at = [0; 4];
+    let mut held: Vec<(usize, u64)> = Vec::new();
+    let (mut operations, mut at) = (Vec::new(), 10_000);
+    while operations.len() < count {
+        at += chance.below(8) * 1_000;
+        let client = chance.index(4);
+        if free_at[client] >= at {
+            continue;
+        }
+        let invoked = at - chance.below(at - free_at[client]).min(30_000);
+        let ended = at + chance.below(30) * 1_000;
+        free_at[client] = ended + 1;
+        let resource = "db".to_owned();
+        let own: Vec<u64> =
+            held.iter().filter(|(owner, _)| *owner == client).map(|(_, fence)| *fence).collect();
+        let action = match chance.below(10) {
+            0..=2 if !own.is_empty() => Action::Renew { fence: own[own.len() - 1], resource, ttl_ms: None },
+            3..=5 if !own.is_empty() => Action::Release { fence: own[own.len() - 1], resource },
+            0..=1 => Action::List { resource },
+            _ => {
+                let mode = if chance.below(2) == 0 { Mode::Exclusive } else { Mode::Shared };
+                let wants = vec![Want { resource, mode, ttl_ms: 20 + chance.below(60) }];
+                Action::Acquire { wants, holder: format!("h{client}"), wait_ms: 0, key: None }
+            }
+        };
+        let client_name = format!("c{client}");
+        server.expire(at);
+        let is_lost = with_losses && chance.below(8) == 0;
+        if is_lost {
+            if chance.below(2) == 0 {
+                server.act(at, &action);
+            }
+            let ended = (chance.below(2) == 0).then_some(ended);
+            operations.push(Operation { client: client_name, invoked, ended, action, answer: None });
+            continue;
+        }
+        let answer = server.act(at, &action);
+        if let Answer::Granted { leases } = &answer {
+            held.push((client, leases[0].fence));
+        }
+        operations.push(Operation {
+            client: client_name,
+            invoked,
+            ended: Some(ended),
+            action,
+            answer: Some(answer),
+        });
+    }
+    let history = History { clock: Some(CLOCK.to_owned()), operations };
+    Played { history, entries: server.entries }
+}
+
+/// Whether anything is found in a history, by clients' answers alone or with the ledger.
+fn is_caught(history: &History, entries: &[Entry]) -> (bool, bool) {
+    let found = linear::check(history, ENOUGH);
+    let by_order = found.iter().any(|finding| matches!(finding.verdict, Verdict::Broken(_)));
+    (by_order || !fences::check(history).is_empty(), !ledger::check(history, entries).is_empty())
+}
+
+/// Another answer than the one that was given.
+fn lie(chance: &mut Chance, history: &mut History) {
+    let place = chance.index(history.operations.len());
+    let operation = &mut history.operations[place];
+    let Some(answer) = &mut operation.answer else { return };
+    *answer = match (&operation.action, &*answer) {
+        (Action::Acquire { wants, .. }, Answer::Granted { .. }) => {
+            Answer::Held { resource: wants[0].resource.clone(), by: Some("h9".to_owned()) }
+        }
+        (Action::Acquire { wants, .. }, _) => {
+            let (fence, ttl_ms) = (1 + chance.below(40), wants[0].ttl_ms);
+            Answer::Granted { leases: vec![Grant { fence, id: None, valid_for_ms: ttl_ms, ttl_ms }] }
+        }
+        (Action::Renew { .. }, Answer::Renewed { .. }) | (Action::Release { .. }, Answer::Released) => {
+            Answer::Over
+        }
+        (Action::Renew { .. }, _) => Answer::Renewed { valid_for_ms: 70 },
+        (Action::Release { .. }, _) => Answer::Released,
+        (_, Answer::Seen { leases }) if !leases.is_empty() => Answer::Seen { leases: leases[1..].to_vec() },
+        _ => {
+            let seen = Seen {
+                fence: 1,
+                holder: "h0".to_owned(),
+                mode: Mode::Shared,
+                state: Life::Active,
+                remaining_ms: 5,
+            };
+            Answer::Seen { leases: vec![seen] }
+        }
+    };
+}
+
+proptest! {
+    #[test]
+    fn what_a_simple_server_says_is_accepted(seed in any::<u64>()) {
+        let Played { history, entries } = play(seed, 60, true);
+        for finding in linear::check(&history, ENOUGH) {
+            prop_assert_eq!(&finding.verdict, &Verdict::Holds, "{:#?}", history);
+        }
+        prop_assert_eq!(fences::check(&history), []);
+        prop_assert_eq!(ledger::check(&history, &entries), []);
+    }
+}
+
+#[test]
+fn a_lie_is_mostly_caught_by_other_answers_and_nearly_always_by_the_ledger() {
+    let (mut by_answers, mut by_ledger) = (0, 0);
+    for seed in 0..400 {
+        let Played { mut history, entries } = play(seed, 60, false);
+        lie(&mut Chance(seed), &mut history);
+        let (order, ledger) = is_caught(&history, &entries);
+        by_answers += u32::from(order);
+        by_ledger += u32::from(ledger);
+    }
+    assert!(by_answers > 240, "{by_answers} of 400 by other answers");
+    assert!(by_ledger > 360, "{by_ledger} of 400 by the ledger");
+}
+
+#[test]
+fn thousands_of_operations_on_one_resource_are_searched_with_a_few_steps_each() {
+    for seed in 0..5 {
+        let Played { mut history, .. } = play(seed, 5_000, true);
+        // Whoever was not answered is known to be gone soon after; if hundreds could still happen at any time, the
+        // search would sometimes have to give up.
+        for operation in &mut history.operations {
+            operation.ended = operation.ended.or(Some(operation.invoked + 61_000));
+        }
+        let findings = linear::check(&history, ENOUGH);
+        assert_eq!(findings[0].verdict, Verdict::Holds);
+        let effort = findings[0].effort;
+        assert!(effort.steps < 10 * effort.operations, "seed {seed}: {effort:?}");
+    }
+}

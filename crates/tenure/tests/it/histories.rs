@@ -1,0 +1,85 @@
+//! What sixteen clients of the real server are told, while it is killed, stopped and kept waiting by its disk, is what one
+//! table of leases would have told them, and what the ledger says.
+
+use std::time::Duration;
+
+use crate::client::{now, pause};
+use crate::histories_stage::{Play, Summary};
+use crate::wrapped::Tracer;
+
+/// How long one history is.
+const LENGTH: Duration = Duration::from_secs(9);
+
+fn kills(seed: u64, length: Duration) -> Summary {
+    let mut play = Play::begin(seed);
+    let end = now() + length;
+    while now() < end {
+        play.wait(1_500);
+        play.kill_and_restart();
+    }
+    play.end()
+}
+
+fn stops(seed: u64, length: Duration) -> Summary {
+    let mut play = Play::begin(seed);
+    let end = now() + length;
+    while now() < end {
+        play.wait(700);
+        play.served().signal("STOP");
+        // Now and then longer than a lease lasts.
+        play.wait(1_600);
+        play.served().signal("CONT");
+    }
+    play.end()
+}
+
+fn slow_syncs(seed: u64, length: Duration) -> Summary {
+    let mut play = Play::begin(seed);
+    let end = now() + length;
+    while now() < end {
+        play.wait(400);
+        let delay = [2_000, 30_000, 400_000, 1_300_000][play.chance.index(4)];
+        // What is written outlives a process that is killed before the sync; what waits to be written does not.
+        let call = if play.chance.percent(50) { "fdatasync" } else { "pwrite64" };
+        let tracer = Tracer::attach_to_writer(play.served(), &format!("{call}:delay_enter={delay}"));
+        play.wait(1_000);
+        if play.chance.percent(60) {
+            play.kill_and_restart();
+        }
+        drop(tracer);
+        pause(Duration::from_millis(50));
+    }
+    play.end()
+}
+
+fn assert_tried(summary: &Summary) {
+    assert!(summary.operations > 300, "{summary:?}: the test tried nothing");
+    assert!(summary.granted > 50 && summary.refused > 20 && summary.waited > 3, "{summary:?}");
+}
+
+// S2-2: what was acknowledged is in the ledger, and the state is what that adds up to.
+#[test]
+fn clients_of_a_server_that_is_killed_again_and_again_are_told_one_story() {
+    let summary = kills(1, LENGTH);
+    assert_tried(&summary);
+    assert!(summary.unanswered > 10, "{summary:?}: it was not killed under load");
+}
+
+#[test]
+fn clients_of_a_server_that_is_stopped_and_goes_on_are_told_one_story() {
+    assert_tried(&stops(2, LENGTH));
+}
+
+#[test]
+fn clients_of_a_server_whose_disk_is_slow_are_told_one_story() {
+    assert_tried(&slow_syncs(3, LENGTH));
+}
+
+#[test]
+fn long_histories_of_a_night_are_each_one_story() {
+    for seed in 0..1_000 {
+        let length = Duration::from_secs(20);
+        let summaries = [kills(seed, length), stops(seed, length), slow_syncs(seed, length)];
+        eprintln!("seed {seed}: {summaries:?}");
+    }
+}
