@@ -58,7 +58,7 @@ fn whoever_owns_the_server_needs_no_token_on_its_socket() {
     // It is a principal of its own: the holder belongs to it.
     let other = crate::server::wish("db:2", "me", 60_000);
     server.post("/v1/leases", &other).is_problem(403, "HOLDER_TAKEN");
-    drop(server.stop());
+    let _folder = server.stop();
     assert!(!path.exists(), "a server that stops takes its socket away");
 }
 
