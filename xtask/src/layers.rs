@@ -51,18 +51,6 @@ const LAYERS: &[Layer] = &[
         reason: "the single writer; knows no client",
     },
     Layer {
-        name: "tenure-client",
-        uses: &["tenure-api", "tenure-core", "tenure-server"],
-        external: None,
-        reason: "keeps a lease alive; knows no registrar, only what it says",
-    },
-    Layer {
-        name: "tenure-sim",
-        uses: &["tenure-client", "tenure-core", "tenure-ledger", "tenure-registrar"],
-        external: None,
-        reason: "drives the same code as the program; nothing that ships depends on it",
-    },
-    Layer {
         name: "tenure-history",
         uses: &["tenure-core", "tenure-ledger"],
         external: None,
@@ -79,6 +67,18 @@ const LAYERS: &[Layer] = &[
         uses: &["tenure-api", "tenure-core", "tenure-ledger", "tenure-registrar"],
         external: None,
         reason: "authenticates, parses once, asks the registrar; decides nothing about a lease",
+    },
+    Layer {
+        name: "tenure-client",
+        uses: &["tenure-api", "tenure-core", "tenure-server"],
+        external: None,
+        reason: "keeps a lease alive; knows no registrar, only what it says",
+    },
+    Layer {
+        name: "tenure-sim",
+        uses: &["tenure-client", "tenure-core", "tenure-ledger", "tenure-registrar"],
+        external: None,
+        reason: "drives the same code as the program; nothing that ships depends on it",
     },
     Layer {
         name: "tenure",
