@@ -71,7 +71,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "tenure-api",
         uses: &[],
-        external: Some(&["serde"]),
+        external: Some(&["serde", "utoipa"]),
         reason: "what goes over the wire; server and clients share it, so it knows neither",
     },
     Layer {

@@ -7,14 +7,18 @@ mod bugs;
 mod copy;
 mod fresh;
 mod layers;
+mod openapi;
 mod problem;
 mod process;
 mod purity;
 mod rows;
+mod schemathesis;
+mod secret_scan;
 mod sim;
 mod source;
 mod test;
 mod tools;
+mod traces;
 mod workspace;
 
 use std::process::ExitCode;
@@ -37,6 +41,8 @@ enum Command {
     Test(test::Arguments),
     Layers(layers::Arguments),
     Rows(rows::Arguments),
+    Openapi(openapi::Arguments),
+    Schemathesis(schemathesis::Arguments),
     Sim(sim::Arguments),
     Bench(bench::Arguments),
     Bugs(bugs::Arguments),
@@ -61,6 +67,8 @@ fn run(command: &Command) -> Result<(), Problem> {
         Command::Test(arguments) => test::run(&workspace, arguments),
         Command::Layers(arguments) => layers::run(&workspace, arguments),
         Command::Rows(arguments) => rows::run(&workspace, arguments),
+        Command::Openapi(arguments) => openapi::run(&workspace, arguments),
+        Command::Schemathesis(arguments) => schemathesis::run(&workspace, arguments),
         Command::Sim(arguments) => sim::run(&workspace, arguments),
         Command::Bench(arguments) => bench::run(&workspace, arguments),
         Command::Bugs(arguments) => bugs::run(&workspace, arguments),

@@ -1,5 +1,6 @@
 //! Everything that must hold before a change is merged, in one command.
 
+use std::path::Path;
 use std::process::Command;
 
 use clap::ValueEnum;
@@ -8,7 +9,7 @@ use crate::problem::Problem;
 use crate::process::{self, Stopwatch, say};
 use crate::tools::{self, DENY, NEXTEST};
 use crate::workspace::Workspace;
-use crate::{layers, rows};
+use crate::{layers, rows, schemathesis, traces};
 
 /// Installs what the tests need, then checks, lints, builds and tests everything
 ///
@@ -63,14 +64,20 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> 
 
 fn run_steps(workspace: &Workspace, arguments: &Arguments, steps: &mut Steps) -> Result<(), Problem> {
     if !arguments.no_install {
-        steps.run("install what is missing", || tools::install_missing(workspace))?;
+        steps.run("install what is missing", || {
+            tools::install_missing(workspace)?;
+            schemathesis::install_missing(workspace)
+        })?;
     }
     steps.run("fetch dependencies", || fetch(workspace))?;
     steps.run("format", || format(workspace))?;
     steps.run("layers", || layers::check(workspace))?;
     steps.run("licences and sources", || licences(workspace))?;
-    steps.run("lint, build and test", || nextest(workspace, arguments.profile))?;
+    let traces = traces::begin(workspace)?;
+    steps.run("lint, build and test", || nextest(workspace, arguments.profile, &traces))?;
+    steps.run("no secret in what the tests saw", || traces::check(&traces))?;
     steps.run("examples in the documentation", || doc_tests(workspace))?;
+    steps.run("made-up requests", || schemathesis::check(workspace))?;
     steps.run("rows of the requirements", || rows::report(workspace, arguments.rows))
 }
 
@@ -114,10 +121,10 @@ fn licences(workspace: &Workspace) -> Result<(), Problem> {
     )
 }
 
-fn nextest(workspace: &Workspace, profile: Profile) -> Result<(), Problem> {
+fn nextest(workspace: &Workspace, profile: Profile, traces: &Path) -> Result<(), Problem> {
     let mut command = process::command(NEXTEST.require(workspace)?);
     command.args(["nextest", "run", "--workspace", "--all-targets", "--locked", "--profile", profile.name()]);
-    command.current_dir(&workspace.root);
+    command.current_dir(&workspace.root).env(traces::VARIABLE, traces);
     lint_while_building(&mut command)?;
     if let Some(cases) = profile.cases()
         && std::env::var_os("PROPTEST_CASES").is_none()
@@ -153,7 +160,7 @@ fn lint_while_building(command: &mut Command) -> Result<(), Problem> {
     let means = "the compiler does not say where it is installed";
     let remedy = "install Rust through rustup, which reads rust-toolchain.toml";
     let sysroot = process::output(process::command("rustc").args(["--print", "sysroot"]), means, remedy)?;
-    let driver = std::path::Path::new(sysroot.trim()).join("bin/clippy-driver");
+    let driver = Path::new(sysroot.trim()).join("bin/clippy-driver");
     if !driver.is_file() {
         return Err(Problem::new(
             "clippy is not installed",

@@ -43,6 +43,8 @@ const PACKAGES: &[(&str, &str)] = &[
     ("strace", "strace"),
     ("unshare", "util-linux"),
     ("mount", "mount"),
+    // Schemathesis comes from PyPI, into a folder of its own.
+    ("python3", "python3-venv"),
 ];
 
 /// Installs whatever is missing. Touches no network if nothing is.

@@ -1,6 +1,9 @@
 //! Why a request did not get what it wanted: one word that programs can rely on.
 
 use serde::{Deserialize, Serialize};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 macro_rules! codes {
     ($($(#[$documentation:meta])* $code:ident = $text:literal, $status:literal, $title:literal;)*) => {
@@ -52,8 +55,8 @@ codes! {
     NotFound = "NOT_FOUND", 404, "There is nothing here";
     /// The address exists, but not for this method.
     MethodNotAllowed = "METHOD_NOT_ALLOWED", 405, "This address does not take this method";
-    /// The body did not arrive in time.
-    TooSlow = "TOO_SLOW", 408, "The body did not arrive in time";
+    /// The header or the body did not arrive in time.
+    TooSlow = "TOO_SLOW", 408, "The request did not arrive in time";
     /// Somebody else has it.
     Held = "HELD", 409, "The resource is held";
     /// The idempotency key was used for another request.
@@ -68,6 +71,8 @@ codes! {
     Compacted = "COMPACTED", 410, "These events are no longer kept";
     /// The body is over the limit.
     TooLarge = "TOO_LARGE", 413, "The body is too large";
+    /// The request line and the headers are over the limit.
+    HeaderTooLarge = "HEADER_TOO_LARGE", 431, "The headers are too large";
     /// The body is not JSON.
     UnsupportedType = "UNSUPPORTED_TYPE", 415, "The body must be JSON";
     /// The `Host` header names somebody else.
@@ -120,3 +125,16 @@ impl Code {
         }
     }
 }
+
+// By hand: the derive does not see names that come out of a macro.
+impl PartialSchema for Code {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some("Why a request did not get what it wanted. `docs/errors` has a page for each."))
+            .enum_values(Some(Code::ALL.iter().map(|code| code.as_str())))
+            .into()
+    }
+}
+
+impl ToSchema for Code {}

@@ -1,12 +1,13 @@
 //! What happened, as it is told to those who watch.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::lease::Lease;
 use crate::queue::Waiter;
 
 /// One event of the ledger.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerEvent {
     /// Its number in the ledger.

@@ -1,13 +1,14 @@
 //! Why a resource is as it is.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::code::Code;
 use crate::lease::Lease;
 use crate::queue::Waiter;
 
 /// Who holds a resource, who waits, what would free it, and why the last request was refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// Of what.
@@ -27,7 +28,7 @@ pub struct Explanation {
 }
 
 /// A request that was refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Refused {
     /// When, RFC 3339 in UTC.

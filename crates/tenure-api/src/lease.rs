@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// A lease at the moment of answering.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Lease {
     /// Names it in requests.
@@ -45,7 +46,7 @@ pub struct Lease {
 }
 
 /// Somebody waits: a holder that is done early, or can hand over, need not keep them waiting.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Recall {
     /// Who is first among them.
@@ -57,7 +58,7 @@ pub struct Recall {
 }
 
 /// Whether a lease lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum LeaseState {
     /// It lives.
@@ -70,7 +71,7 @@ pub enum LeaseState {
 }
 
 /// The answer to an acquisition. It has no `Debug`: whoever sees the token has the lease.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Granted {
     /// The lease.
@@ -85,14 +86,14 @@ pub struct Granted {
 }
 
 /// The answer to a request for several leases, in the order asked for. It has no `Debug`, because of the tokens.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GrantedAll {
     /// What was granted.
     pub leases: Vec<Granted>,
 }
 
 /// The answer to a renewal.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Renewed {
     /// The lease.
@@ -105,14 +106,14 @@ pub struct Renewed {
 }
 
 /// The answer to a release, and to a question about one lease.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OneLease {
     /// The lease.
     pub lease: Lease,
 }
 
 /// Part of a list, in the order of the fences.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Page {
     /// The leases.
     pub leases: Vec<Lease>,

@@ -1,11 +1,12 @@
 //! What an error looks like: `application/problem+json`, RFC 9457.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::code::Code;
 
 /// Why a request did not get what it wanted. Nothing in it is secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Problem {
@@ -37,6 +38,9 @@ pub struct Problem {
     /// How a lease ended that is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
+    /// From which event on it can be listened to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u64>,
 }
 
 impl Problem {
@@ -57,6 +61,7 @@ impl Problem {
             waiting: None,
             waited_ms: None,
             end: None,
+            from: None,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Who waits.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// Who waits for a resource, in the order in which they will be served.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Queue {
     /// For what.
     pub resource: String,
@@ -12,7 +13,7 @@ pub struct Queue {
 }
 
 /// Somebody who waits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Waiter {
     /// Names the wait; a smaller number came earlier.

@@ -1,9 +1,10 @@
 //! Tokens that say who speaks.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// What may be known of a token: all but its secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Token {
     /// Names it in requests.
@@ -27,7 +28,7 @@ pub struct Token {
 }
 
 /// The answer to a request for a token: the only time that its secret is shown. It has no `Debug` for that reason.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CreatedToken {
     /// What may be known of it.
     pub token: Token,
@@ -36,14 +37,14 @@ pub struct CreatedToken {
 }
 
 /// Every token that is good.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Tokens {
     /// In the order in which they were made.
     pub tokens: Vec<Token>,
 }
 
 /// The answer to a revocation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RevokedToken {
     /// The token that is no longer good.

@@ -3,10 +3,19 @@
 use tenure_core::kernel::{Fence, Span};
 
 use crate::belief::believed_until;
+use crate::farewell::Farewells;
 
 /// Which of the keeper's messages a reply belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Attempt(pub u64);
+
+impl Attempt {
+    /// The next one, which this one becomes.
+    fn advance(&mut self) -> Self {
+        self.0 += 1;
+        *self
+    }
+}
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +82,8 @@ pub enum Call {
     Renew(Fence),
     /// Take it back.
     Release(Fence),
+    /// Let us out of the queue, if we are in it. A lease that came first is answered as valid, and given back then.
+    Withdraw,
 }
 
 /// One lease that is wanted, held, or over. It goes through these once.
@@ -89,6 +100,8 @@ pub struct Keeper {
     next_send: Option<u64>,
     /// The lease that a release was sent for: once is enough.
     given_back: Option<Fence>,
+    /// What is said until it is answered, when all is over.
+    farewells: Farewells,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +121,8 @@ enum Phase {
 /// A reply to a message older than this many is not worth waiting for.
 const REMEMBERED: usize = 16;
 
+const FIRST_PAUSE: Span = Span::from_millis(100);
+
 /// However long the lease is, a server that is back should not have to wait longer for its clients.
 const LONGEST_PAUSE: Span = Span::from_secs(10);
 
@@ -122,6 +137,7 @@ impl Keeper {
             failures: 0,
             next_send: None,
             given_back: None,
+            farewells: Farewells::default(),
         }
     }
 
@@ -134,18 +150,29 @@ impl Keeper {
         }
     }
 
-    /// Whether nothing more will come of this keeper.
+    /// When belief ends, while there is any: the local deadline.
+    pub fn believed_until(&self) -> Option<u64> {
+        match self.phase {
+            Phase::Held { until, .. } => Some(until),
+            _ => None,
+        }
+    }
+
+    /// Whether the lease is over or given up: it is not believed in, and never will be again.
     pub fn is_over(&self) -> bool {
         self.phase == Phase::Over
     }
 
+    /// Whether it is over, and nothing is left to be said. A grant that is still under way is given back all the same,
+    /// when its reply comes.
+    pub fn is_done(&self) -> bool {
+        self.is_over() && self.farewells.is_empty()
+    }
+
     /// When the local clock should wake the keeper.
     pub fn wake_at(&self) -> Option<u64> {
-        let until = match self.phase {
-            Phase::Held { until, .. } => Some(until),
-            _ => None,
-        };
-        self.next_send.into_iter().chain(until).min()
+        let farewell = self.farewells.wake_at();
+        self.next_send.into_iter().chain(self.believed_until()).chain(farewell).min()
     }
 
     /// Takes one step at `now` on the local clock, in microseconds. `random` spreads many clients out.
@@ -159,7 +186,11 @@ impl Keeper {
             Input::Replied { attempt, outcome } => {
                 effects.extend(self.replied(attempt, outcome, now, random))
             }
-            Input::Woken => effects.extend(self.send_if_due(now, random)),
+            Input::Woken => {
+                effects.extend(self.send_if_due(now, random));
+                let last = &mut self.last_attempt;
+                effects.extend(self.farewells.due(now, || last.advance()));
+            }
             Input::Stop => effects.extend(self.stop(now)),
         }
         effects
@@ -179,6 +210,13 @@ impl Keeper {
     }
 
     fn replied(&mut self, attempt: Attempt, outcome: Outcome, now: u64, random: u64) -> Vec<Effect> {
+        if let Some(call) = self.farewells.replied(attempt, outcome, now, random) {
+            return match outcome {
+                // We were served before we could leave.
+                Outcome::Valid { fence, .. } if call == Call::Withdraw => self.give_back(fence, now),
+                _ => Vec::new(),
+            };
+        }
         let Some(sent) = self.sent.iter().find(|(other, _)| *other == attempt).map(|(_, sent)| *sent) else {
             return Vec::new();
         };
@@ -264,6 +302,7 @@ impl Keeper {
         match phase {
             Phase::Stale { fence } | Phase::Held { fence, .. } => self.give_back(fence, now),
             // A grant may be on its way; the reply finds the keeper over, and gives it back.
+            Phase::Wanted if self.last_attempt > Attempt(0) => vec![self.message(Call::Withdraw, now)],
             Phase::Wanted | Phase::Over => Vec::new(),
         }
     }
@@ -284,14 +323,17 @@ impl Keeper {
     }
 
     fn message(&mut self, call: Call, now: u64) -> Effect {
-        self.last_attempt = Attempt(self.last_attempt.0 + 1);
-        if !matches!(call, Call::Release(_)) {
-            self.sent.push((self.last_attempt, now));
+        let attempt = self.last_attempt.advance();
+        match call {
+            Call::Acquire | Call::Renew(_) => self.sent.push((attempt, now)),
+            Call::Release(_) | Call::Withdraw => {
+                self.farewells.begin(call, attempt, now, self.longest_pause());
+            }
         }
         if self.sent.len() > REMEMBERED {
             self.sent.remove(0);
         }
-        Effect::Send { attempt: self.last_attempt, call }
+        Effect::Send { attempt, call }
     }
 
     /// A third of what the lease has, after the last message that was answered, spread by a tenth of that.
@@ -304,9 +346,11 @@ impl Keeper {
     /// How long to wait for an answer, or after a failure: longer each time, but never so long that the
     /// lease would be lost for want of a try.
     fn pause(&self) -> u64 {
-        let first = Span::from_millis(100).0;
-        let longest = (self.ttl.0 / 6).clamp(first, LONGEST_PAUSE.0);
-        first.saturating_mul(1 << self.failures.min(16)).min(longest)
+        FIRST_PAUSE.0.saturating_mul(1 << self.failures.min(16)).min(self.longest_pause().0)
+    }
+
+    fn longest_pause(&self) -> Span {
+        Span((self.ttl.0 / 6).clamp(FIRST_PAUSE.0, LONGEST_PAUSE.0))
     }
 
     fn end(&mut self) {

@@ -142,8 +142,8 @@ fn stopping_gives_back_what_is_held_and_what_still_comes() {
 
     let mut story = Story::new();
     story.at(0, Input::Start);
-    assert_eq!(story.at(100, Input::Stop), []);
-    assert_eq!(story.at(200, valid(1, 30_000)), [send(2, Call::Release(Fence(7)))]);
+    assert_eq!(story.at(100, Input::Stop), [send(2, Call::Withdraw)]);
+    assert_eq!(story.at(200, valid(1, 30_000)), [send(3, Call::Release(Fence(7)))]);
 }
 
 #[test]

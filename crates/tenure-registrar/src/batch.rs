@@ -139,7 +139,8 @@ fn size_of_event(event: &Event) -> usize {
             2 * (issued.resource.as_str().len() + issued.holder.as_str().len()) + labels(&issued.labels)
         }
         Event::Queued(queued) => {
-            let want = |want: &Want| 64 + want.resource.as_str().len() + labels(&want.labels);
+            let names = |want: &Want| want.resources().map(|name| name.as_str().len() + 8).sum::<usize>();
+            let want = |want: &Want| 64 + names(want) + labels(&want.labels);
             queued.holder.as_str().len() + queued.wants.iter().map(want).sum::<usize>()
         }
         Event::Revoked { detail, .. } => detail.len(),

@@ -1,34 +1,77 @@
 //! What every route needs.
 
-use std::net::SocketAddr;
+use std::sync::Arc;
 
 use tokio::sync::watch;
 
 use crate::clock::wall_ms;
+use crate::http::Names;
+use crate::http::events::Hub;
+use crate::metrics::Metrics;
+use crate::pools::Pools;
+use crate::refusals::Refusals;
 use crate::registrar::Registrar;
 use crate::tokens::{AdminToken, Now, TokenKey, TokenStore};
+
+/// What is known of secrets.
+pub(crate) struct Secrets {
+    pub(crate) tokens: TokenKey,
+    pub(crate) admin: AdminToken,
+    pub(crate) given: TokenStore,
+}
 
 /// What every route needs.
 pub(crate) struct App {
     pub(crate) registrar: Registrar,
     pub(crate) tokens: TokenKey,
     pub(crate) admin: AdminToken,
+    pub(crate) metrics: Arc<Metrics>,
+    /// Why requests were refused, for whoever asks.
+    pub(crate) refusals: Refusals,
+    /// Where those who listen to events look.
+    pub(crate) events: Arc<Hub>,
     /// The tokens that an admin made.
     pub(crate) given: TokenStore,
-    /// Where we listen, with the real port.
-    pub(crate) address: SocketAddr,
+    /// How this server is called on the network; nothing where it does not listen there.
+    pub(crate) names: Option<Names>,
+    /// Names for any one of several resources.
+    pub(crate) pools: Pools,
+    /// Who else may use the local socket, by user id.
+    pub(crate) local_users: Vec<u32>,
     stopping: watch::Sender<bool>,
 }
 
 impl App {
     pub(crate) fn new(
         registrar: Registrar,
-        tokens: TokenKey,
-        admin: AdminToken,
-        given: TokenStore,
-        address: SocketAddr,
+        secrets: Secrets,
+        names: Option<Names>,
+        local_users: Vec<u32>,
+        pools: Pools,
     ) -> Self {
-        Self { registrar, tokens, admin, given, address, stopping: watch::Sender::new(false) }
+        let Secrets { tokens, admin, given } = secrets;
+        let stopping = watch::Sender::new(false);
+        let metrics = Arc::new(Metrics::default());
+        let events = Hub::start(registrar.feed(), metrics.clone());
+        let refusals = Refusals::default();
+        Self {
+            registrar,
+            tokens,
+            admin,
+            metrics,
+            refusals,
+            events,
+            given,
+            names,
+            pools,
+            local_users,
+            stopping,
+        }
+    }
+
+    /// Whoever wants to hear of the stop while doing something else.
+    pub(crate) fn stop_signal(&self) -> watch::Receiver<bool> {
+        self.stopping.subscribe()
     }
 
     /// What the clocks say by which tokens end.
@@ -36,12 +79,13 @@ impl App {
         Now { wall_ms: wall_ms(), tick: self.registrar.now() }
     }
 
-    /// From now on `/readyz` sends callers elsewhere.
+    /// From now on `/readyz` sends callers elsewhere, nobody waits in line, and who listens to events is let go.
     pub(crate) fn stop(&self) {
         self.stopping.send_replace(true);
+        self.events.end();
     }
 
-    /// Waits until the server is told to stop. What is open without end, a wait or a stream of events, ends then.
+    /// Waits until the server is told to stop. What is open without end ends then.
     pub(crate) async fn stopping(&self) {
         // An error means that the app is gone: the same.
         let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;

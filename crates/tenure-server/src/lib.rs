@@ -1,11 +1,11 @@
 //! The HTTP service: authenticates, parses once, asks the registrar, and says what it said.
 //!
 //! ```text
-//! connection ──> http/accept    one task each; a header within 5 s, a body within 10 s
+//! connection ──> http/accept    one task each, in bounds; a header within 5 s, a body within 10 s
 //!                http/origin    is it meant for us, and not sent by a web page from elsewhere
-//!                http/auth      who speaks
+//!                http/auth      who speaks, and whether that one may
 //!                http/leases    one file per route: read strictly, ask, answer
-//!                registrar      the only file that knows the writer
+//!                registrar      alone knows the writer
 //! ```
 //!
 //! Nothing here decides about a lease, and no secret has a `Debug` or goes into an error.
@@ -13,12 +13,21 @@
 mod app;
 mod clock;
 mod http;
+mod metrics;
+mod pools;
+mod refusals;
 mod registrar;
 mod secret_file;
 mod server;
+mod socket;
+mod tls;
 mod tokens;
 
+pub use http::accept::Limits;
+pub use pools::{MOST_MEMBERS, PoolError, Pools};
 pub use registrar::{RegistrarEnd, RegistrarError};
 pub use secret_file::SecretFileError;
 pub use server::{Server, Settings, StartError, StopError};
+pub use socket::{SocketError, SocketPlace};
+pub use tls::{TlsError, TlsFiles};
 pub use tokens::{AdminToken, TokenFileError, WeakToken};

@@ -11,7 +11,8 @@ use tenure_core::kernel::{Command, Fence, HashKey, State, Tick};
 use tenure_ledger::embedded::Options;
 use tenure_registrar::Reply;
 use tenure_registrar::shell::{
-    BootClock, Handle, Response, Routine, Service, ServiceError, ServiceOptions, StopError as ServiceEnd,
+    BootClock, Feed, Handle, Response, Routine, Service, ServiceError, ServiceOptions,
+    StopError as ServiceEnd, View,
 };
 use thiserror::Error;
 use tokio::runtime;
@@ -58,6 +59,7 @@ pub enum RegistrarEnd {
 /// A running writer, and what may be seen of its state.
 pub(crate) struct Registrar {
     handle: Handle,
+    feed: Arc<Feed>,
     ended: watch::Receiver<bool>,
     errands: Errands,
     orphans: Arc<Orphans>,
@@ -75,10 +77,11 @@ impl Registrar {
         service.feed().at_end(move || {
             end.send_replace(true);
         });
-        let (handle, runtime) = (service.handle(), runtime::Handle::current());
+        let (handle, feed, runtime) = (service.handle(), service.feed(), runtime::Handle::current());
         let mut registrar = Self {
             errands: Errands::new(handle.clone(), runtime.clone(), ended.clone()),
             handle,
+            feed,
             ended,
             orphans: Arc::default(),
             service: Mutex::new(Some(service)),
@@ -109,6 +112,21 @@ impl Registrar {
     /// Looks at what is durable. It never waits for the disk.
     pub(crate) fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         self.handle.view().read(look)
+    }
+
+    /// What happened, from any point on.
+    pub(crate) fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
+    /// What is durable, for those who look for themselves.
+    pub(crate) fn view(&self) -> &Arc<View> {
+        self.handle.view()
+    }
+
+    /// How many requests wait to be decided.
+    pub(crate) fn inbox_depth(&self) -> usize {
+        self.handle.inbox_depth()
     }
 
     /// The time on the registrar's clock.

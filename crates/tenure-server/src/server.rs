@@ -2,43 +2,65 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tenure_ledger::embedded::Options;
 use tenure_registrar::shell::Routine;
 use thiserror::Error;
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
 
-use crate::app::App;
+use crate::app::{App, Secrets};
 use crate::clock::wall_ms;
-use crate::http;
+use crate::http::accept::{self, Limits, Listeners};
+use crate::http::{self, Names};
+use crate::pools::Pools;
 use crate::registrar::{Registrar, RegistrarEnd, RegistrarError};
 use crate::secret_file::SecretFileError;
+use crate::socket::{Socket, SocketError, SocketPlace};
+use crate::tls::{Tls, TlsError, TlsFiles};
 use crate::tokens::{AdminToken, Now, TokenFileError, TokenKey, TokenStore};
 
 /// What a server needs to know.
 pub struct Settings {
-    /// Where to listen; port 0 is any that is free.
-    pub listen: SocketAddr,
+    /// Where to listen on the network; port 0 is any that is free.
+    pub listen: Option<SocketAddr>,
+    /// The certificate for that. Without one, only this machine can be listened to.
+    pub tls: Option<TlsFiles>,
+    /// What else this server is called, beside its addresses and what its certificate says: what `Host` may say.
+    pub hosts: Vec<String>,
+    /// Where to listen for users of this machine.
+    pub socket: Option<SocketPlace>,
+    /// How many connections there may be, and for how long.
+    pub limits: Limits,
     /// Where the ledger and the secrets are.
     pub data: PathBuf,
     /// How the ledger is kept.
     pub ledger: Options,
     /// What is done beside its writer, and when.
     pub routine: Routine,
+    /// Names for any one of several resources.
+    pub pools: Pools,
     /// The admin token, where it was preset; else the one in the data directory counts.
     pub admin_token: Option<AdminToken>,
 }
 
 impl Settings {
-    /// Any free port on this machine, with the ledger in `data`.
+    /// Any free port on this machine and no local socket, with the ledger in `data`.
     pub fn new(data: impl Into<PathBuf>) -> Self {
-        let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        let (ledger, routine) = (Options::default(), Routine::default());
-        Self { listen, data: data.into(), ledger, routine, admin_token: None }
+        Self {
+            listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
+            tls: None,
+            hosts: Vec::new(),
+            socket: None,
+            limits: Limits::default(),
+            data: data.into(),
+            ledger: Options::default(),
+            routine: Routine::default(),
+            pools: Pools::default(),
+            admin_token: None,
+        }
     }
 }
 
@@ -48,11 +70,22 @@ impl Settings {
 pub enum StartError {
     /// Without TLS, tokens would go over the network in the clear.
     #[error(
-        "{0} can be reached from other machines, and this version has no TLS: tokens would go over the network in \
-         the clear; listen on a loopback address such as 127.0.0.1:7420, behind a proxy that has TLS if others \
-         must reach it"
+        "{0} can be reached from other machines, and there is no TLS: tokens would go over the network in the clear; \
+         configure `[tls] certificate` and `[tls] key`, or listen on a loopback address such as 127.0.0.1:7420"
     )]
     NotLoopback(SocketAddr),
+    /// Neither on the network nor on the machine.
+    #[error(
+        "nobody could reach this server: it would listen neither on an address nor on a socket; leave out one of \
+             --listen none and --socket none"
+    )]
+    Nowhere,
+    /// The certificate or its key cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// There is no local socket.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
     /// The address is taken, or not ours.
     #[error("cannot listen on {address}; stop what listens there, or choose another --listen")]
     Listen {
@@ -81,41 +114,75 @@ pub struct StopError(#[from] RegistrarEnd);
 /// A running server.
 pub struct Server {
     app: Arc<App>,
-    stop: oneshot::Sender<()>,
+    address: Option<SocketAddr>,
+    tls: Option<Arc<Tls>>,
+    socket: Option<Socket>,
+    no_socket: Option<SocketError>,
     accepting: JoinHandle<()>,
 }
 
 impl Server {
     /// Starts. When this returns, requests are answered.
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
-        let Settings { listen, data, ledger, routine, admin_token } = settings;
-        if !listen.ip().is_loopback() {
-            return Err(StartError::NotLoopback(listen));
+        let Settings { listen, tls, hosts, socket: place, limits, data, ledger, routine, pools, admin_token } =
+            settings;
+        if listen.is_none() && place.is_none() {
+            return Err(StartError::Nowhere);
         }
+        if let Some(address) = listen.filter(|address| !address.ip().is_loopback() && tls.is_none()) {
+            return Err(StartError::NotLoopback(address));
+        }
+        let tls = tls.map(Tls::open).transpose()?.map(Arc::new);
         // First, because it changes nothing: a second server finds the address taken before it touches the ledger.
-        let failed = |source| StartError::Listen { address: listen, source };
-        let listener = TcpListener::bind(listen).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+        let bound = match listen {
+            Some(address) => Some(bind(address).await?),
+            None => None,
+        };
+        let (network, address) = bound.unzip();
+        let names = address.map(|address| Names::new(address, &hosts, tls.clone()));
+        let users = place.as_ref().map(|place| place.users.clone()).unwrap_or_default();
         let open = move || {
             // The ledger first: with it comes the directory, and the lock under which the secrets are made.
             let registrar = Registrar::open(&data, ledger, routine)?;
             let tokens = TokenKey::open(&data)?;
             let admin = admin_token.map_or_else(|| AdminToken::open(&data), Ok)?;
-            let now = Now { wall_ms: wall_ms(), tick: registrar.now() };
-            let given = TokenStore::open(&data, now)?;
-            Ok::<_, StartError>(App::new(registrar, tokens, admin, given, address))
+            let given = TokenStore::open(&data, Now { wall_ms: wall_ms(), tick: registrar.now() })?;
+            Ok::<_, StartError>(App::new(registrar, Secrets { tokens, admin, given }, names, users, pools))
         };
         let opened = tokio::task::spawn_blocking(open).await;
         let app = Arc::new(opened.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?);
-        let (stop, stopped) = oneshot::channel();
-        let router = http::router(app.clone());
-        let accepting = tokio::spawn(http::accept::serve(listener, router, stopped));
-        Ok(Self { app, stop, accepting })
+        let (socket, local, no_socket) = listen_locally(place.as_ref(), network.is_some())?;
+        let listeners = Listeners { network, tls: tls.clone(), local };
+        let (metrics, stop) = (app.metrics.clone(), app.stop_signal());
+        let serving = accept::serve(listeners, http::router(app.clone()), limits, metrics, stop);
+        let accepting = tokio::spawn(serving);
+        Ok(Self { app, address, tls, socket, no_socket, accepting })
     }
 
-    /// Where it listens, with the real port.
-    pub fn address(&self) -> SocketAddr {
-        self.app.address
+    /// Where it listens on the network, with the real port.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// Where it listens on the network, as a client is told it: `http://…` or `https://…`.
+    pub fn url(&self) -> Option<String> {
+        let scheme = self.app.names.as_ref()?.scheme();
+        Some(format!("{scheme}://{}", self.address?))
+    }
+
+    /// Where the local socket is.
+    pub fn socket(&self) -> Option<&Path> {
+        self.socket.as_ref().map(|socket| socket.path.as_path())
+    }
+
+    /// Why there is no local socket, though one was wished for.
+    pub fn no_socket(&self) -> Option<&SocketError> {
+        self.no_socket.as_ref()
+    }
+
+    /// Reads the certificate and its key again. If they cannot be used, what was in use still is.
+    pub fn reload_tls(&self) -> Result<(), TlsError> {
+        self.tls.as_ref().map_or(Ok(()), |tls| tls.reload())
     }
 
     /// Waits until the server cannot answer any more, though nobody stopped it: the disk failed.
@@ -132,10 +199,30 @@ impl Server {
     /// Takes no more connections, answers what was asked, and closes the ledger, all within 10 s.
     pub async fn stop(self) -> Result<(), StopError> {
         self.app.stop();
-        let _ = self.stop.send(());
+        // Whoever looks for it now goes elsewhere.
+        drop(self.socket);
         let _ = self.accepting.await;
         let app = self.app;
         let stopped = tokio::task::spawn_blocking(move || app.registrar.stop()).await;
         Ok(stopped.unwrap_or(Err(RegistrarEnd::Panicked))?)
+    }
+}
+
+async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |source| StartError::Listen { address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+type Locally = (Option<Socket>, Option<UnixListener>, Option<SocketError>);
+
+/// Listens on the local socket. Where nobody chose it and there is another way in, it can be done without.
+fn listen_locally(place: Option<&SocketPlace>, is_on_network: bool) -> Result<Locally, SocketError> {
+    let Some(place) = place else { return Ok((None, None, None)) };
+    match Socket::listen(place) {
+        Ok((socket, listener)) => Ok((Some(socket), Some(listener), None)),
+        Err(error) if !place.is_chosen && is_on_network => Ok((None, None, Some(error))),
+        Err(error) => Err(error),
     }
 }

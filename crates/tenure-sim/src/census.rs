@@ -39,6 +39,9 @@ fn event_kind(event: &Event) -> &'static str {
         Event::Revoked { cause: Cause::Reclaimed, .. } => "lease reclaimed",
         Event::Revoked { cause: Cause::Transferred, .. } => "lease handed over",
         Event::Revoked { .. } => "lease revoked",
+        Event::Queued(queued) if queued.wants.iter().any(|want| !want.others.is_empty()) => {
+            "wait for any one of several began"
+        }
         Event::Queued(_) => "wait began",
         Event::Left { end: WaitEnd::TimedOut, .. } => "wait timed out",
         Event::Left { .. } => "wait withdrawn",

@@ -2,8 +2,8 @@
 
 use tenure_client::{Call, Effect, Input, Keeper};
 use tenure_core::kernel::{
-    Acquire, Claim, Command, Contention, Digest, Fence, Holder, Labels, Mode, Nonce, Principal, RequestKey,
-    Resource, Span, Want,
+    Acquire, Claim, Command, Contention, Digest, Fence, Holder, Mode, Nonce, Principal, RequestKey, Resource,
+    Span, Ticket, WaitEnd, Want,
 };
 use tenure_core::lease::ReleaseReason;
 
@@ -36,8 +36,8 @@ pub struct Client {
 pub struct Errand {
     /// Keeps it.
     pub keeper: Keeper,
-    /// What it is for.
-    pub resource: Resource,
+    /// What it is for: any one of these.
+    pub resources: Vec<Resource>,
     /// How it is held.
     pub mode: Mode,
     ttl: Span,
@@ -77,7 +77,11 @@ impl Client {
     pub fn set_out(&mut self, now: u64, resources: u64, rng: &mut Rng) -> Vec<Effect> {
         self.errands += 1;
         let ttl = Span::from_millis(rng.between(1_000, 8_000));
-        let resource = Resource::parse(&format!("thing:{}", rng.below(resources))).expect("a plain name");
+        let first = rng.below(resources);
+        // Some do not care which one they get.
+        let count = if rng.percent(30) { resources } else { 1 };
+        let thing = |distance: u64| format!("thing:{}", (first + distance) % resources);
+        let things = (0..count).map(|distance| Resource::parse(&thing(distance)).expect("a plain name"));
         let mode = *rng.pick(&[Mode::Exclusive, Mode::Exclusive, Mode::Exclusive, Mode::Shared]);
         let patience = Span::from_millis(rng.between(500, 20_000));
         let contention = *rng.pick(&[Contention::Refuse, Contention::Queue { patience }]);
@@ -86,7 +90,7 @@ impl Client {
         nonce[..8].copy_from_slice(&rng.next().to_le_bytes());
         let mut errand = Errand {
             keeper: Keeper::new(ttl),
-            resource,
+            resources: things.collect(),
             mode,
             ttl,
             contention,
@@ -125,27 +129,28 @@ impl Client {
         self.errand = None;
     }
 
-    /// What a call of the keeper's asks of the registrar.
-    pub fn command(&self, call: Call) -> Option<Command> {
+    /// What a call of the keeper's asks of the registrar. `ticket` is where in the queue it is, if it waits.
+    pub fn command(&self, call: Call, ticket: Option<Ticket>) -> Option<Command> {
         let errand = self.errand.as_ref()?;
         let claim = || Claim::Holder { holder: self.holder(), principal: self.principal() };
         Some(match call {
             Call::Acquire => Command::Acquire(Acquire {
                 principal: self.principal(),
                 holder: self.holder(),
-                wants: vec![Want {
-                    resource: errand.resource.clone(),
-                    mode: errand.mode,
-                    ttl: errand.ttl,
-                    nonce: errand.nonce,
-                    labels: Labels::default(),
-                }],
+                wants: {
+                    let (first, others) = errand.resources.split_first()?;
+                    let want = Want::new(first.clone(), errand.mode, errand.ttl, errand.nonce);
+                    vec![want.or(others.iter().cloned())]
+                },
                 contention: errand.contention,
                 key: Some(errand.key),
             }),
             Call::Renew(lease) => Command::Renew { lease, claim: claim(), ttl: None },
             Call::Release(lease) => {
                 Command::Release { lease, claim: claim(), reason: ReleaseReason::Completed }
+            }
+            Call::Withdraw => {
+                Command::Withdraw { ticket: ticket?, principal: self.principal(), end: WaitEnd::Withdrawn }
             }
         })
     }

@@ -22,6 +22,11 @@ impl Clock {
         Self { id: id.into(), booted, first, drift }
     }
 
+    /// The true time at which it began.
+    pub fn booted(&self) -> u64 {
+        self.booted
+    }
+
     /// What it says at true time `now`.
     pub fn microseconds(&self, now: u64) -> u64 {
         let elapsed = i128::from(now.saturating_sub(self.booted));

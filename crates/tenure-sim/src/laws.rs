@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use tenure_core::kernel::{Event, Fence, Holder, Issued, Mode, Queued, Resource, Tick, Ticket};
+use tenure_core::kernel::{Event, Fence, Holder, Issued, Mode, Queued, Resource, Tick, Ticket, Want};
 
 /// A law that was broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +100,36 @@ impl Laws {
         self.leases.iter().map(|(fence, lease)| (*fence, &lease.resource, &lease.holder))
     }
 
+    /// Judges a moment in which nothing is left to do: whoever waits waits for something.
+    pub fn nobody_is_left_behind(&self) -> Lawful {
+        for waiting in self.waits.values() {
+            let free = self.way_to_serve(waiting, &waiting.wants, &mut Vec::new());
+            law(!free, || format!("{:?} waits, and what it wants is free", waiting.ticket))?;
+        }
+        Ok(())
+    }
+
+    /// Whether there is a free resource for each of the wants, none of them `taken`.
+    fn way_to_serve<'a>(&self, own: &Queued, wants: &'a [Want], taken: &mut Vec<&'a Resource>) -> bool {
+        let Some((want, rest)) = wants.split_first() else { return true };
+        want.resources().any(|resource| {
+            if taken.contains(&resource) || !self.is_free(own, resource, want.mode) {
+                return false;
+            }
+            taken.push(resource);
+            let served = self.way_to_serve(own, rest, taken);
+            taken.pop();
+            served
+        })
+    }
+
+    fn is_free(&self, own: &Queued, resource: &Resource, mode: Mode) -> bool {
+        let mut leases = self.leases.values().filter(|lease| lease.resource == *resource);
+        let mut older = self.waits.range(..own.ticket).flat_map(|(_, waiting)| &waiting.wants);
+        leases.all(|lease| lease.mode.goes_with(mode))
+            && older.all(|want| want.mode.goes_with(mode) || !names(want, resource))
+    }
+
     fn issued(&mut self, issued: &Issued, true_time: u64) -> Lawful {
         let fence = issued.fence;
         law(fence > self.last_fence, || format!("{fence:?} is used again"))?;
@@ -122,6 +152,9 @@ impl Laws {
             let in_time = issued.at < own.until;
             law(in_time, || format!("{:?} is served after its patience", own.ticket))?;
             law(own.holder == issued.holder, || format!("{:?} is served to another", own.ticket))?;
+            let wanted =
+                own.wants.iter().any(|want| want.mode == issued.mode && names(want, &issued.resource));
+            law(wanted, || format!("{:?} is served with what it did not wait for", own.ticket))?;
         }
         if issued.continues.is_some() {
             return Ok(());
@@ -132,7 +165,7 @@ impl Laws {
             let overtaken = waiting
                 .wants
                 .iter()
-                .any(|want| want.resource == issued.resource && !want.mode.goes_with(issued.mode));
+                .any(|want| names(want, &issued.resource) && !want.mode.goes_with(issued.mode));
             law(!overtaken, || format!("{:?} overtakes {:?}", issued.fence, waiting.ticket))?;
         }
         Ok(())
@@ -155,6 +188,10 @@ impl Laws {
         law(at < model.expires_at, || format!("{lease:?} is {what} at {at:?}, when it is over"))?;
         Ok(model)
     }
+}
+
+fn names(want: &Want, resource: &Resource) -> bool {
+    want.resources().any(|other| other == resource)
 }
 
 /// States a law.

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use tenure_core::kernel::{
-    Acquire, Answer, Cause, ChangeMode, Claim, Command, Contention, Digest, Fence, Holder, KEY_KEPT, Labels,
-    Limits, Mode, Nonce, Principal, RequestKey, Resource, Span, Tick, Ticket, WaitEnd, Want,
+    Acquire, Answer, Cause, ChangeMode, Claim, Command, Contention, Digest, Fence, Holder, KEY_KEPT, Limits,
+    Mode, Nonce, Principal, RequestKey, Resource, Span, Tick, Ticket, WaitEnd, Want,
 };
 use tenure_core::lease::ReleaseReason;
 use tenure_registrar::{AppendFailure, Caller, Effect, Input, Reply, Settings};
@@ -34,6 +34,7 @@ pub struct Storm {
 
 const SECOND: u64 = 1_000_000;
 const TTLS: [u64; 6] = [1_000, 1_001, 2_000, 5_000, 30_000, 600_000];
+const RESOURCES: u64 = 5;
 
 impl Scenario for Storm {
     fn new(seed: u64) -> Self {
@@ -142,7 +143,7 @@ impl Storm {
                 Effect::Publish(events) => log.line(format_args!("{} durable {events:?}", self.now)),
                 Effect::Answer { caller, reply } => {
                     log.line(format_args!("{} {caller:?} is told {reply:?}", self.now));
-                    self.check_answer(caller, reply)?;
+                    self.check_answer(caller, reply, log)?;
                 }
                 Effect::Served { leases, .. } => {
                     leases.iter().try_for_each(|lease| self.host.laws().acknowledged(*lease))?;
@@ -154,7 +155,7 @@ impl Storm {
         Ok(())
     }
 
-    fn check_answer(&mut self, caller: Caller, reply: Reply) -> Lawful {
+    fn check_answer(&mut self, caller: Caller, reply: Reply, log: &mut Log) -> Lawful {
         let Some(command) = self.asked.remove(&caller) else {
             return law(false, || format!("{caller:?} is answered twice, or was never there"));
         };
@@ -162,6 +163,14 @@ impl Storm {
         leases.iter().try_for_each(|lease| self.host.laws().acknowledged(*lease))?;
         let Command::Acquire(acquire) = command else { return Ok(()) };
         law(acquire.wants.len() == leases.len(), || format!("{caller:?}: a part of what was asked for"))?;
+        for (want, lease) in acquire.wants.iter().zip(&leases) {
+            if !want.others.is_empty() {
+                log.count("any one of several granted");
+            }
+            let live = self.host.laws().live().find(|(fence, ..)| fence == lease);
+            let wanted = live.is_none_or(|(_, found, _)| want.resources().any(|resource| resource == found));
+            law(wanted, || format!("{caller:?}: {lease:?} is not on what was asked for"))?;
+        }
         let Some(key) = acquire.key else { return Ok(()) };
         let place = (acquire.principal, key.key);
         let now = self.host.registrar().map_or(Tick(0), |registrar| registrar.state().now());
@@ -257,12 +266,10 @@ impl Storm {
     fn any_keyless_acquire(&mut self, nonce: Nonce) -> Acquire {
         let (holder, principal) = self.any_party();
         let count = *self.rng.pick(&[1, 1, 1, 2, 3]);
-        let wants = (0..count).map(|_| Want {
-            resource: self.any_resource(),
-            mode: self.any_mode(),
-            ttl: Span::from_millis(*self.rng.pick(&TTLS)),
-            nonce,
-            labels: Labels::default(),
+        let wants = (0..count).map(|_| {
+            let ttl = Span::from_millis(*self.rng.pick(&TTLS));
+            let (resource, others) = self.any_resources();
+            Want::new(resource, self.any_mode(), ttl, nonce).or(others)
         });
         let wants: Vec<Want> = wants.collect();
         let patience = Span::from_millis(*self.rng.pick(&[0, 1, 500, 5_000, 60_000]));
@@ -299,11 +306,11 @@ impl Storm {
         (holder, Principal::parse(&format!("owner-{owner}")).expect("a plain name"))
     }
 
-    fn any_resource(&mut self) -> Resource {
-        let number = self.rng.below(5);
-        // A name that is too long for an id.
-        let name = if number == 4 { format!("long:{}", "x".repeat(200)) } else { format!("thing:{number}") };
-        Resource::parse(&name).expect("a plain name")
+    /// Mostly one; sometimes others that would do as well.
+    fn any_resources(&mut self) -> (Resource, Vec<Resource>) {
+        let first = self.rng.below(RESOURCES);
+        let others = if self.rng.percent(35) { 1 + self.rng.below(RESOURCES - 1) } else { 0 };
+        (resource(first), (1..=others).map(|distance| resource(first + distance)).collect())
     }
 
     fn any_mode(&mut self) -> Mode {
@@ -312,4 +319,11 @@ impl Storm {
         }
         *self.rng.pick(&Mode::ALL)
     }
+}
+
+fn resource(number: u64) -> Resource {
+    let number = number % RESOURCES;
+    // A name that is too long for an id.
+    let name = if number == 4 { format!("long:{}", "x".repeat(200)) } else { format!("thing:{number}") };
+    Resource::parse(&name).expect("a plain name")
 }

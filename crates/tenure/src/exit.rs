@@ -1,6 +1,7 @@
 //! What the exit code of every command means.
 
-/// The answer is no: damage was found, a passport is not genuine, what was asked for makes no sense here.
+/// The answer is no: damage was found, a passport is not genuine, nobody holds it, what was asked for makes no sense
+/// here.
 pub const NO: u8 = 1;
 /// The command line itself is wrong.
 pub const USAGE: u8 = 64;
@@ -8,5 +9,20 @@ pub const USAGE: u8 = 64;
 pub const UNAVAILABLE: u8 = 69;
 /// The disk failed.
 pub const DISK: u8 = 74;
+/// Somebody else has it, or the wait for it was over. Later it may be free.
+pub const HELD: u8 = 75;
+/// The lease was lost before its holder was done.
+pub const LOST: u8 = 76;
+/// The server does not let this caller do it.
+pub const DENIED: u8 = 77;
 /// The configuration is wrong.
 pub const CONFIGURATION: u8 = 78;
+/// `tenure run`: the command is there, and cannot be executed.
+pub const CANNOT_EXECUTE: u8 = 126;
+/// `tenure run`: there is no such command.
+pub const NO_SUCH_COMMAND: u8 = 127;
+
+/// The code that shells give a process that a signal has ended.
+pub fn by_signal(signal: i32) -> u8 {
+    u8::try_from(128_i32.saturating_add(signal)).unwrap_or(u8::MAX)
+}

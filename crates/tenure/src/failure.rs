@@ -25,7 +25,23 @@ impl Failure {
 
     /// The answer is no.
     pub fn no(what: &str) -> Self {
-        Self { code: exit::NO, text: format!("tenure: {what}\n") }
+        Self::said(exit::NO, what)
+    }
+
+    /// What is said says it all.
+    pub fn said(code: u8, what: &str) -> Self {
+        Self { code, text: format!("tenure: {what}\n") }
+    }
+
+    /// An exit code, and not a word: what there is to say was said.
+    pub fn silent(code: u8) -> Self {
+        Self { code, text: String::new() }
+    }
+
+    /// The exit code.
+    #[cfg(test)]
+    pub fn code(&self) -> u8 {
+        self.code
     }
 
     /// The same, with a line about what to do.
@@ -47,7 +63,7 @@ impl Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self { code: 0, text: String::new() };
+            return Self::silent(0);
         }
         Self::new(exit::DISK, "standard output cannot be written", &error)
     }

@@ -2,10 +2,12 @@
 
 mod command;
 mod configuration;
+mod duration;
 mod exit;
 mod failure;
 mod message;
 mod output;
+mod server;
 
 use std::process::ExitCode;
 
@@ -23,6 +25,9 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = command::assistant(std::env::args_os()) {
+        return code;
+    }
     match Arguments::try_parse() {
         Ok(arguments) => arguments.command.run(),
         Err(error) => {

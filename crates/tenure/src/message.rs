@@ -39,9 +39,16 @@ impl Progress {
         Self { shown: None, is_terminal: std::io::stderr().is_terminal() }
     }
 
-    /// Shows `text` in place of what was shown before.
-    pub fn show(&mut self, text: String) {
-        if self.is_terminal && self.shown.as_ref() != Some(&text) {
+    /// Shows `text` in place of what was shown before, as far as it fits: what does not would be shown again and
+    /// again, one line under the other.
+    pub fn show(&mut self, text: &str) {
+        if !self.is_terminal {
+            return;
+        }
+        let columns = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(0, |size| size.ws_col);
+        let columns = if columns == 0 { 80 } else { usize::from(columns) };
+        let text: String = text.chars().filter(|letter| !letter.is_control()).take(columns - 1).collect();
+        if self.shown.as_ref() != Some(&text) {
             tell(&format!("\r{text}\x1b[K"));
             self.shown = Some(text);
         }

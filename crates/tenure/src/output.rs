@@ -2,7 +2,10 @@
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 
+use anstream::AutoStream;
+use comfy_table::presets::NOTHING;
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::Value;
 use tenure_core::kernel::{Anchor, Tick};
 
@@ -15,6 +18,23 @@ pub fn standard() -> BufWriter<StdoutLock<'static>> {
 pub fn write_json(value: &Value) -> io::Result<()> {
     let mut output = standard();
     writeln!(output, "{value}")?;
+    output.flush()
+}
+
+/// Writes what the server said, as it said it, on one line.
+pub fn write_answer(answer: &impl Serialize) -> io::Result<()> {
+    let mut output = standard();
+    serde_json::to_writer(&mut output, answer)?;
+    writeln!(output)?;
+    output.flush()
+}
+
+/// Writes a table, with its heads in bold where a terminal shows them and nobody objects (`NO_COLOR`).
+pub fn write_table(table: &Table) -> io::Result<()> {
+    let text = table.to_string();
+    let (heads, rows) = text.split_once('\n').unwrap_or((&text, ""));
+    let mut output = AutoStream::auto(io::stdout().lock());
+    write!(output, "\x1b[1m{heads}\x1b[0m\n{rows}")?;
     output.flush()
 }
 
@@ -35,9 +55,9 @@ impl Table {
         Self(vec![heads.iter().map(ToString::to_string).collect()])
     }
 
-    /// Adds a row.
+    /// Adds a row. What others wrote into it must not steer a terminal.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.0.push(cells.into_iter().collect());
+        self.0.push(cells.into_iter().map(|cell| cell.replace(char::is_control, " ")).collect());
     }
 
     /// Adds what is called `name`.
@@ -48,14 +68,13 @@ impl Table {
 
 impl std::fmt::Display for Table {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let columns = self.0.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| {
-            self.0.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
-        };
-        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-        for row in &self.0 {
-            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-            writeln!(formatter, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+        let mut table = comfy_table::Table::new();
+        table.load_style(NOTHING).add_rows(&self.0);
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 2));
+        }
+        for line in table.lines() {
+            writeln!(formatter, "{}", line.trim_end())?;
         }
         Ok(())
     }
@@ -99,6 +118,13 @@ mod tests {
         table.row(["größer".to_owned(), "x".to_owned()]);
         table.row(["y".to_owned(), String::new()]);
         assert_eq!(table.to_string(), "A       LONG\ngrößer  x\ny\n");
+    }
+
+    #[test]
+    fn nothing_in_a_table_steers_a_terminal() {
+        let mut table = Table::default();
+        table.field("label", "\x1b[2Jtwo\nlines");
+        assert_eq!(table.to_string(), "label   [2Jtwo lines\n");
     }
 
     #[test]

@@ -1,8 +1,15 @@
-//! One integration binary: what a keeper promises to whoever works under its lease, from outside.
+//! One integration binary: what a keeper promises to whoever works under its lease, and what a client does against the
+//! real server, from outside.
 
 mod beliefs;
+mod holding;
 mod network;
+mod proxy;
 mod random;
+mod requests;
+mod server;
 mod stops;
 mod story;
+mod tls;
 mod tries;
+mod waiting;

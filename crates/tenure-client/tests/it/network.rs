@@ -57,8 +57,9 @@ impl Lease {
             Call::Renew(_) if self.lives(now) => self.expires_at = self.expires_at.max(Some(now + ttl)),
             Call::Release(_) => {
                 self.released = true;
-                return None;
+                return Some(Outcome::Over);
             }
+            Call::Withdraw => return None,
             Call::Acquire | Call::Renew(_) => {}
         }
         let left = self.expires_at.filter(|_| self.lives(now)).map(|end| end - now);

@@ -108,7 +108,8 @@ impl Watched {
         assert!(!was_over || self.keeper.is_over(), "what is over came back");
         if self.keeper.is_over() {
             assert_eq!(self.keeper.believes(self.now), None);
-            assert_eq!(self.keeper.wake_at(), None, "what is over needs no timer");
+            let has_timer = self.keeper.wake_at().is_some();
+            assert_eq!(has_timer, !self.keeper.is_done(), "a timer is for what is still to be said");
         } else {
             assert!(self.keeper.wake_at().is_some(), "it sleeps for ever");
         }

@@ -20,8 +20,8 @@ fn a_grant_that_comes_after_the_stop_is_given_back_once() {
     let mut story = Story::new(TTL);
     story.at(0, Input::Start);
     story.at(200, Input::Woken);
-    assert_eq!(story.at(300, Input::Stop), []);
-    assert_eq!(story.at(400, valid(2, 30_000)), [send(3, Call::Release(FENCE))]);
+    assert_eq!(story.at(300, Input::Stop), [send(3, Call::Withdraw)]);
+    assert_eq!(story.at(400, valid(2, 30_000)), [send(4, Call::Release(FENCE))]);
     assert_eq!(story.at(500, valid(1, 30_000)), [], "it is on its way back already");
     assert!(!story.believes_at(500));
 }
@@ -31,19 +31,60 @@ fn each_of_two_grants_that_come_after_the_stop_is_given_back() {
     let mut story = Story::new(TTL);
     story.at(0, Input::Start);
     story.at(200, Input::Woken);
-    story.at(300, Input::Stop);
-    assert_eq!(story.at(400, valid_as(Fence(7), 1, 30_000)), [send(3, Call::Release(Fence(7)))]);
-    assert_eq!(story.at(500, valid_as(Fence(8), 2, 30_000)), [send(4, Call::Release(Fence(8)))]);
+    assert_eq!(story.at(300, Input::Stop), [send(3, Call::Withdraw)]);
+    assert_eq!(story.at(400, valid_as(Fence(7), 1, 30_000)), [send(4, Call::Release(Fence(7)))]);
+    assert_eq!(story.at(500, valid_as(Fence(8), 2, 30_000)), [send(5, Call::Release(Fence(8)))]);
 }
 
 #[test]
-fn a_waiter_that_stops_gives_back_what_it_is_served_later() {
+fn a_waiter_that_stops_leaves_the_queue_and_gives_back_what_it_is_served_all_the_same() {
     let mut story = Story::new(TTL);
     story.at(0, Input::Start);
     story.at(10, replied(1, Outcome::Queued));
-    assert_eq!(story.at(5_000, Input::Stop), []);
+    assert_eq!(story.at(5_000, Input::Stop), [send(2, Call::Withdraw)]);
+    assert_eq!(story.at(5_010, replied(2, Outcome::Over)), []);
+    assert!(story.keeper.is_done());
+    assert_eq!(story.at(9_000, valid(1, 39_000)), [send(3, Call::Release(FENCE))]);
+    assert!(!story.keeper.is_done());
+}
+
+#[test]
+fn a_waiter_that_was_served_before_it_could_leave_gives_that_back() {
+    let mut story = Story::new(TTL);
+    story.at(0, Input::Start);
+    assert_eq!(story.at(5_000, Input::Stop), [send(2, Call::Withdraw)]);
+    assert_eq!(story.at(5_010, valid(2, 30_000)), [send(3, Call::Release(FENCE))]);
+    assert_eq!(story.at(5_020, replied(3, Outcome::Over)), []);
+    assert!(story.keeper.is_done() && !story.believes_at(5_020));
+}
+
+#[test]
+fn what_is_given_back_is_said_until_somebody_answers_but_not_for_ever() {
+    let mut story = Story::held(TTL);
+    assert_eq!(story.at(100, Input::Stop), [send(2, Call::Release(FENCE))]);
+    let again = story.unanswered_until(60_000);
+    assert!((4..=10).contains(&again.len()), "{again:?}");
+    assert!(again.iter().all(|(_, call)| *call == Call::Release(FENCE)), "{again:?}");
+    assert!(again.last().is_some_and(|(at, _)| *at <= 30_000), "it is over by then: {again:?}");
+    assert!(story.keeper.is_done());
+}
+
+#[test]
+fn an_answer_to_any_of_the_times_that_it_was_said_is_enough() {
+    let mut story = Story::held(TTL);
+    story.at(100, Input::Stop);
+    assert_eq!(story.unanswered_until(250).len(), 1);
+    assert_eq!(story.at(260, replied(2, Outcome::Over)), []);
+    assert!(story.keeper.is_done());
     assert_eq!(story.keeper.wake_at(), None);
-    assert_eq!(story.at(9_000, valid(1, 39_000)), [send(2, Call::Release(FENCE))]);
+}
+
+#[test]
+fn a_release_that_failed_is_soon_tried_again() {
+    let mut story = Story::held(TTL);
+    story.at(100, Input::Stop);
+    assert_eq!(story.at(110, replied(2, Outcome::Failed)), []);
+    assert_eq!(story.at(110, Input::Woken), [send(3, Call::Release(FENCE))]);
 }
 
 #[test]

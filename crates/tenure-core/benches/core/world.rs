@@ -128,6 +128,7 @@ impl World {
         let nonce = u128::from(self.random.next()) << 64 | u128::from(number);
         let want = Want {
             resource: resource(number),
+            others: Default::default(),
             mode: Mode::Exclusive,
             ttl,
             nonce: Nonce(nonce.to_le_bytes()),

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::event::{Cause, WaitEnd};
 use super::mode::Mode;
-use super::name::{Holder, Labels, Principal, Resource};
+use super::name::{Holder, Principal};
 use super::value::{Fence, Nonce, RequestKey, Span, Ticket};
+use super::want::Want;
 use crate::lease::ReleaseReason;
 
 /// One request, in the imperative.
@@ -96,27 +97,12 @@ pub struct Acquire {
     pub principal: Principal,
     /// Who will hold.
     pub holder: Holder,
-    /// What is wanted: all of it or nothing, each resource once.
+    /// What is wanted: all of it or nothing, each on a resource of its own.
     pub wants: Vec<Want>,
     /// What to do when something is in the way.
     pub contention: Contention,
     /// So that a repeated request finds its first answer.
     pub key: Option<RequestKey>,
-}
-
-/// One lease that is asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Want {
-    /// On what.
-    pub resource: Resource,
-    /// How.
-    pub mode: Mode,
-    /// For how long, unless it is renewed.
-    pub ttl: Span,
-    /// For the lease's token.
-    pub nonce: Nonce,
-    /// For people and programs of the caller's.
-    pub labels: Labels,
 }
 
 /// What the caller's face does about contention; see [`super::policy`].
@@ -167,14 +153,8 @@ impl Acquire {
     pub(crate) fn bytes(&self) -> usize {
         let labels =
             |want: &Want| want.labels.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
-        let wants = self.wants.iter().map(|want| want.resource.as_str().len() + labels(want));
+        let names = |want: &Want| want.resources().map(|resource| resource.as_str().len()).sum::<usize>();
+        let wants = self.wants.iter().map(|want| names(want) + labels(want));
         self.holder.as_str().len() + self.principal.as_str().len() + wants.sum::<usize>()
     }
-}
-
-/// Whether no resource stands twice among `wants`.
-pub(crate) fn each_resource_once(wants: &[Want]) -> bool {
-    let mut resources: Vec<_> = wants.iter().map(|want| &want.resource).collect();
-    resources.sort_unstable();
-    resources.windows(2).all(|pair| pair[0] != pair[1])
 }

@@ -1,74 +1,203 @@
 //! Who waits for whom. A wait that would close a circle is refused, because nothing but an expiry would
 //! ever end it.
 //!
+//! A holder gets on once everything that it waits for is served. A wait is served once each of its wants has a
+//! resource of its own with nobody in the way there; so it may come to be served as long as it can choose its
+//! resources so that whoever is in the way on them gets on. Whoever does not get on by this rule, started from those
+//! who wait for nothing, never does: each of them waits for another of them, whatever it chooses.
+//!
+//! Only a new wait, or a lease in other hands, can bring that about. To serve a waiter cannot: whoever it is in the
+//! way of afterwards had it in the way before.
+//!
 //! A holder that waits for its own lease is not a circle: whoever has that lease's token may still give it
 //! back, and a name that several processes share is common.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::command::Want;
+use super::assign::assign;
 use super::draft::{Draft, Place};
-use super::name::Holder;
-use super::state::{Slot, Waiting};
+use super::mode::Mode;
+use super::name::{Holder, Resource};
+use super::state::{LeaseEntry, Slot};
+use super::want::{Want, number_resources};
 
 impl Draft<'_> {
     /// The circle that `holder` would close by waiting for `wants` behind everybody else: each one waits for
     /// the next, and the last for the first.
     pub(crate) fn circle(&self, holder: &Holder, wants: &[Want]) -> Option<Vec<Holder>> {
         // Nobody waits for somebody who holds nothing and waits for nothing.
-        let own = self.state.find_holder(holder)?;
-        let behind_all = Place::default();
-        let ahead = wants.iter().flat_map(|want| self.blockers(want, behind_all));
-        let first: Vec<Slot> = ahead.filter_map(|blocker| self.state.find_holder(blocker.holder)).collect();
-        self.path(own, first, &BTreeSet::from([own]))
+        let own = self.state.find_holder(holder).filter(|own| !self.state.rests(*own))?;
+        Graph { draft: self, asking: Some((own, wants)), handed: None }.circle_of(own)
     }
 
-    /// The circle that would come of `to` getting a lease for which `waiters` wait.
-    pub(crate) fn circle_by_handing_to(&self, to: &Holder, waiters: &[Slot]) -> Option<Vec<Holder>> {
-        let start = self.state.find_holder(to)?;
-        let others = waiters.iter().copied().filter(|waiter| *waiter != start).collect();
-        self.path(start, self.waited_for_by(start), &others)
+    /// The circle that would come of `to` getting `lease`, which somebody else no longer has.
+    pub(crate) fn circle_by_handing(&self, lease: &LeaseEntry, to: &Holder) -> Option<Vec<Holder>> {
+        let to = self.state.find_holder(to)?;
+        let handed = Some((self.state.resource_name(lease.resource), lease.mode, to));
+        Graph { draft: self, asking: None, handed }.circle_of(to)
+    }
+}
+
+/// Who waits for whom, if something were so that is not yet.
+struct Graph<'d, 'a> {
+    draft: &'d Draft<'a>,
+    /// Somebody also waits for these, behind everybody else.
+    asking: Option<(Slot, &'d [Want])>,
+    /// A lease: on what, how, and whose.
+    handed: Option<(&'d Resource, Mode, Slot)>,
+}
+
+/// Holders of whom none gets on.
+type Stuck = BTreeSet<Slot>;
+
+impl<'d> Graph<'d, '_> {
+    /// The shortest circle through `start` of those who never get on, if it is one of them.
+    fn circle_of(&self, start: Slot) -> Option<Vec<Holder>> {
+        let (circle, reached) = self.search(start, None);
+        let circle = circle?;
+        let has_choice = |holder: &Slot| {
+            self.waits_of(*holder).any(|(wants, _)| wants.iter().any(|want| !want.others.is_empty()))
+        };
+        // Where nobody has a choice, whoever is in a circle is stuck in it.
+        let circle = if reached.iter().any(has_choice) {
+            let stuck = self.stuck_among(reached);
+            self.search(start, Some(&stuck)).0?
+        } else {
+            circle
+        };
+        Some(circle.into_iter().map(|slot| self.draft.state.holder_name(slot).clone()).collect())
     }
 
-    /// The shortest way from `start` over `next` to one of `goals`, along who waits for whom.
-    fn path(&self, start: Slot, next: Vec<Slot>, goals: &BTreeSet<Slot>) -> Option<Vec<Holder>> {
+    /// Follows who waits for whom from `start`, and only among `within` and their hopeless waits if that is given. The
+    /// shortest way back, and everybody who was met, `start` too.
+    fn search(&self, start: Slot, within: Option<&Stuck>) -> (Option<Vec<Slot>>, BTreeSet<Slot>) {
         let mut came_from: BTreeMap<Slot, Slot> = BTreeMap::new();
-        let mut reached = VecDeque::new();
-        let visit = |from: Slot, to: Vec<Slot>, came_from: &mut BTreeMap<_, _>, reached: &mut VecDeque<_>| {
-            for slot in to {
-                if slot != from && slot != start && came_from.get(&slot).is_none() {
-                    came_from.insert(slot, from);
-                    reached.push_back(slot);
+        let mut circle = None;
+        let mut next = VecDeque::from([start]);
+        let mut known = Known::default();
+        while let Some(slot) = next.pop_front() {
+            let waited_for = match within {
+                None => self.newly_waited_for_by(slot, start, &mut known),
+                Some(stuck) => self.waited_for_within(slot, stuck),
+            };
+            if slot != start && circle.is_none() && waited_for.contains(&start) {
+                let back = std::iter::successors(Some(slot), |slot| came_from.get(slot).copied());
+                let mut path: Vec<Slot> = back.collect();
+                path.reverse();
+                circle = Some(path);
+            }
+            for other in waited_for {
+                if other != start && !came_from.contains_key(&other) {
+                    came_from.insert(other, slot);
+                    next.push_back(other);
                 }
             }
-        };
-        visit(start, next, &mut came_from, &mut reached);
-        while let Some(slot) = reached.pop_front() {
-            let waited_for = self.waited_for_by(slot);
-            let closes = goals.contains(&start) && waited_for.contains(&start);
-            if goals.contains(&slot) || closes {
-                let back = std::iter::successors(Some(slot), |slot| came_from.get(slot).copied());
-                let mut path: Vec<_> = back.map(|slot| self.state.holder_name(slot).clone()).collect();
-                path.reverse();
-                return Some(path);
-            }
-            visit(slot, waited_for, &mut came_from, &mut reached);
         }
-        None
+        (circle, came_from.into_keys().chain([start]).collect())
     }
 
-    fn waited_for_by(&self, holder: Slot) -> Vec<Slot> {
-        let waits = self.state.waits_of(holder).filter(|waiting| self.waits(waiting));
-        let mut ahead: Vec<Slot> = waits.flat_map(|waiting| self.ahead_of(waiting)).collect();
-        // In the order of leases and tickets: how holders lie in memory must not show in an answer.
-        let mut seen = BTreeSet::new();
-        ahead.retain(|slot| seen.insert(*slot));
-        ahead
+    /// Those who never get on. `holders` are all that any of them waits for.
+    fn stuck_among(&self, holders: BTreeSet<Slot>) -> Stuck {
+        let mut stuck = holders;
+        // Who came first is asked first: those behind it know about it then, and few rounds are needed.
+        let mut rest: Vec<Slot> = stuck.iter().copied().collect();
+        rest.sort_unstable_by_key(|holder| {
+            self.waits_of(*holder).filter_map(|(_, place)| place.before).min()
+        });
+        loop {
+            let before = rest.len();
+            rest.retain(|holder| {
+                let mut waits = self.waits_of(*holder);
+                let gets_on = waits.all(|(wants, place)| self.can_be_served(*holder, wants, place, &stuck));
+                if gets_on {
+                    stuck.remove(holder);
+                }
+                !gets_on
+            });
+            if rest.len() == before {
+                return stuck;
+            }
+        }
     }
 
-    fn ahead_of(&self, waiting: &Waiting) -> Vec<Slot> {
-        let place = Place { before: Some(waiting.queued.ticket) };
-        let ahead = waiting.queued.wants.iter().flat_map(|want| self.blockers(want, place));
-        ahead.filter_map(|blocker| self.state.find_holder(blocker.holder)).collect()
+    /// Whether there is a resource for each want on which nobody who is stuck is in the way.
+    fn can_be_served(&self, holder: Slot, wants: &[Want], place: Place, stuck: &Stuck) -> bool {
+        let comes_free = |resource: &Resource, mode: Mode| {
+            self.ahead_on(resource, mode, place).all(|other| other == holder || !stuck.contains(&other))
+        };
+        let some = |want: &Want| want.resources().any(|resource| comes_free(resource, want.mode));
+        if wants.len() == 1 || wants.iter().all(|want| want.others.is_empty()) {
+            return wants.iter().all(some);
+        }
+        let numbers = number_resources(wants);
+        let will_do = wants.iter().map(|want| {
+            let free = want.resources().filter(|resource| comes_free(resource, want.mode));
+            free.map(|resource| numbers[resource]).collect()
+        });
+        assign(&will_do.collect::<Vec<Vec<usize>>>()).is_ok()
     }
+
+    /// Whom `holder` waits for, itself not among them, unless they are known from somebody who stands behind it: the
+    /// queues of a pool are nearly the same, and need not be walked once for each who stands in them.
+    fn newly_waited_for_by(&self, holder: Slot, start: Slot, known: &mut Known<'d>) -> Vec<Slot> {
+        let mut ahead = Vec::new();
+        for (wants, place) in self.waits_of(holder) {
+            for (resource, mode) in each_place(wants) {
+                if known.get(&(resource, mode)).is_some_and(|walked| walked.reaches(place)) {
+                    continue;
+                }
+                let first = ahead.len();
+                ahead.extend(self.ahead_on(resource, mode, place));
+                // Who is in its own way would not be met again, and has to be: the way back leads to it.
+                if holder != start || !ahead[first..].contains(&start) {
+                    known.insert((resource, mode), place);
+                }
+            }
+        }
+        each_once(ahead, holder)
+    }
+
+    /// Whom of those who are stuck `holder` waits for, itself not among them, by what keeps it from getting on.
+    fn waited_for_within(&self, holder: Slot, stuck: &Stuck) -> Vec<Slot> {
+        let mut waits = self.waits_of(holder).collect::<Vec<_>>();
+        waits.retain(|(wants, place)| !self.can_be_served(holder, wants, *place, stuck));
+        let ahead = waits.into_iter().flat_map(|(wants, place)| {
+            each_place(wants).flat_map(move |(resource, mode)| self.ahead_on(resource, mode, place))
+        });
+        each_once(ahead.filter(|slot| stuck.contains(slot)), holder)
+    }
+
+    /// What `holder` waits for, and from where in the queue.
+    fn waits_of(&self, holder: Slot) -> impl Iterator<Item = (&'d [Want], Place)> {
+        let draft = self.draft;
+        let asking = self.asking.filter(|(own, _)| *own == holder);
+        let asking = asking.map(|(_, wants)| (wants, Place::default()));
+        let waits = draft.state.waits_of(holder).filter(move |waiting| draft.waits(waiting));
+        asking.into_iter().chain(waits.map(|waiting| {
+            let queued = &waiting.queued;
+            (&queued.wants[..], Place { before: Some(queued.ticket) })
+        }))
+    }
+
+    /// Who is in the way on `resource`.
+    fn ahead_on(&self, resource: &'d Resource, mode: Mode, place: Place) -> impl Iterator<Item = Slot> {
+        let draft = self.draft;
+        let blockers = draft.blockers(resource, mode, place);
+        let known = blockers.filter_map(|blocker| draft.state.find_holder(blocker.holder));
+        let handed = self.handed.filter(|(other, held, _)| *other == resource && !held.goes_with(mode));
+        known.chain(handed.map(|(_, _, holder)| holder))
+    }
+}
+
+/// How far from the front each queue was walked, for somebody who wants the resource like this.
+type Known<'d> = BTreeMap<(&'d Resource, Mode), Place>;
+
+fn each_place(wants: &[Want]) -> impl Iterator<Item = (&Resource, Mode)> {
+    wants.iter().flat_map(|want| want.resources().map(|resource| (resource, want.mode)))
+}
+
+/// In the order of leases and tickets: how holders lie in memory must not show in an answer.
+fn each_once(slots: impl IntoIterator<Item = Slot>, but: Slot) -> Vec<Slot> {
+    let mut seen = BTreeSet::from([but]);
+    slots.into_iter().filter(|slot| seen.insert(*slot)).collect()
 }

@@ -7,11 +7,12 @@
 use std::collections::BTreeSet;
 
 use super::answer::{Answer, Decision, Refusal};
-use super::command::Want;
 use super::event::{Cause, Event, Issued, WaitEnd};
+use super::mode::{Mode, Modes};
 use super::name::{Holder, Principal, Resource};
 use super::state::{LeaseEntry, Slot, State, Waiting};
 use super::value::{Fence, RequestKey, Tick, Ticket};
+use super::want::Want;
 use crate::rules::time::is_over;
 
 /// With so many leases granted, a decision lets in no more waiters. One decision is one part of a batch, and a batch
@@ -144,14 +145,14 @@ impl<'a> Draft<'a> {
         let expires_at = self.now.checked_add(grant.want.ttl).ok_or(Refusal::Exhausted)?;
         let fence = self.last_fence.next().ok_or(Refusal::Exhausted)?;
         let state = self.state;
-        if let Some(resource) = state.find_resource(&grant.want.resource) {
+        if let Some(resource) = state.find_resource(grant.resource) {
             state.leases_on(resource).for_each(|lease| self.expire_if_over(lease));
         }
         self.last_fence = fence;
         self.grants.push(self.events.len());
         self.push(Event::Issued(Issued {
             fence,
-            resource: grant.want.resource.clone(),
+            resource: grant.resource.clone(),
             holder: grant.holder.clone(),
             principal: grant.principal.clone(),
             mode: grant.want.mode,
@@ -172,24 +173,29 @@ impl<'a> Draft<'a> {
         Fence::MAX.0 - self.last_fence.0
     }
 
-    /// What is in the way of `want`: leases that do not go with it, and waiters before `place` that would
-    /// not, so that many readers cannot keep one writer out for ever.
-    pub(crate) fn blockers<'b>(&'b self, want: &'b Want, place: Place) -> impl Iterator<Item = Blocker<'b>> {
-        let slot = self.state.find_resource(&want.resource);
+    /// What is in the way of one who wants `resource` like this: leases that do not go with it, and waiters before
+    /// `place` that would not, so that many readers cannot keep one writer out for ever.
+    ///
+    /// Whoever waits for any one of several resources is in the way on each of them: first come, first served.
+    pub(crate) fn blockers<'b>(
+        &'b self,
+        resource: &'b Resource,
+        mode: Mode,
+        place: Place,
+    ) -> impl Iterator<Item = Blocker<'b>> {
+        let slot = self.state.find_resource(resource);
         let leases = slot.into_iter().flat_map(|slot| self.state.leases_on(slot));
-        let leases = leases.filter(|lease| !lease.mode.goes_with(want.mode) && self.lives(lease));
+        let leases = leases.filter(move |lease| !lease.mode.goes_with(mode) && self.lives(lease));
         let leases = leases.map(|lease| (self.state.holder_name(lease.holder), lease.expires_at));
-        let granted = self.granted_on(&want.resource).filter(|issued| !issued.mode.goes_with(want.mode));
+        let granted = self.granted_on(resource).filter(move |issued| !issued.mode.goes_with(mode));
         let granted = granted.map(|issued| (&issued.holder, issued.expires_at));
         let held = leases.chain(granted).map(|(holder, until)| Blocker { holder, until });
 
+        let apart = Modes::kept_out_by(mode);
         let queue = slot.into_iter().flat_map(move |slot| {
             let queue = self.state.queue_on(slot);
             let before = queue.take_while(move |waiting| place.is_after(waiting.queued.ticket));
-            before.filter(move |waiting| {
-                let mode = waiting.mode_on(slot);
-                mode.is_some_and(|mode| !mode.goes_with(want.mode)) && self.waits(waiting)
-            })
+            before.filter(move |waiting| waiting.modes_on(slot).meets(apart) && self.waits(waiting))
         });
         held.chain(
             queue.map(|waiting| Blocker { holder: &waiting.queued.holder, until: waiting.queued.until }),
@@ -259,7 +265,7 @@ impl<'a> Draft<'a> {
 
     pub(super) fn mark_gone(&mut self, waiting: &Waiting) {
         self.gone.insert(waiting.queued.ticket);
-        self.freed.extend(&waiting.resources);
+        self.freed.extend(waiting.resources());
     }
 
     fn granted(&self) -> impl Iterator<Item = &Issued> {
@@ -283,6 +289,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Whether whoever is before `other` is before this one too.
+    pub(crate) fn reaches(self, other: Place) -> bool {
+        self.before.is_none_or(|own| other.before.is_some_and(|ticket| ticket <= own))
+    }
+
     fn is_after(self, ticket: Ticket) -> bool {
         self.before.is_none_or(|own| ticket < own)
     }
@@ -294,6 +305,8 @@ pub(crate) struct Grant<'a> {
     pub(crate) holder: &'a Holder,
     pub(crate) principal: &'a Principal,
     pub(crate) want: &'a Want,
+    /// Which of the want's resources.
+    pub(crate) resource: &'a Resource,
     pub(crate) key: Option<RequestKey>,
     pub(crate) ticket: Option<Ticket>,
     pub(crate) continues: Option<Fence>,

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::command::Want;
 use super::mode::Mode;
 use super::name::{Holder, Labels, Principal, Resource};
 use super::value::{Fence, Nonce, RequestKey, Span, Tick, Ticket};
+use super::want::Want;
 use crate::lease::ReleaseReason;
 
 /// One thing that happened. How it is stored is the business of [`super::codec`].
@@ -98,6 +98,37 @@ pub enum Event {
 }
 
 impl Event {
+    /// The type of every event that there is.
+    pub const TYPE_NAMES: [&str; 10] = [
+        "lease.issued",
+        "lease.renewed",
+        "lease.released",
+        "lease.expired",
+        "lease.revoked",
+        "wait.queued",
+        "wait.left",
+        "clock.mark",
+        "clock.resumed",
+        "writer.restored",
+    ];
+
+    /// Its type, as records and those who listen know it.
+    pub const fn type_name(&self) -> &'static str {
+        let index = match self {
+            Event::Issued(_) => 0,
+            Event::Renewed { .. } => 1,
+            Event::Released { .. } => 2,
+            Event::Expired { .. } => 3,
+            Event::Revoked { .. } => 4,
+            Event::Queued(_) => 5,
+            Event::Left { .. } => 6,
+            Event::Marked { .. } => 7,
+            Event::Resumed { .. } => 8,
+            Event::Restored { .. } => 9,
+        };
+        Self::TYPE_NAMES[index]
+    }
+
     /// When it happened.
     pub fn at(&self) -> Tick {
         match self {
@@ -205,6 +236,17 @@ pub enum WaitEnd {
     Withdrawn,
     /// The waiter's connection or process is gone.
     Gone,
+}
+
+impl WaitEnd {
+    /// The end as it is written for people and programs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            WaitEnd::TimedOut => "TIMED_OUT",
+            WaitEnd::Withdrawn => "WITHDRAWN",
+            WaitEnd::Gone => "GONE",
+        }
+    }
 }
 
 /// What a clock said, and which clock that was.

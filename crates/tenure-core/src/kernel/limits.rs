@@ -11,11 +11,13 @@ pub struct Limits {
     pub longest_ttl: Span,
     /// The longest wait.
     pub longest_wait: Span,
-    /// The most resources in one request.
+    /// The most leases in one request.
     pub wants: usize,
+    /// The most resources of which one lease may name any one.
+    pub alternatives: usize,
     /// The most bytes of names and labels in one request.
     pub request_bytes: usize,
-    /// The most resources that one request may wait for. Whoever waits is served together with others, in one
+    /// The most leases that one request may wait for. Whoever waits is served together with others, in one
     /// write: a thousand waiters for many resources each would make one that is too large.
     pub wants_waiting: usize,
     /// The most bytes of names and labels in a request that waits, for the same reason.
@@ -35,6 +37,7 @@ impl Default for Limits {
             longest_ttl: Span::from_secs(24 * 60 * 60),
             longest_wait: Span::from_secs(24 * 60 * 60),
             wants: 256,
+            alternatives: 64,
             request_bytes: 1 << 18,
             wants_waiting: 16,
             waiting_bytes: 1 << 13,

@@ -3,6 +3,8 @@
 
 mod agreement;
 mod answer;
+mod assign;
+mod choice;
 mod codec;
 mod command;
 mod deadlock;
@@ -17,10 +19,11 @@ mod policy;
 mod serve;
 mod state;
 mod value;
+mod want;
 
 pub use answer::{Answer, Decision, End, Refusal};
 pub use codec::{DecodeError, Stamp, decode, encode};
-pub use command::{Acquire, ChangeMode, Claim, Command, Contention, Want};
+pub use command::{Acquire, ChangeMode, Claim, Command, Contention};
 pub use decide::decide;
 pub use event::{Cause, ClockReading, Event, Issued, Queued, WaitEnd};
 pub use granting::Granting;
@@ -31,3 +34,4 @@ pub use state::{
     Anchor, ClockState, EndedLease, HashKey, LeaseView, Misfit, RestoreError, Snapshot, State, TicketView,
 };
 pub use value::{Digest, Fence, LeaseIdText, LedgerTag, Nonce, RequestKey, Span, TICK_RATE_HZ, Tick, Ticket};
+pub use want::{Others, Want};

@@ -42,6 +42,18 @@ const TOGETHER: [[u8; 8]; 8] = [
     [  0, 0, 0, 0, 0, 0, 0, 0 ], // Renames
 ];
 
+/// For each mode those that do not go with it, one bit each.
+const APART: [u8; 8] = {
+    let mut apart = [0; 8];
+    let mut place = 0;
+    while place < 64 {
+        let (mode, other) = (place / 8, place % 8);
+        apart[mode] |= (1 - TOGETHER[mode][other]) << other;
+        place += 1;
+    }
+    apart
+};
+
 impl Mode {
     /// Every mode, in the order of the table.
     pub const ALL: [Mode; 8] = [
@@ -92,8 +104,14 @@ impl Mode {
 
 impl Modes {
     /// The modes that do not go with `mode`.
-    pub fn kept_out_by(mode: Mode) -> Modes {
-        Mode::ALL.into_iter().filter(|other| !mode.goes_with(*other)).fold(Modes::default(), Modes::with)
+    pub const fn kept_out_by(mode: Mode) -> Modes {
+        Modes(APART[mode as usize])
+    }
+
+    /// The modes that do not go with one of these.
+    pub fn kept_out(self) -> Modes {
+        let members = Mode::ALL.into_iter().filter(|mode| self.contains(*mode));
+        members.map(Modes::kept_out_by).fold(Modes::default(), Modes::union)
     }
 
     /// These modes and `mode`.
@@ -111,12 +129,23 @@ impl Modes {
         self.0 & (1 << mode as u8) != 0
     }
 
+    /// These modes without those.
+    pub const fn except(self, those: Modes) -> Modes {
+        Modes(self.0 & !those.0)
+    }
+
+    /// Whether some mode is in both sets.
+    pub const fn meets(self, other: Modes) -> bool {
+        self.0 & other.0 != 0
+    }
+
     /// Whether these are all of them.
     pub fn is_all(self) -> bool {
         self.0 == u8::MAX
     }
 
-    fn is_within(self, other: Modes) -> bool {
+    /// Whether all of these are in the other set too.
+    pub fn is_within(self, other: Modes) -> bool {
         self.0 & !other.0 == 0
     }
 }
@@ -130,6 +159,18 @@ mod tests {
         for one in Mode::ALL {
             for other in Mode::ALL {
                 assert_eq!(one.goes_with(other), other.goes_with(one), "{one:?} and {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_kept_out_is_what_does_not_go_together() {
+        for one in Mode::ALL {
+            let kept_out = Modes::kept_out_by(one);
+            for other in Mode::ALL {
+                assert_eq!(kept_out.contains(other), !one.goes_with(other), "{one:?} and {other:?}");
+                let both = kept_out.union(Modes::kept_out_by(other));
+                assert_eq!(Modes::default().with(one).with(other).kept_out(), both);
             }
         }
     }

@@ -1,10 +1,10 @@
 //! Whose turn has come: what a decision does for those who wait once something has ended.
 
-use super::command::Want;
 use super::draft::{Draft, Grant, Place};
 use super::mode::Modes;
 use super::state::{Slot, Waiting};
 use super::value::Ticket;
+use super::want::Want;
 
 impl Draft<'_> {
     /// Lets in, oldest first, everybody whose whole request fits now.
@@ -49,20 +49,17 @@ impl Draft<'_> {
     fn serve_if_it_fits(&mut self, waiting: &Waiting) {
         let queued = &waiting.queued;
         let place = Place { before: Some(queued.ticket) };
-        let fits = |want: &Want| self.blockers(want, place).next().is_none();
         let has_time = |want: &Want| self.now.checked_add(want.ttl).is_some();
         let enough_fences = self.fences_left() >= queued.wants.len() as u64;
-        if !self.waits(waiting)
-            || !enough_fences
-            || !queued.wants.iter().all(|want| fits(want) && has_time(want))
-        {
+        if !self.waits(waiting) || !enough_fences || !queued.wants.iter().all(has_time) {
             return;
         }
+        let Ok(choice) = self.choose(&queued.wants, place, |_, _| false) else { return };
         self.mark_gone(waiting);
-        for want in &queued.wants {
+        for (want, resource) in choice.of(&queued.wants) {
             let (holder, principal) = (&queued.holder, &queued.principal);
             let ticket = Some(queued.ticket);
-            let grant = Grant { holder, principal, want, key: queued.key, ticket, continues: None };
+            let grant = Grant { holder, principal, want, resource, key: queued.key, ticket, continues: None };
             self.issue(grant).expect("time and fences were checked for the whole request");
         }
     }
@@ -79,11 +76,14 @@ impl Draft<'_> {
             if kept_out.is_all() {
                 break;
             }
-            let Some(mode) = waiting.mode_on(resource).filter(|_| self.waits(waiting)) else { continue };
-            if !kept_out.contains(mode) {
+            if !self.waits(waiting) {
+                continue;
+            }
+            let modes = waiting.modes_on(resource);
+            if !modes.is_within(kept_out) {
                 candidates.push(waiting.queued.ticket);
             }
-            kept_out = kept_out.union(Modes::kept_out_by(mode));
+            kept_out = kept_out.union(modes.kept_out());
         }
         candidates
     }

@@ -108,7 +108,7 @@ fn a_mode_that_is_nearly_one_is_none() {
 
 fn want(resource: &str, ttl: Span) -> Want {
     let resource = Resource::parse(resource).expect("a resource");
-    Want { resource, mode: Mode::Exclusive, ttl, nonce: Nonce::default(), labels: Labels::default() }
+    Want::new(resource, Mode::Exclusive, ttl, Nonce::default())
 }
 
 fn acquire(wants: Vec<Want>, contention: Contention) -> Command {
@@ -143,6 +143,13 @@ fn a_request_for_none_too_many_or_the_same_names_the_field() {
     assert_eq!(invalid_field(&acquire(several(257), Contention::Refuse)), "leases");
     let twice = vec![want("r", MINUTE), want("x", MINUTE), want("r", Span::from_secs(5))];
     assert_eq!(invalid_field(&acquire(twice, Contention::Refuse)), "leases");
+    let any_of = |count: usize| {
+        let others = (1..count).map(|number| Resource::parse(&format!("r{number}")).expect("a resource"));
+        acquire(vec![want("r0", MINUTE).or(others)], Contention::Refuse)
+    };
+    assert_eq!(invalid_field(&any_of(65)), "leases");
+    let one = decide(&State::default(), &any_of(64), Tick(0));
+    assert!(matches!(one.answer, Answer::Granted { leases } if leases.len() == 1));
     let most = decide(&State::default(), &acquire(several(256), Contention::Refuse), Tick(0));
     assert!(matches!(most.answer, Answer::Granted { leases } if leases.len() == 256));
 }
@@ -163,6 +170,21 @@ fn a_time_to_live_of_nothing_or_of_ever_is_refused_whatever_is_permitted() {
     assert!(matches!(answer(Span(0), 0), Answer::Refused(Refusal::TtlOutOfRange { .. })));
     assert_eq!(answer(Span(u64::MAX), 1), Answer::Refused(Refusal::Exhausted));
     assert!(matches!(answer(Span(u64::MAX), 0), Answer::Granted { .. }), "it ends with time itself");
+}
+
+/// Every want names the same names, in another order: as bad as it gets.
+#[test]
+fn many_wants_for_many_resources_are_settled_in_no_time() {
+    let name = |number: usize| Resource::parse(&format!("r{}", number % 64)).expect("a resource");
+    let wants = |count: usize| {
+        let want =
+            |first: usize| want(name(first).as_str(), MINUTE).or((1..64).map(move |next| name(first + next)));
+        acquire((0..count).map(want).collect(), Contention::Refuse)
+    };
+    let all = decide(&State::default(), &wants(64), Tick(0));
+    assert!(matches!(all.answer, Answer::Granted { leases } if leases.len() == 64));
+    assert_eq!(invalid_field(&wants(65)), "leases");
+    assert_eq!(invalid_field(&wants(256)), "leases");
 }
 
 #[test]

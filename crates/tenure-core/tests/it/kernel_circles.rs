@@ -2,40 +2,99 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_core::kernel::{Holder, Tick};
+use tenure_core::kernel::{Holder, Resource, Tick, Ticket, Want};
 
 use crate::kernel_model::Model;
 
-/// For each that waits, those for whom it waits.
-pub type Edges = BTreeMap<Holder, BTreeSet<Holder>>;
+/// What each waiter waits for, and who is in its way there.
+#[derive(Debug, Default)]
+pub struct Waits(Vec<Wait>);
 
-/// Who waits for whom: holders of leases in the way, and of older tickets.
-pub fn waits_for(model: &Model, now: Tick) -> Edges {
-    let mut edges: Edges = BTreeMap::new();
-    for wait in model.waiting(now) {
-        let first =
-            wait.wants.iter().flat_map(|want| model.in_the_way(&want.resource, want.mode, wait.ticket, now));
-        edges.entry(wait.holder.clone()).or_default().extend(first.filter(|other| *other != wait.holder));
-    }
-    edges
+#[derive(Debug)]
+struct Wait {
+    holder: Holder,
+    wants: Vec<Want>,
+    /// Who else is in the way of each want on each resource.
+    first: BTreeMap<(usize, Resource), BTreeSet<Holder>>,
 }
 
-/// Nobody waits, over others, for itself.
+impl Waits {
+    /// Everybody's.
+    pub fn of(model: &Model, now: Tick) -> Waits {
+        let mut waits = Waits::default();
+        for wait in model.waiting(now) {
+            waits.add(model, &wait.holder, &wait.wants, wait.ticket, now);
+        }
+        waits
+    }
+
+    /// One more.
+    pub fn add(&mut self, model: &Model, holder: &Holder, wants: &[Want], ticket: Ticket, now: Tick) {
+        let mut first = BTreeMap::new();
+        for (index, want) in wants.iter().enumerate() {
+            for resource in want.resources() {
+                let others = model.in_the_way(resource, want.mode, ticket, now);
+                let others = others.into_iter().filter(|other| other != holder).collect();
+                first.insert((index, resource.clone()), others);
+            }
+        }
+        self.0.push(Wait { holder: holder.clone(), wants: wants.to_vec(), first });
+    }
+
+    /// Those who never get on: whoever gets what it waits for from those who get on gets on too; these are the rest.
+    ///
+    /// Tried out one way after the other, with nothing clever.
+    fn stuck(&self) -> BTreeSet<Holder> {
+        let mut stuck: BTreeSet<Holder> = self.0.iter().map(|wait| wait.holder.clone()).collect();
+        while let Some(free) = stuck.iter().find(|holder| self.gets_on(holder, &stuck)).cloned() {
+            stuck.remove(&free);
+        }
+        stuck
+    }
+
+    fn gets_on(&self, holder: &Holder, stuck: &BTreeSet<Holder>) -> bool {
+        let mut own = self.0.iter().filter(|wait| wait.holder == *holder);
+        own.all(|wait| {
+            wait.every_way().any(|way| way.iter().all(|place| wait.first[place].is_disjoint(stuck)))
+        })
+    }
+
+    /// Whether `one` waits for `other`, by a wait that never ends.
+    fn waits_for(&self, one: &Holder, other: &Holder) -> bool {
+        let mut own = self.0.iter().filter(|wait| wait.holder == *one);
+        own.any(|wait| wait.first.values().any(|first| first.contains(other)))
+    }
+}
+
+impl Wait {
+    /// Every way in which it could be served: for each want a resource, no resource twice.
+    fn every_way(&self) -> impl Iterator<Item = Vec<(usize, Resource)>> {
+        let mut ways: Vec<Vec<(usize, Resource)>> = vec![Vec::new()];
+        for (index, want) in self.wants.iter().enumerate() {
+            let longer = ways.into_iter().flat_map(|way| {
+                let free =
+                    want.resources().filter(|resource| way.iter().all(|(_, taken)| taken != *resource));
+                free.map(|resource| [way.clone(), vec![(index, resource.clone())]].concat())
+                    .collect::<Vec<_>>()
+            });
+            ways = longer.collect();
+        }
+        ways.into_iter()
+    }
+}
+
+/// Nobody waits for ever.
 pub fn check_no_circle(model: &Model, now: Tick) {
-    let mut edges = waits_for(model, now);
-    // Whoever waits for nobody that waits is in no circle; what remains in the end is in one, or behind one.
-    while let Some(free) =
-        edges.iter().find(|(_, first)| !first.iter().any(|holder| edges.contains_key(holder)))
-    {
-        let free = free.0.clone();
-        edges.remove(&free);
-    }
-    assert!(edges.is_empty(), "a circle of waits: {edges:?}");
+    let waits = Waits::of(model, now);
+    let stuck = waits.stuck();
+    assert!(stuck.is_empty(), "{stuck:?} wait for each other: {waits:?}");
 }
 
-/// Whether each waits for the next, and the last for the first, who is `asking`.
-pub fn is_circle(cycle: &[Holder], asking: &Holder, edges: &Edges) -> bool {
+/// Each waits for the next, and the last for the first, who is `asking`; and none of them ever gets on.
+pub fn judge_circle(cycle: &[Holder], asking: &Holder, waits: &Waits) {
     let mut around = cycle.iter().zip(cycle.iter().cycle().skip(1));
-    let real = around.all(|(one, next)| edges.get(one).is_some_and(|waits| waits.contains(next)));
-    real && cycle.len() > 1 && cycle[0] == *asking
+    let real = around.all(|(one, next)| waits.waits_for(one, next));
+    assert!(real && cycle.len() > 1 && cycle[0] == *asking, "no such circle: {cycle:?} in {waits:?}");
+    let stuck = waits.stuck();
+    assert!(cycle.iter().all(|holder| stuck.contains(holder)), "not stuck: {cycle:?} in {waits:?}");
 }

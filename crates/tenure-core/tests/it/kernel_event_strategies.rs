@@ -133,8 +133,12 @@ fn queued(
     tick: &(impl Strategy<Value = Tick> + Clone + 'static),
     ticket: &(impl Strategy<Value = Ticket> + Clone + 'static),
 ) -> Of<Event> {
-    let want = (resource.clone(), mode(), span(), nonce(), labels())
-        .prop_map(|(resource, mode, ttl, nonce, labels)| Want { resource, mode, ttl, nonce, labels });
+    let others = prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(resource.clone(), 1..3)];
+    let want = (resource.clone(), others, mode(), span(), nonce(), labels()).prop_map(
+        |(resource, others, mode, ttl, nonce, labels)| {
+            Want::new(resource, mode, ttl, nonce).or(others).labelled(labels)
+        },
+    );
     let wants = prop::collection::vec(want, 0..4);
     (ticket.clone(), holder.clone(), principal.clone(), wants, tick.clone(), tick.clone(), key())
         .prop_map(|(ticket, holder, principal, wants, at, until, key)| {

@@ -44,6 +44,7 @@ fn acquire(wants: &[(&str, Mode)], name: &str, patience: u64) -> Command {
 fn want(name: &str, mode: Mode, ttl: u64) -> Want {
     Want {
         resource: resource(name),
+        others: Default::default(),
         mode,
         ttl: Span(ttl),
         nonce: Nonce::default(),

@@ -2,11 +2,11 @@
 
 use tenure_core::kernel::{
     Acquire, Answer, Claim, Command, Contention, Decision, ENDED_KEPT, Event, Fence, HOLDER_KEPT, Holder,
-    KEY_KEPT, Limits, Principal, Queued, Refusal, Tick, Ticket, WaitEnd, Want,
+    KEY_KEPT, Limits, Principal, Queued, Refusal, Resource, Tick, Ticket, WaitEnd, Want,
 };
 
-use crate::kernel_circles::{is_circle, waits_for};
-use crate::kernel_model::{Lease, Model, Over};
+use crate::kernel_circles::{Waits, judge_circle};
+use crate::kernel_model::{Lease, Model, Over, names};
 
 /// What is said about an answer that is not there yet.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,16 +16,19 @@ pub enum Forecast {
     /// The wait that is there already.
     TheSameWait(Ticket),
     KeyReused,
-    /// It is asked for something that does not go together.
+    /// It is asked for something that does not go together, or that there is never enough of.
     Invalid,
     /// One of the leases behind the key is over.
     Over,
     HolderTaken,
-    Granted,
+    /// On these resources.
+    Granted(Vec<Resource>),
     /// Something is in the way: a refusal that says so.
     Held,
     /// Something is in the way: a ticket, or why there is none.
     Queued,
+    /// What is in the way depends on what is found to be over first; each grant is judged by itself.
+    GrantedOrNot,
     Renewed,
     Released,
     NotHolder,
@@ -79,6 +82,9 @@ fn forecast_acquire(model: &Model, acquire: &Acquire, now: Tick) -> Forecast {
     if let Some(again) = forecast_key(model, acquire, now) {
         return again;
     }
+    if Model::choose(&acquire.wants, &mut Vec::new(), &|_, _| false, &|_, _| true).is_none() {
+        return Forecast::Invalid;
+    }
     let leases = model.live(now).map(|lease| (&lease.holder, &lease.principal));
     let mut uses = leases.chain(model.waiting(now).map(|wait| (&wait.holder, &wait.principal)));
     if uses.any(|(holder, principal)| *holder == acquire.holder && *principal != acquire.principal) {
@@ -89,22 +95,30 @@ fn forecast_acquire(model: &Model, acquire: &Acquire, now: Tick) -> Forecast {
     if refresh && model.waiting(now).any(|wait| wait.holder == acquire.holder) {
         return Forecast::Unsaid;
     }
-    let free = acquire.wants.iter().all(|want| {
-        let first = model.in_the_way(&want.resource, want.mode, LAST, now);
-        first.is_empty() || has_own(model, acquire, want, now)
-    });
-    match acquire.contention {
-        _ if free => Forecast::Granted,
-        Contention::Queue { patience } if patience.0 > 0 => Forecast::Queued,
-        _ => Forecast::Held,
+    // Who waits for any one of several may be served on the way with another one than this request wants.
+    let has_choice = |wait: &Queued| wait.wants.iter().any(|want| !want.others.is_empty());
+    if !model.all_announced(now) && model.waiting(now).any(has_choice) {
+        return Forecast::GrantedOrNot;
+    }
+    match (chosen(model, acquire, now), acquire.contention) {
+        (Some(resources), _) => Forecast::Granted(resources),
+        (None, Contention::Queue { patience }) if patience.0 > 0 => Forecast::Queued,
+        (None, _) => Forecast::Held,
     }
 }
 
-/// Whether the holder has already what it wants, and that counts.
-fn has_own(model: &Model, acquire: &Acquire, want: &Want, now: Tick) -> bool {
+/// What the request would get now.
+fn chosen(model: &Model, acquire: &Acquire, now: Tick) -> Option<Vec<Resource>> {
+    let has = |want: &Want, resource: &Resource| has_own(model, acquire, want, resource, now);
+    let fits = |want: &Want, resource: &Resource| model.in_the_way(resource, want.mode, LAST, now).is_empty();
+    Model::choose(&acquire.wants, &mut Vec::new(), &has, &fits)
+}
+
+/// Whether the holder has `resource` already as it wants it, and that counts.
+fn has_own(model: &Model, acquire: &Acquire, want: &Want, resource: &Resource, now: Tick) -> bool {
     let mut own = model.live(now).filter(|lease| lease.holder == acquire.holder);
     acquire.contention == Contention::RefreshOwn
-        && own.any(|lease| lease.resource == want.resource && lease.mode == want.mode)
+        && own.any(|lease| lease.resource == *resource && lease.mode == want.mode)
 }
 
 fn forecast_key(model: &Model, acquire: &Acquire, now: Tick) -> Option<Forecast> {
@@ -158,9 +172,16 @@ pub fn judge(
         (F::Unsaid, _) => true,
         (F::TheSame(leases), Answer::Granted { leases: found }) => leases == found,
         (F::TheSameWait(ticket), Answer::Queued { ticket: found, .. }) => ticket == found,
-        (F::Queued, Answer::Queued { .. }) => true,
-        (F::Queued, Answer::Refused(Refusal::QueueFull { .. } | Refusal::Deadlock { .. })) => true,
-        (F::Granted, Answer::Granted { .. }) => true,
+        (F::Queued | F::GrantedOrNot, Answer::Queued { .. }) => true,
+        (
+            F::Queued | F::GrantedOrNot,
+            Answer::Refused(Refusal::QueueFull { .. } | Refusal::Deadlock { .. }),
+        ) => true,
+        (F::Granted(resources), Answer::Granted { leases }) => {
+            let of = |fence: &Fence| after.leases.iter().find(|lease| lease.fence == *fence);
+            let found = leases.iter().map(|fence| of(fence).map(|lease| &lease.resource));
+            found.eq(resources.iter().map(Some))
+        }
         (F::Renewed, Answer::Renewed { .. }) | (F::Released, Answer::Released { .. }) => true,
         (F::OverOrNotFound, Answer::Released { .. }) => true,
         (F::Over | F::OverOrNotFound, Answer::Refused(Refusal::Over { .. })) => true,
@@ -169,8 +190,9 @@ pub fn judge(
         (F::KeyReused, Answer::Refused(Refusal::KeyReused)) => true,
         (F::Invalid, Answer::Refused(Refusal::Invalid(_))) => true,
         (F::HolderTaken, Answer::Refused(Refusal::HolderTaken { .. })) => true,
-        (F::Held, Answer::Refused(Refusal::Held { .. })) => true,
-        (F::Granted | F::Held | F::Queued, Answer::Refused(refusal)) => {
+        (F::Held | F::GrantedOrNot, Answer::Refused(Refusal::Held { .. })) => true,
+        (F::GrantedOrNot, Answer::Granted { .. }) => true,
+        (F::Granted(_) | F::Held | F::Queued | F::GrantedOrNot, Answer::Refused(refusal)) => {
             may_be_refused(refusal, model, command, limits, now)
         }
         _ => false,
@@ -216,21 +238,45 @@ fn judge_refusal(refusal: &Refusal, after: &Model, command: &Command, decision: 
         assert!(found, "refused with {refusal:?}, and yet {event:?}");
     }
     if let (Refusal::QuotaExceeded { most }, Command::Acquire(acquire)) = (refusal, command) {
-        let more = acquire.wants.iter().filter(|want| !has_own(after, acquire, want, now)).count();
+        let has = |want: &Want, resource: &Resource| has_own(after, acquire, want, resource, now);
+        let more = match chosen(after, acquire, now) {
+            Some(resources) => {
+                let each = acquire.wants.iter().zip(&resources);
+                each.filter(|(want, resource)| !has(want, resource)).count()
+            }
+            None => {
+                let wants = acquire.wants.iter();
+                wants.filter(|want| !want.resources().any(|resource| has(want, resource))).count()
+            }
+        };
         assert!(after.used(&acquire.principal, now) + more > *most, "the quota is not used up");
+    }
+    if let (Refusal::Held { resource, holder, until, .. }, Command::Acquire(acquire)) = (refusal, command) {
+        judge_held(after, acquire, (resource, holder, *until), now);
     }
     if let (Refusal::Deadlock { cycle }, Command::Transfer { lease, to, .. }) = (refusal, command) {
         let mut handed = after.clone();
         let lease = handed.leases.iter_mut().find(|other| other.fence == *lease).expect("it is not ended");
         lease.holder = to.clone();
-        assert!(is_circle(cycle, to, &waits_for(&handed, now)), "no such circle: {cycle:?}");
+        judge_circle(cycle, to, &Waits::of(&handed, now));
     }
     if let (Refusal::Deadlock { cycle }, Command::Acquire(acquire)) = (refusal, command) {
-        let mut edges = waits_for(after, now);
-        let first =
-            acquire.wants.iter().flat_map(|want| after.in_the_way(&want.resource, want.mode, LAST, now));
-        edges.entry(acquire.holder.clone()).or_default().extend(first);
-        assert!(is_circle(cycle, &acquire.holder, &edges), "no such circle: {cycle:?} in {edges:?}");
+        let mut waits = Waits::of(after, now);
+        waits.add(after, &acquire.holder, &acquire.wants, LAST, now);
+        judge_circle(cycle, &acquire.holder, &waits);
+    }
+}
+
+/// Who is named is in the way, and nobody is for a shorter time on another resource that would do for the same want.
+fn judge_held(after: &Model, acquire: &Acquire, held: (&Resource, &Holder, Tick), now: Tick) {
+    let (resource, holder, until) = held;
+    let mut wants = acquire.wants.iter().filter(|want| names(want, resource));
+    let blocked = |want: &Want| after.in_the_way(resource, want.mode, LAST, now).contains(holder);
+    assert!(wants.any(blocked), "{holder} is not in the way on {resource}");
+    if let [want] = &acquire.wants[..] {
+        let ends = |resource: &Resource| after.first_end(resource, want.mode, now);
+        let sooner = want.resources().filter_map(ends).find(|end| *end < until);
+        assert_eq!(sooner, None, "free before {resource}, which is held until {until:?}");
     }
 }
 
@@ -241,8 +287,7 @@ fn judge_grant(leases: &[Fence], after: &Model, command: &Command, now: Tick) {
     assert!(leases.len() == acquire.wants.len() || short, "granted in part");
     for fence in leases {
         let lease = after.live(now).find(|lease| lease.fence == *fence).expect("what is granted lives");
-        let asked =
-            acquire.wants.iter().any(|want| want.resource == lease.resource && want.mode == lease.mode);
+        let asked = acquire.wants.iter().any(|want| names(want, &lease.resource) && want.mode == lease.mode);
         assert!(asked && lease.holder == acquire.holder, "granted otherwise than asked: {lease:?}");
     }
 }

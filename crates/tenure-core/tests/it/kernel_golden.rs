@@ -1,8 +1,8 @@
 //! What stands in ledgers already: these bytes are a promise. A change here is a new stored version.
 
 use tenure_core::kernel::{
-    Cause, ClockReading, Digest, Event, Fence, Holder, Issued, Labels, Mode, Nonce, Principal, Queued,
-    RequestKey, Resource, Span, Tick, Ticket, WaitEnd, Want,
+    Cause, ClockReading, Digest, Event, Fence, Holder, Issued, Labels, Mode, Nonce, Others, Principal,
+    Queued, RequestKey, Resource, Span, Tick, Ticket, WaitEnd, Want,
 };
 use tenure_core::lease::ReleaseReason;
 
@@ -18,7 +18,7 @@ pub fn one_of_each() -> Vec<Event> {
     let principal = Principal::parse("token:7").expect("a principal");
     let (ttl, nonce) = (Span(30_000_000), Nonce([0x33; 16]));
     let reading = ClockReading { clock: "boot-1/ns-2".into(), microseconds: 99 };
-    let want = Want { resource: resource.clone(), mode: Mode::Exclusive, ttl, nonce, labels: labels.clone() };
+    let want = Want::new(resource.clone(), Mode::Exclusive, ttl, nonce).labelled(labels.clone());
     vec![
         Event::Issued(Issued {
             fence: lease,
@@ -100,6 +100,25 @@ fn ledgers_that_were_written_before_still_mean_the_same() {
         let hex: String = record.payload.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hex, golden, "{event_type} is stored otherwise than before");
     }
+}
+
+/// A wait for any one of several: what it adds stands behind what was there before.
+#[test]
+fn a_choice_is_stored_behind_the_rest() {
+    let Some(Event::Queued(mut queued)) = one_of_each().into_iter().nth(5) else {
+        panic!("the sixth is a wait")
+    };
+    queued.wants[0].others =
+        Others::new(["deploy:a", "deploy:b"].map(|name| Resource::parse(name).expect("a resource")));
+    let record = store(&Event::Queued(queued));
+    let hex: String = record.payload.iter().map(|byte| format!("{byte:02x}")).collect();
+    let golden = concat!(
+        "0a90010804120563692d34321a07746f6b656e3a37224c0a0b6465706c6f793a70726f641001188087a70e2210333333",
+        "333333333333333333333333332a100a03776879120972656c656173652034",
+        "32086465706c6f793a6132086465706c6f793a62",
+        "28c096b10230c0a8a5043a240a1011111111111111111111111111111111121022222222222222222222222222222222",
+    );
+    assert_eq!(hex, golden);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! One test for each reason for which an event is refused as not following from those before it.
 
 use tenure_core::kernel::{
-    Cause, ClockReading, Digest, Event, Fence, Issued, Labels, Misfit, Mode, Nonce, Queued, RequestKey, Span,
-    State, Tick, Ticket, WaitEnd, Want,
+    Cause, ClockReading, Digest, Event, Fence, Issued, Labels, Misfit, Mode, Nonce, Others, Queued,
+    RequestKey, Span, State, Tick, Ticket, WaitEnd, Want,
 };
 use tenure_core::lease::ReleaseReason;
 
@@ -40,8 +40,7 @@ fn next_issued() -> Issued {
 }
 
 fn queued() -> Queued {
-    let (nonce, labels) = (Nonce::default(), Labels::default());
-    let want = Want { resource: resource(0), mode: Mode::Exclusive, ttl: Span(5), nonce, labels };
+    let want = Want::new(resource(0), Mode::Exclusive, Span(5), Nonce::default());
     let (ticket, at, until) = (Ticket(3), Tick(10), Tick(18));
     let key = Some(RequestKey { key: Digest([1; 16]), body: Digest([2; 16]) });
     Queued { ticket, holder: holder(1), principal: principal(1), wants: vec![want], at, until, key }
@@ -138,6 +137,8 @@ fn a_ticket_is_answered_to_whom_it_belongs_and_in_its_time() {
     assert_eq!(state.check_invariants(), Ok(()));
 
     let wrong = [
+        (freed(17).0, Issued { resource: resource(1), ..served.clone() }, "its ticket is for something else"),
+        (freed(17).0, Issued { mode: Mode::Shared, ..served.clone() }, "its ticket is for something else"),
         (freed(18).0, Issued { at: Tick(18), ..served.clone() }, "its ticket was over"),
         (freed(17).0, Issued { key: None, ..served.clone() }, "its ticket is somebody else's"),
         (freed(17).0, Issued { holder: holder(2), ..served.clone() }, "its ticket is somebody else's"),
@@ -214,6 +215,14 @@ fn a_wait_is_for_something_and_lasts() {
     misfit(queued(|queued| queued.wants.clear()), "it waits for nothing");
     misfit(queued(|queued| queued.wants.push(queued.wants[0].clone())), "it waits for one resource twice");
     misfit(queued(|queued| queued.wants[0].ttl = Span(0)), "it waits for a lease of no time");
+    let others = |wanted: fn() -> Others| {
+        let mut queued = next_queued();
+        queued.wants.push(Want { others: wanted(), ..queued.wants[0].clone() });
+        Event::Queued(queued)
+    };
+    fits(others(|| Others::new([resource(1)])));
+    misfit(others(|| Others::new([resource(0)])), "it waits for one resource twice");
+    misfit(others(|| Others::new([resource(1), resource(1)])), "it waits for one resource twice");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use tenure_core::kernel::{
     Cause, Event, Fence, Holder, Issued, Limits, Mode, Principal, Queued, RequestKey, Resource, Tick, Ticket,
-    WaitEnd,
+    WaitEnd, Want,
 };
 
 #[derive(Debug, Clone, Default)]
@@ -18,8 +18,8 @@ pub struct Model {
     steps: usize,
     pub last_fence: Fence,
     pub last_ticket: Ticket,
-    /// The rest of a request that is being served: it gets all of it, at once and in order.
-    serving: Option<Queued>,
+    /// The rest of a request that is being served, and what it gets: all of it, at once and in order.
+    serving: Option<(Queued, Vec<Resource>)>,
     /// The lease that was just ended so that another continues it.
     handed_over: Option<Lease>,
 }
@@ -59,6 +59,11 @@ pub fn together(one: Mode, other: Mode) -> bool {
     looks(one) && looks(other) && !(one == Mode::Provides && other == Mode::Provides)
 }
 
+/// Whether `want` would be content with `resource`.
+pub fn names(want: &Want, resource: &Resource) -> bool {
+    want.resources().any(|other| other == resource)
+}
+
 impl Model {
     pub fn live(&self, now: Tick) -> impl Iterator<Item = &Lease> {
         self.leases.iter().filter(move |lease| now < lease.end)
@@ -72,10 +77,53 @@ impl Model {
     pub fn in_the_way(&self, resource: &Resource, mode: Mode, ticket: Ticket, now: Tick) -> Vec<Holder> {
         let leases = self.live(now).filter(|lease| lease.resource == *resource);
         let leases = leases.filter(|lease| !together(lease.mode, mode)).map(|lease| lease.holder.clone());
-        let waits = self.waiting(now).filter(|wait| wait.ticket < ticket).filter(|wait| {
-            wait.wants.iter().any(|want| want.resource == *resource && !together(want.mode, mode))
-        });
+        let waits = self
+            .waiting(now)
+            .filter(|wait| wait.ticket < ticket)
+            .filter(|wait| wait.wants.iter().any(|want| names(want, resource) && !together(want.mode, mode)));
         leases.chain(waits.map(|wait| wait.holder.clone())).collect()
+    }
+
+    /// When everything is over that now keeps one who comes last from having `resource` like this: no sooner than the
+    /// one that is named in a refusal, which is the first of them.
+    pub fn first_end(&self, resource: &Resource, mode: Mode, now: Tick) -> Option<Tick> {
+        let leases = self.live(now).filter(|lease| lease.resource == *resource);
+        let leases = leases.filter(|lease| !together(lease.mode, mode)).map(|lease| lease.end);
+        let waits = self
+            .waiting(now)
+            .filter(|wait| wait.wants.iter().any(|want| names(want, resource) && !together(want.mode, mode)));
+        leases.chain(waits.map(|wait| wait.until)).max()
+    }
+
+    /// The resources that the wants get: the first want its first, and so on through every way there is, until each
+    /// has one of its own for which it `fits`. What `has` says comes first.
+    pub fn choose(
+        wants: &[Want],
+        taken: &mut Vec<Resource>,
+        has: &dyn Fn(&Want, &Resource) -> bool,
+        fits: &dyn Fn(&Want, &Resource) -> bool,
+    ) -> Option<Vec<Resource>> {
+        let Some((want, rest)) = wants.split_first() else { return Some(taken.clone()) };
+        let own = want.resources().filter(|resource| has(want, resource));
+        let free = want.resources().filter(|resource| !has(want, resource) && fits(want, resource));
+        for resource in own.chain(free) {
+            if !taken.contains(resource) {
+                taken.push(resource.clone());
+                let chosen = Self::choose(rest, taken, has, fits);
+                taken.pop();
+                if chosen.is_some() {
+                    return chosen;
+                }
+            }
+        }
+        None
+    }
+
+    /// What somebody with this ticket would be served with now.
+    pub fn served_with(&self, wants: &[Want], ticket: Ticket, now: Tick) -> Option<Vec<Resource>> {
+        let fits =
+            |want: &Want, resource: &Resource| self.in_the_way(resource, want.mode, ticket, now).is_empty();
+        Self::choose(wants, &mut Vec::new(), &|_, _| false, &fits)
     }
 
     /// Believes `event`, or panics.
@@ -160,21 +208,22 @@ impl Model {
     }
 
     fn serve(&mut self, issued: &Issued, ticket: Ticket) {
-        let mut wait = match self.serving.take() {
-            Some(wait) => wait,
-            None => self.leave(ticket, issued.at).unwrap_or_else(|| panic!("nobody has {ticket:?}")),
+        let (mut wait, mut resources) = match self.serving.take() {
+            Some(serving) => serving,
+            None => {
+                let wait = self.leave(ticket, issued.at).unwrap_or_else(|| panic!("nobody has {ticket:?}"));
+                let chosen = self.served_with(&wait.wants, ticket, issued.at);
+                let resources = chosen.unwrap_or_else(|| panic!("{ticket:?} is served before its turn"));
+                (wait, resources)
+            }
         };
         assert!(issued.at < wait.until, "served after its patience: {wait:?}");
         assert_eq!((wait.ticket, &wait.holder), (ticket, &issued.holder), "served in part");
-        let want = wait.wants.remove(0);
-        assert_eq!(
-            (&want.resource, want.mode),
-            (&issued.resource, issued.mode),
-            "served otherwise than asked"
-        );
+        let (want, resource) = (wait.wants.remove(0), resources.remove(0));
+        assert_eq!((&resource, want.mode), (&issued.resource, issued.mode), "served otherwise than asked");
         let first = self.in_the_way(&issued.resource, issued.mode, ticket, issued.at);
         assert!(first.is_empty(), "{ticket:?} was served before {first:?}");
-        self.serving = (!wait.wants.is_empty()).then_some(wait);
+        self.serving = (!wait.wants.is_empty()).then_some((wait, resources));
     }
 
     fn note_key(&mut self, principal: &Principal, key: RequestKey, fence: Fence) {
@@ -234,10 +283,8 @@ impl Model {
         self.handed_over = None;
         if self.all_announced(now) {
             for wait in &self.waits {
-                let mut wants = wait.wants.iter();
-                let blocked = wants
-                    .any(|want| !self.in_the_way(&want.resource, want.mode, wait.ticket, now).is_empty());
-                assert!(blocked, "nothing is in the way, and yet it waits: {wait:?}");
+                let free = self.served_with(&wait.wants, wait.ticket, now);
+                assert!(free.is_none(), "{free:?} is free, and yet it waits: {wait:?}");
             }
         }
         let live: Vec<&Lease> = self.live(now).collect();

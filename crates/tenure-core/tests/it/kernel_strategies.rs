@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use tenure_core::kernel::{
-    Acquire, Cause, ChangeMode, Claim, Command, Contention, Digest, Fence, Holder, Labels, Limits, Mode,
-    Nonce, Principal, RequestKey, Resource, Span, State, Tick, Ticket, WaitEnd, Want,
+    Acquire, Cause, ChangeMode, Claim, Command, Contention, Digest, Fence, Holder, Limits, Mode, Nonce,
+    Principal, RequestKey, Resource, Span, State, Tick, Ticket, WaitEnd, Want,
 };
 use tenure_core::lease::ReleaseReason;
 
@@ -196,24 +196,38 @@ fn back() -> impl Strategy<Value = u64> {
 }
 
 fn acquire() -> impl Strategy<Value = Acquire> {
-    let wants = prop_oneof![3 => Just(1_usize), 2 => Just(2), 1 => Just(3)];
     let key = prop_oneof![2 => Just(None), 1 => (0..2_u8).prop_map(Some)];
-    (who(), wants, 0..RESOURCES, [mode(), mode(), mode()], ttl(), contention(), key).prop_map(
-        |((holder, principal), count, first, modes, ttl, contention, key)| {
-            let names = (first..).map(resource);
-            let want = |(resource, mode)| Want {
-                resource,
-                mode,
-                ttl,
-                nonce: Nonce([1; 16]),
-                labels: Labels::default(),
-            };
-            let wants: Vec<Want> = names.zip(modes).take(count).map(want).collect();
+    (who(), prop_oneof![3 => wants_of_one(), 2 => wants_of_any()], contention(), key).prop_map(
+        |((holder, principal), wants, contention, key)| {
             let body = Digest::of(format!("{holder} {wants:?} {contention:?}").as_bytes());
             let key = key.map(|number| RequestKey { key: Digest([number; 16]), body });
             Acquire { principal, holder, wants, contention, key }
         },
     )
+}
+
+/// Each on a resource of its own.
+fn wants_of_one() -> BoxedStrategy<Vec<Want>> {
+    let count = prop_oneof![3 => Just(1_usize), 2 => Just(2), 1 => Just(3)];
+    let wants = |(count, first, modes, ttl): (usize, u8, [Mode; 3], Span)| {
+        let wants = (first..).map(resource).zip(modes);
+        let wants = wants.map(|(resource, mode)| Want::new(resource, mode, ttl, Nonce([1; 16])));
+        wants.take(count).collect()
+    };
+    (count, 0..RESOURCES, [mode(), mode(), mode()], ttl()).prop_map(wants).boxed()
+}
+
+/// Any one of several. Some requests ask for more than there can ever be.
+fn wants_of_any() -> BoxedStrategy<Vec<Want>> {
+    let names = Just((0..RESOURCES).collect::<Vec<_>>()).prop_shuffle();
+    let want = (names, 1..=usize::from(RESOURCES), mode(), ttl()).prop_map(|(names, count, mode, ttl)| {
+        let mut names = names.into_iter().take(count).map(resource);
+        let first = names.next().expect("at least one");
+        Want::new(first, mode, ttl, Nonce([2; 16])).or(names)
+    });
+    let want = want.boxed();
+    let count = prop_oneof![6 => Just(1..=1_usize), 3 => Just(2..=2), 1 => Just(3..=3)];
+    count.prop_flat_map(move |count| prop::collection::vec(want.clone(), count)).boxed()
 }
 
 /// Mostly a holder with the principal that it always has.

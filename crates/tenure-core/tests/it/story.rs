@@ -13,8 +13,8 @@ use std::fmt::Write as _;
 
 use tenure_core::kernel::{
     Acquire, Anchor, Answer, Cause, ChangeMode, Claim, Command, Contention, Decision, Digest, End, Event,
-    Fence, Holder, Labels, LedgerTag, Limits, Mode, Nonce, Principal, Refusal, RequestKey, Resource, Span,
-    Stamp, State, Tick, Ticket, WaitEnd, Want, decide, decode, encode,
+    Fence, Holder, LedgerTag, Limits, Mode, Nonce, Principal, Refusal, RequestKey, Resource, Span, Stamp,
+    State, Tick, Ticket, WaitEnd, Want, decide, decode, encode,
 };
 use tenure_core::lease::{LeaseReducer, ReleaseReason};
 use tenure_core::reducer::{Reducer, ReducerContext};
@@ -44,9 +44,24 @@ impl World {
             let (asked, expected) = line.split_once("->").unwrap_or_else(|| panic!("no arrow: {line}"));
             let words: Vec<&str> = asked.split_whitespace().collect();
             let now = Tick(seconds(words[0]).0);
-            let decision = self.take(&command(&words[1..]), now);
-            assert_eq!(render(&decision), expected.trim(), "\n  in the line: {line}\n  {decision:?}");
+            let command = command(&words[1..]);
+            let choosy = self.choosy(&command);
+            let decision = self.take(&command, now);
+            assert_eq!(
+                render(&decision, &choosy),
+                expected.trim(),
+                "\n  in the line: {line}\n  {decision:?}"
+            );
         }
+    }
+
+    /// Whose grants do not go without saying, because any one of several will do: tickets, and `None` for the caller.
+    fn choosy(&self, command: &Command) -> Vec<Option<Ticket>> {
+        let has_choice = |wants: &[Want]| wants.iter().any(|want| !want.others.is_empty());
+        let waiting =
+            self.state.tickets().filter(|view| has_choice(view.wants)).map(|view| Some(view.ticket));
+        let asking = matches!(command, Command::Acquire(acquire) if has_choice(&acquire.wants));
+        waiting.chain(asking.then_some(None)).collect()
     }
 
     /// Decides, applies, and checks everything that must hold after any step.
@@ -135,13 +150,15 @@ fn command(words: &[&str]) -> Command {
 }
 
 /// `acquire db+cache/shared alice 10 wait 5 key k body b as ops refresh`: each holder has a principal of its own unless one is named.
+/// `t1|t2` is any one of the two; where there is such a choice, grants say on what they are.
 fn acquire(resources: &str, name: &str, ttl: &str, options: &[&str]) -> Command {
     let option = |wanted: &str| options.iter().position(|word| *word == wanted).map(|at| options[at + 1]);
     let want = |text: &str| {
         let (resource, mode) = text.split_once('/').unwrap_or((text, "exclusive"));
         let mode = Mode::parse(mode).unwrap_or_else(|| panic!("no mode {mode}"));
-        let (resource, ttl) = (Resource::parse(resource).expect("a resource"), seconds(ttl));
-        Want { resource, mode, ttl, nonce: Nonce([1; 16]), labels: Labels::default() }
+        let mut resources = resource.split('|').map(|name| Resource::parse(name).expect("a resource"));
+        let first = resources.next().expect("a text has at least one part");
+        Want::new(first, mode, seconds(ttl), Nonce([1; 16])).or(resources)
     };
     let body = option("body").unwrap_or("");
     Command::Acquire(Acquire {
@@ -160,15 +177,20 @@ fn acquire(resources: &str, name: &str, ttl: &str, options: &[&str]) -> Command 
     })
 }
 
-fn render(decision: &Decision) -> String {
-    let mut parts: Vec<String> = decision.events.iter().filter_map(render_event).collect();
+fn render(decision: &Decision, choosy: &[Option<Ticket>]) -> String {
+    let mut parts: Vec<String> =
+        decision.events.iter().filter_map(|event| render_event(event, choosy)).collect();
     parts.push(render_answer(&decision.answer));
     parts.join(", ")
 }
 
 /// Only what the answer does not say already.
-fn render_event(event: &Event) -> Option<String> {
+fn render_event(event: &Event, choosy: &[Option<Ticket>]) -> Option<String> {
     match event {
+        Event::Issued(issued) if choosy.contains(&issued.ticket) => {
+            let to = issued.ticket.map_or(String::new(), |ticket| format!(" to t{}", ticket.0));
+            Some(format!("{} on {}{to}", issued.fence.0, issued.resource))
+        }
         Event::Expired { lease, .. } => Some(format!("expired {}", lease.0)),
         Event::Issued(issued) => {
             issued.ticket.map(|ticket| format!("served t{} with {}", ticket.0, issued.fence.0))

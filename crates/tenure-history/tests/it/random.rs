@@ -10,7 +10,8 @@ use crate::story::CLOCK;
 
 /// Failing cases are kept beside the crate's other ones, out of the repository.
 pub fn config() -> ProptestConfig {
-    let file = FileFailurePersistence::Direct(concat!(env!("CARGO_MANIFEST_DIR"), "/proptest-regressions/it.txt"));
+    let file =
+        FileFailurePersistence::Direct(concat!(env!("CARGO_MANIFEST_DIR"), "/proptest-regressions/it.txt"));
     ProptestConfig { failure_persistence: Some(Box::new(file)), ..ProptestConfig::default() }
 }
 

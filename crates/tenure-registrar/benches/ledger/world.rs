@@ -54,6 +54,7 @@ pub fn acquire(number: u64, ttl: Span) -> Command {
 pub fn acquire_many(numbers: &[u64], ttl: Span) -> Command {
     let want = |number: &u64| Want {
         resource: Resource::parse(&format!("work:item-{number:012}")).expect("a name"),
+        others: Default::default(),
         mode: Mode::Exclusive,
         ttl,
         nonce: Nonce([7; 16]),

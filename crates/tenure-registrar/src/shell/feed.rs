@@ -1,9 +1,10 @@
 //! What happened, batch by batch, from any point on: from memory while it is recent, else from the ledger.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use tenure_core::kernel::{Event, State};
 use tenure_ledger::embedded::Reader;
 use tenure_ledger::{Batch, BatchBytes, Hash, Head, ReadError, Seq};
 
@@ -13,6 +14,18 @@ pub struct Feed {
     published: Condvar,
     /// Where older batches are. Without one, only what is in memory can be told again.
     reader: Option<Reader>,
+    observer: OnceLock<Arc<dyn Observer>>,
+}
+
+/// Is told of every event that is durable, in order and without a gap, on the thread that tells everybody else. Whoever
+/// listens in this way must be quick: nobody is answered meanwhile.
+pub trait Observer: Send + Sync {
+    /// The view is about to learn of this event. `before` is the state without it, so that what the event does can be
+    /// told exactly, however late somebody looks.
+    fn happens(&self, seq: Seq, event: &Event, before: &State);
+
+    /// Everything that became durable together was told. The write took so long.
+    fn told(&self, took: Duration);
 }
 
 struct Recent {
@@ -34,6 +47,8 @@ type AtEnd = Box<dyn FnOnce() + Send>;
 pub(crate) struct Durable {
     pub(crate) batch: BatchBytes,
     pub(crate) hash: Hash,
+    /// How long the write took.
+    pub(crate) took: Duration,
 }
 
 /// So many bytes are kept in memory at most, and one batch at least.
@@ -77,7 +92,7 @@ impl Feed {
             has_ended: false,
             at_end: Vec::new(),
         };
-        Feed { recent: Mutex::new(recent), published: Condvar::new(), reader }
+        Feed { recent: Mutex::new(recent), published: Condvar::new(), reader, observer: OnceLock::new() }
     }
 
     /// Where it is now: the last event that was told.
@@ -88,6 +103,27 @@ impl Feed {
     /// How many batches were told since this writer started.
     pub fn batches(&self) -> u64 {
         self.lock().told
+    }
+
+    /// After which event it can be listened to: 0 as long as nothing was pruned.
+    pub fn first(&self) -> Seq {
+        let in_memory =
+            || self.lock().batches.front().map_or(Seq(0), |durable| Seq(durable.batch.first().0 - 1));
+        self.reader.as_ref().map_or_else(in_memory, Reader::first)
+    }
+
+    /// In which epoch the ledger is; 1 where there is no ledger behind it.
+    pub fn epoch(&self) -> u64 {
+        self.reader.as_ref().map_or(1, Reader::epoch)
+    }
+
+    /// Tells `observer` of every event from now on. There is one at the most: the first one.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        let _ = self.observer.set(observer);
+    }
+
+    pub(crate) fn observer(&self) -> Option<&dyn Observer> {
+        self.observer.get().map(|observer| &**observer)
     }
 
     /// Listens to everything after event `after`.
@@ -171,9 +207,7 @@ impl Subscription {
     fn next_from_ledger(&mut self) -> Next {
         let compacted = |first| Next::Compacted { first };
         let Some(reader) = &self.feed.reader else {
-            let first =
-                self.feed.lock().batches.front().map_or(Seq(0), |durable| Seq(durable.batch.first().0 - 1));
-            return compacted(first);
+            return compacted(self.feed.first());
         };
         let mut bytes = 0;
         for batch in reader.read(self.after) {

@@ -65,6 +65,11 @@ impl Handle {
         self.view.read(|state| proof::passport(proof, self.ledger, &self.key, fence, state))
     }
 
+    /// How many requests wait to be decided.
+    pub fn inbox_depth(&self) -> usize {
+        self.inbox.depth()
+    }
+
     /// Which ledger this is.
     pub fn ledger(&self) -> LedgerId {
         self.ledger

@@ -99,6 +99,11 @@ impl Inbox {
         self.arrived.ring();
     }
 
+    /// How many wait, those that were taken out and are not decided yet among them.
+    pub(crate) fn depth(&self) -> usize {
+        self.length.load(Ordering::Relaxed) + self.backlog.load(Ordering::Relaxed)
+    }
+
     /// Takes out everything, and reads the clock. Waits for something first, up to `at_most`.
     pub(crate) fn take(&self, clock: &dyn Clock, at_most: Option<Duration>) -> Found {
         if at_most != Some(Duration::ZERO) {

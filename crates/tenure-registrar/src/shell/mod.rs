@@ -23,7 +23,7 @@ mod writer;
 
 pub use audit::{Audit, AuditError, audit, audit_archive, begin_replay};
 pub use clock::{BootClock, Clock};
-pub use feed::{Feed, Next, Subscription};
+pub use feed::{Feed, Next, Observer, Subscription};
 pub use handle::Handle;
 pub use housekeeper::Routine;
 pub use inbox::Response;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tenure_ledger::signing::{Leaf, LedgerId, NodeKey, SealedBatch, seal_batch};
 use tenure_ledger::{AppendError, BatchBytes, Ledger, Seq};
 
+use super::clock::boot_microseconds;
 use super::feed::Durable;
 use crate::registrar::{AppendFailure, Write};
 
@@ -42,8 +43,12 @@ impl<L: Ledger> Pen<L> {
             return Err(WriteError { failure: AppendFailure::NotWritten, source: None });
         };
         let batch = unsealed.sealed(&sealed.seal().to_bytes());
+        let began = boot_microseconds();
         match self.ledger.append_batch(&batch) {
-            Ok(head) => Ok((Durable { batch, hash: head.hash }, sealed)),
+            Ok(head) => {
+                let took = Duration::from_micros(boot_microseconds().saturating_sub(began));
+                Ok((Durable { batch, hash: head.hash, took }, sealed))
+            }
             Err(error) => Err(WriteError { failure: failure_of(&error), source: Some(error) }),
         }
     }

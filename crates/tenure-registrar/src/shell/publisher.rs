@@ -9,6 +9,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use tenure_core::kernel::{Event, Fence, Ticket, WaitEnd};
+use tenure_ledger::Seq;
 use tenure_ledger::signing::{LedgerId, SealedBatch};
 
 use super::feed::{Durable, Feed};
@@ -97,11 +98,22 @@ impl Drop for Publisher {
 impl Audience {
     fn tell(&self, outcome: Outcome) {
         let Outcome { events, written, answers, told } = outcome;
+        let observer = self.feed.observer();
+        // Every event is one record of the batch.
+        let first = written.as_ref().map_or(0, |(durable, _)| durable.batch.first().0);
         if !events.is_empty() {
-            self.view.publish(&events);
+            self.view.publish(&events, |index, event, before| {
+                if let Some(observer) = observer {
+                    observer.happens(Seq(first + index), event, before);
+                }
+            });
         }
         let proof = written.map(|(batch, sealed)| {
+            let took = batch.took;
             self.feed.publish(batch);
+            if let Some(observer) = observer {
+                observer.told(took);
+            }
             Arc::new(Proof::new(self.ledger, sealed, &events))
         });
         for (respond, reply) in answers {

@@ -32,9 +32,11 @@ impl View {
         tick.max(self.read(State::now))
     }
 
-    pub(crate) fn publish(&self, events: &[Event]) {
+    /// Applies what is durable. `each` is shown every event with its place, and the state right before it.
+    pub(crate) fn publish(&self, events: &[Event], each: impl Fn(u64, &Event, &State)) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        for event in events {
+        for (index, event) in (0..).zip(events) {
+            each(index, event, &state);
             state.apply(event).expect("what was applied once can be applied to the same state");
         }
     }

@@ -7,6 +7,7 @@ mod heartbeats;
 mod kill;
 mod marks;
 mod model;
+mod observing;
 mod random;
 mod restoring;
 mod shell;

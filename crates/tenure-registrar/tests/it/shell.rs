@@ -68,6 +68,7 @@ pub fn acquire(resource: &str, holder: &str, seconds: u64) -> Command {
         holder: Holder::parse(holder).unwrap(),
         wants: vec![Want {
             resource: Resource::parse(resource).unwrap(),
+            others: Default::default(),
             mode: Mode::Exclusive,
             ttl: Span::from_secs(seconds),
             nonce: Nonce::default(),

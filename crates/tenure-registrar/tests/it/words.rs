@@ -38,6 +38,7 @@ pub fn want(text: &str, ttl: Span) -> Want {
     let (resource, mode) = text.split_once('/').unwrap_or((text, "exclusive"));
     Want {
         resource: Resource::parse(resource).expect("a resource"),
+        others: Default::default(),
         mode: Mode::parse(mode).expect("a mode"),
         ttl,
         nonce: Nonce([1; 16]),

@@ -32,6 +32,8 @@ impl IntoResponse for Failure {
         let code = self.0.code;
         let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = with_type(status, &self.0, Problem::MEDIA_TYPE);
+        // For whoever counts.
+        response.extensions_mut().insert(code);
         let headers = response.headers_mut();
         if let Some(seconds) = code.retry_after_seconds() {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));

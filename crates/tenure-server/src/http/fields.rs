@@ -2,8 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use axum::extract::Query;
+use axum::extract::rejection::QueryRejection;
+use axum::http::Uri;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tenure_api::Code;
+use tenure_core::kernel::Digest;
 
 use super::answer::Failure;
 use super::json;
@@ -22,6 +27,24 @@ impl Fields {
                 Err(Failure::new(Code::Invalid, format!("the body is not JSON as we read it: {error}")))
             }
         }
+    }
+
+    /// Reads a list of objects.
+    pub(super) fn read_list(text: &[u8]) -> Result<Vec<Self>, Failure> {
+        let wrong = |why: String| Failure::new(Code::Invalid, why);
+        let parsed =
+            json::parse(text).map_err(|error| wrong(format!("this is not JSON as we read it: {error}")))?;
+        let Value::Array(values) = parsed else { return Err(wrong("send an array of objects".to_owned())) };
+        let object = |value| match value {
+            Value::Object(fields) => Ok(Self(fields)),
+            _ => Err(wrong("send an array of objects".to_owned())),
+        };
+        values.into_iter().map(object).collect()
+    }
+
+    /// Of what was not taken yet, in the one form that it has.
+    pub(super) fn digest(&self) -> Digest {
+        Digest::of(&serde_json::to_vec(&self.0).expect("what was JSON can be written as JSON"))
     }
 
     pub(super) fn text(&mut self, name: &str) -> Result<String, Failure> {
@@ -92,7 +115,41 @@ impl Fields {
     /// Refuses what nobody took: a caller counts on what it asked for.
     pub(super) fn finish(self) -> Result<(), Failure> {
         let Some(name) = self.0.keys().next() else { return Ok(()) };
-        let shown: String = name.chars().take(64).collect();
+        let shown = without_long_words(name);
         Err(Failure::invalid(&format!("{shown:?}"), "is not a field of this request; leave it out"))
+    }
+}
+
+/// Reads the part of an address after `?`. A refusal says why, and repeats nothing that could be a secret.
+pub(super) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Failure> {
+    let refused = |error: QueryRejection| Failure::new(Code::Invalid, without_long_words(&error.body_text()));
+    Query::try_from_uri(uri).map(|Query(asked)| asked).map_err(refused)
+}
+
+/// What a caller wrote, without what could be a secret in the wrong place: no token of ours is as short as any name of
+/// a field.
+fn without_long_words(text: &str) -> String {
+    let is_long = |word: &str| word.len() > 32;
+    text.split(' ').map(|word| if is_long(word) { "…" } else { word }).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_be_a_secret_is_not_repeated() {
+        assert_eq!(without_long_words("unknown variant `x`, expected"), "unknown variant `x`, expected");
+        let secret = "tnr_qZ3-0aB_cDeFgHiJkLmNoPqRsTuVwXyZ0123456789A";
+        assert_eq!(
+            without_long_words(&format!("unknown variant `{secret}`, expected")),
+            "unknown variant … expected"
+        );
+        let Err(refused) =
+            Fields::read(format!("{{\"{secret}\":1}}").as_bytes()).unwrap_or_else(|_| panic!()).finish()
+        else {
+            panic!("it is not a field of anything")
+        };
+        assert!(!refused.0.detail.contains(secret) && refused.0.detail.contains("is not a field"));
     }
 }

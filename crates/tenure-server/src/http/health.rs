@@ -7,21 +7,39 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
 use tenure_api::Code;
+use utoipa::ToSchema;
 
 use super::answer::{Failure, json};
 use crate::app::App;
 
-#[derive(Serialize)]
+/// Whether all is well.
+#[derive(Serialize, ToSchema)]
 struct Health {
+    /// `alive` or `ready`.
     status: &'static str,
 }
 
-/// 200 while the process lives.
+/// Whether the process lives.
+#[utoipa::path(
+    get,
+    path = "/healthz",
+    tag = "service",
+    operation_id = "alive",
+    responses((status = 200, description = "It lives", body = Health)),
+)]
 pub(super) async fn alive() -> Response {
     json(StatusCode::OK, &Health { status: "alive" })
 }
 
-/// 200 only when requests will be answered.
+/// Whether requests will be answered.
+#[utoipa::path(
+    get,
+    path = "/readyz",
+    tag = "service",
+    operation_id = "ready",
+    responses((status = 200, description = "They will", body = Health)),
+    extensions(("x-codes" = json!(["UNAVAILABLE"])))
+)]
 pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, Failure> {
     match app.why_not_ready() {
         None => Ok(json(StatusCode::OK, &Health { status: "ready" })),

@@ -4,12 +4,19 @@ pub(crate) mod accept;
 mod answer;
 mod auth;
 mod body;
+pub(crate) mod events;
+mod explain;
 mod fields;
 mod health;
 mod json;
 mod leases;
+mod metrics;
+mod names;
+mod openapi;
 mod origin;
+mod queue;
 mod refusal;
+mod stream;
 mod times;
 mod tokens;
 
@@ -17,10 +24,12 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::get;
 use tenure_api::Code;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use self::answer::Failure;
+pub(crate) use self::names::Names;
 use crate::app::App;
 
 /// Every route. `auth` has the table of what each needs; a route that is not in it cannot be reached.
@@ -29,15 +38,27 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .fallback(async || no_such_route())
         .layer(from_fn_with_state(app.clone(), auth::require))
         .layer(from_fn_with_state(app.clone(), origin::check))
+        .layer(from_fn_with_state(app.clone(), metrics::count))
         .with_state(app)
 }
 
 fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/healthz", get(health::alive))
-        .route("/readyz", get(health::ready))
+    described().split_for_parts().0
+}
+
+/// Every route with what is said of it. One without a description is not part of the interface.
+fn described() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
         .merge(leases::routes())
         .merge(tokens::routes())
+        .routes(routes!(queue::queue))
+        .routes(routes!(explain::explain))
+        .routes(routes!(events::events))
+        .routes(routes!(stream::stream))
+        .routes(routes!(health::alive))
+        .routes(routes!(health::ready))
+        .routes(routes!(metrics::metrics))
+        .routes(routes!(openapi::openapi))
 }
 
 fn no_such_route() -> Failure {

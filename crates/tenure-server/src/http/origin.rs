@@ -1,6 +1,5 @@
 //! No web page from elsewhere reaches a local server: `Host` and `Origin` are compared exactly.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -9,6 +8,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use tenure_api::Code;
 
+use super::accept::Peer;
 use super::answer::Failure;
 use crate::app::App;
 
@@ -18,28 +18,22 @@ pub(crate) async fn check(
     request: Request,
     next: Next,
 ) -> Result<Response, Failure> {
+    let is_local = matches!(request.extensions().get(), Some(Peer::Local { .. }));
+    // Whoever reached the local socket meant it: it has no name. But no page reaches it by itself.
+    let names = app.names.as_ref().filter(|_| !is_local);
+    let is_ours = |host: &str| names.is_none_or(|names| names.contain(host));
     let host = only(request.headers(), &header::HOST);
     let target = request.uri().authority().map(|authority| authority.as_str());
-    let is_ours = |host: &str| names(app.address).iter().any(|name| name == host);
-    if !host.is_ok_and(|host| host.is_some_and(is_ours)) || !target.is_none_or(is_ours) {
-        let detail = format!("this is http://{}; the Host header must say so", app.address);
+    if !host.is_ok_and(|host| host.map_or(is_local, is_ours)) || !target.is_none_or(is_ours) {
+        let detail =
+            "the Host header must name this server as it was configured; docs/guides/access.md says how";
         return Err(Failure::new(Code::ForeignHost, detail));
     }
-    let own_page = |origin: &str| origin.strip_prefix("http://").is_some_and(is_ours);
+    let own_page = |origin: &str| names.is_some_and(|names| names.contain_origin(origin));
     if !only(request.headers(), &header::ORIGIN).is_ok_and(|origin| origin.is_none_or(own_page)) {
         return Err(Failure::new(Code::ForeignOrigin, "programs leave the Origin header out"));
     }
     Ok(next.run(request).await)
-}
-
-/// How this server is called.
-fn names(address: SocketAddr) -> Vec<String> {
-    let port = address.port();
-    let mut names = vec![address.to_string(), format!("localhost:{port}")];
-    if port == 80 {
-        names.extend([address.ip().to_string(), "localhost".to_owned()]);
-    }
-    names
 }
 
 /// The value of a header that may stand once at the most.

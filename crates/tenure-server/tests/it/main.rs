@@ -2,20 +2,35 @@
 
 mod acquiring;
 mod bodies;
+mod bounds;
 mod connections;
+mod crowds;
+mod described;
 mod disk;
 mod ending;
+mod explaining;
 mod handing_over;
 mod hanging_up;
+mod limited;
 mod line;
+mod listening;
 mod listing;
+mod local_socket;
 mod modes;
+mod numbers;
+mod pools;
 mod recalling;
 mod restarts;
 mod revoking;
 mod server;
+mod slow;
+mod socket;
+mod stream;
+mod tls;
 mod together;
 mod tokens;
+#[path = "../support/traces.rs"]
+mod traces;
 mod waiting;
 mod waiting_over_restarts;
 mod who_may_ask;

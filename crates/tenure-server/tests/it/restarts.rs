@@ -54,7 +54,7 @@ fn the_second_server_on_a_directory_says_that_there_is_a_first() {
 #[test]
 fn a_port_that_is_taken_is_named() {
     let server = start();
-    let refused = start_in(tempfile::tempdir().unwrap(), |settings| settings.listen = server.address);
+    let refused = start_in(tempfile::tempdir().unwrap(), |settings| settings.listen = Some(server.address));
     let refused = refused.map(|_| ()).unwrap_err();
     assert!(refused.to_string().contains(&server.address.to_string()), "{refused}");
     assert!(refused.source().is_some(), "what the system said");
@@ -63,7 +63,7 @@ fn a_port_that_is_taken_is_named() {
 #[test]
 fn without_tls_only_this_machine_is_served() {
     let folder = tempfile::tempdir().unwrap();
-    let refused = start_in(folder, |settings| settings.listen = "0.0.0.0:0".parse().unwrap());
+    let refused = start_in(folder, |settings| settings.listen = Some("0.0.0.0:0".parse().unwrap()));
     let refused = refused.map(|_| ()).unwrap_err().to_string();
     assert!(refused.contains("no TLS") && refused.contains("127.0.0.1"), "{refused}");
 }

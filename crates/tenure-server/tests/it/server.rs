@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tenure_server::{Server, Settings, StartError, StopError};
+use tenure_server::{Server, Settings, StartError, StopError, TlsError};
 use tokio::runtime::Runtime;
+
+use crate::traces;
 
 /// A server that runs.
 pub struct Running {
@@ -39,7 +41,10 @@ pub fn start_in(folder: TempDir, change: impl FnOnce(&mut Settings)) -> Result<R
     let server = runtime.block_on(Server::start(settings))?;
     let read = std::fs::read_to_string(folder.path().join("data/admin.token"));
     let token = read.unwrap_or_default().trim_end().to_owned();
-    Ok(Running { folder, address: server.address(), token, runtime, server: Some(server) })
+    traces::secret(&token);
+    // A server that listens on no address is asked in another way.
+    let address = server.address().unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
+    Ok(Running { folder, address, token, runtime, server: Some(server) })
 }
 
 pub fn settings(folder: &Path) -> Settings {
@@ -54,11 +59,22 @@ impl Running {
     /// Stops it in good order, and gives back what it wrote.
     pub fn stop(mut self) -> TempDir {
         self.stop_with_outcome().unwrap();
+        traces::directory(self.folder.path());
         self.folder
     }
 
     pub fn stop_with_outcome(&mut self) -> Result<(), StopError> {
         self.runtime.block_on(self.server.take().unwrap().stop())
+    }
+
+    /// Where clients are told that it is.
+    pub fn url(&self) -> String {
+        self.server.as_ref().unwrap().url().unwrap()
+    }
+
+    /// Reads the certificate again.
+    pub fn reload_tls(&self) -> Result<(), TlsError> {
+        self.server.as_ref().unwrap().reload_tls()
     }
 
     /// Waits until it cannot go on.
@@ -84,7 +100,9 @@ impl Running {
         let mut request = format!("{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", self.address);
         headers.iter().for_each(|header| request += &format!("{header}\r\n"));
         request += &format!("Content-Length: {}\r\n\r\n{body}", body.len());
-        self.exchange(request.as_bytes())
+        let answer = self.exchange(request.as_bytes());
+        crate::described::check(line, &answer);
+        answer
     }
 
     pub fn bearer(&self) -> String {
@@ -151,8 +169,9 @@ pub fn read_to_end(mut stream: TcpStream) -> Answer {
     parse(&String::from_utf8(bytes).unwrap())
 }
 
-fn parse(answer: &str) -> Answer {
+pub fn parse(answer: &str) -> Answer {
     let (head, text) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer but {answer:?}"));
+    traces::answer(head, text);
     let mut lines = head.lines();
     let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
     let headers = lines.map(|line| line.split_once(": ").unwrap());
@@ -173,6 +192,7 @@ pub fn one_answer(stream: &mut TcpStream, request: &str) -> Answer {
     let mut body = vec![0; answer.header("content-length").unwrap().parse().unwrap()];
     stream.read_exact(&mut body).unwrap();
     answer.text = String::from_utf8(body).unwrap();
+    traces::answer(&format!("HTTP/1.1 {} {:?}", answer.status, answer.headers), &answer.text);
     answer
 }
 

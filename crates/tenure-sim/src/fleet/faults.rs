@@ -23,7 +23,8 @@ impl Fleet {
                 self.host.incarnation += 1;
                 self.tickets.clear();
                 self.callers.clear();
-                let back = self.now + self.rng.delay(1_000, 5 * SECOND);
+                // A machine that goes down while it comes up is not there before its clock runs.
+                let back = (self.now + self.rng.delay(1_000, 5 * SECOND)).max(self.host.booted());
                 if reboots {
                     log.count("server rebooted");
                     self.host.reboot(back, &mut self.rng);

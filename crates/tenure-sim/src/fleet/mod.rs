@@ -35,6 +35,8 @@ pub struct Fleet {
     callers: BTreeMap<Caller, From>,
     tickets: BTreeMap<Ticket, (From, Tick)>,
     last_caller: u64,
+    /// What each fence that a client was told of is for.
+    granted: BTreeMap<Fence, Resource>,
     gates: BTreeMap<Resource, FenceGate>,
     /// The newest fence that each store was written with.
     written: BTreeMap<Resource, Fence>,
@@ -95,6 +97,7 @@ impl Scenario for Fleet {
             callers: BTreeMap::new(),
             tickets: BTreeMap::new(),
             last_caller: 0,
+            granted: BTreeMap::new(),
             gates: BTreeMap::new(),
             written: BTreeMap::new(),
             winding_down: false,
@@ -290,11 +293,12 @@ impl Fleet {
     }
 
     /// What a holder is told: how long its lease lives on from when its request came in.
-    fn valid(&self, leases: &[Fence], stamp: Tick) -> Result<Outcome, Violation> {
+    fn valid(&mut self, leases: &[Fence], stamp: Tick) -> Result<Outcome, Violation> {
         let fence = leases[0];
         self.host.laws().acknowledged(fence)?;
         let view = self.host.registrar().and_then(|registrar| registrar.state().lease(fence));
         let valid_for = view.map_or(Span(0), |view| view.expires_at.since(stamp));
+        self.granted.extend(view.map(|view| (fence, view.resource.clone())));
         Ok(Outcome::Valid { fence, valid_for })
     }
 
@@ -337,9 +341,12 @@ impl Fleet {
     }
 
     fn send(&mut self, client: usize, attempt: Attempt, call: Call) {
-        let Some(command) = self.clients[client].command(call) else { return };
         let Client { process, errands, .. } = self.clients[client];
         let from = From { client, process, errand: errands, attempt };
+        let Some(command) = self.clients[client].command(call, self.ticket_of(client)) else {
+            // Who looks for its place in the queue, and finds none, need not leave it.
+            return self.reply(from, Outcome::Over);
+        };
         // A message may arrive twice; nothing may happen twice.
         for _ in 0..if self.rng.percent(2) { 2 } else { 1 } {
             if let Some(at) = self.carried(client) {
@@ -348,17 +355,26 @@ impl Fleet {
         }
     }
 
+    /// Where in the queue a client is, as the server would tell it.
+    fn ticket_of(&self, client: usize) -> Option<Ticket> {
+        let machine = &self.clients[client];
+        // It stands in the queue of each; one is enough to find it.
+        let (holder, resource) = (machine.holder(), machine.errand.as_ref()?.resources.first()?);
+        let mut queue = self.host.registrar()?.state().queue_of(resource);
+        queue.find(|waiting| *waiting.holder == holder).map(|waiting| waiting.ticket)
+    }
+
     fn client_acts(&mut self, client: usize, log: &mut Log) {
-        let resting = self.clients[client].errand.as_ref().is_none_or(|errand| errand.keeper.is_over());
+        let resting = self.clients[client].errand.as_ref().is_none_or(|errand| errand.keeper.is_done());
         let done = self.clients[client].errand.as_ref().is_some_and(|errand| errand.done_at <= self.now);
         if resting && !self.winding_down {
             let effects = self.clients[client].set_out(self.now, self.resources, &mut self.rng);
             self.client_does(client, &effects, log);
         } else if done || self.winding_down {
             self.client_steps(client, Told::Stop, log);
-        } else if let Some((fence, errand)) = self.clients[client].believes(self.now) {
+        } else if let Some((fence, _)) = self.clients[client].believes(self.now) {
             // The write is on its way for a while, and may arrive when the lease is long over.
-            let resource = errand.resource.clone();
+            let resource = self.granted[&fence].clone();
             let at = self.now + self.rng.delay(100, 15 * SECOND);
             self.agenda.plan(at, Next::StoreIsWritten { resource, fence });
         }
@@ -385,8 +401,9 @@ impl Fleet {
         let believers: Vec<_> = self.clients.iter().filter_map(|client| client.believes(self.now)).collect();
         for (index, (fence, errand)) in believers.iter().enumerate() {
             for (other, rival) in &believers[index + 1..] {
-                let apart = errand.resource != rival.resource || errand.mode.goes_with(rival.mode);
-                law(apart, || format!("{fence:?} and {other:?} both believe to hold {}", errand.resource))?;
+                let (resource, another) = (&self.granted[fence], &self.granted[other]);
+                let apart = resource != another || errand.mode.goes_with(rival.mode);
+                law(apart, || format!("{fence:?} and {other:?} both believe to hold {resource}"))?;
             }
         }
         Ok(())

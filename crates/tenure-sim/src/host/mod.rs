@@ -4,7 +4,7 @@ mod durable;
 
 use std::sync::Arc;
 
-use tenure_core::kernel::{Event, HashKey, LedgerTag, Limits, State, Tick, decode};
+use tenure_core::kernel::{Event, Granting, HashKey, LedgerTag, Limits, State, Tick, decode};
 use tenure_core::lease::LeaseReducer;
 use tenure_core::ledger::EventRecord;
 use tenure_core::reducer::Reducer;
@@ -123,7 +123,7 @@ impl Host {
         let outcome = self.write_out(write)?;
         let input = Input::Appended(outcome);
         let effects = self.step(input, now)?;
-        self.check_settled()?;
+        self.check_settled(now)?;
         Ok(effects)
     }
 
@@ -144,6 +144,11 @@ impl Host {
         let id: Arc<str> = format!("boot-{}", self.boots).into();
         let drift = i64::try_from(rng.below(4_801)).unwrap_or(0) - 2_400;
         self.clock = Clock::new(id, now, rng.below(5_000_000), drift);
+    }
+
+    /// When the machine last started, or will: it may still be on its way up.
+    pub fn booted(&self) -> u64 {
+        self.clock.booted()
     }
 
     /// The clock goes back while the registrar runs: time must stand still for it, not repeat itself.
@@ -194,11 +199,15 @@ impl Host {
         self.clock.true_time_of(first + tick.since(origin).0)
     }
 
-    fn check_settled(&mut self) -> Lawful {
+    fn check_settled(&mut self, now: u64) -> Lawful {
         let Some(registrar) = self.registrar.as_ref() else { return Ok(()) };
         registrar.state().check_invariants().map_err(Violation)?;
         if !registrar.is_settled() {
             return Ok(());
+        }
+        let due = registrar.wake_at().is_some_and(|at| at <= self.clock.microseconds(now));
+        if !due && registrar.state().granting() == Granting::Everything {
+            self.laws.nobody_is_left_behind()?;
         }
         self.settled += 1;
         if self.settled.is_multiple_of(32) {

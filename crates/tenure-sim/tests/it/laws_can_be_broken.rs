@@ -59,13 +59,7 @@ fn queued(ticket: u64, at: u64, until: u64) -> Event {
         ticket: Ticket(ticket),
         holder: Holder::parse(&format!("waiter-{ticket}")).unwrap(),
         principal: Principal::parse("owner").unwrap(),
-        wants: vec![Want {
-            resource: resource(),
-            mode,
-            ttl,
-            nonce: Nonce::default(),
-            labels: Labels::default(),
-        }],
+        wants: vec![Want::new(resource(), mode, ttl, Nonce::default())],
         at: Tick(at * SECOND),
         until: Tick(until * SECOND),
         key: None,
@@ -138,6 +132,50 @@ fn somebody_who_jumps_the_queue() {
     breaks(&[&held[..], &[served(2, 10, 2)]].concat(), "overtakes");
     breaks(&[&held[..], &[granted(2, 10, 5)]].concat(), "overtakes");
     assert_eq!(verdict(&[&held[..], &[served(2, 10, 1)]].concat()), Ok(()));
+}
+
+/// Somebody who would have this or another.
+fn choosing(ticket: u64, at: u64) -> Event {
+    let other = Resource::parse("thing:2").unwrap();
+    match queued(ticket, at, 60) {
+        Event::Queued(queued) => {
+            let wants = queued.wants.into_iter().map(|want| want.or([other.clone()])).collect();
+            Event::Queued(Queued { wants, ..queued })
+        }
+        other => other,
+    }
+}
+
+#[test]
+fn somebody_who_passes_one_that_would_have_another_too() {
+    let held = [granted(1, 0, 10), choosing(1, 1), queued(2, 2, 60), expired(1, 10)];
+    breaks(&[&held[..], &[served(2, 10, 2)]].concat(), "overtakes");
+    let other = Resource::parse("thing:2").unwrap();
+    let elsewhere = Event::Issued(Issued { resource: other, ..issued(2, 10, 5, Mode::Exclusive) });
+    breaks(&[&held[..], &[elsewhere]].concat(), "overtakes");
+    assert_eq!(verdict(&[&held[..], &[served(2, 10, 1)]].concat()), Ok(()));
+}
+
+#[test]
+fn somebody_who_is_served_with_something_else() {
+    let strange = Resource::parse("thing:3").unwrap();
+    let holder = Holder::parse("waiter-1").unwrap();
+    let issued =
+        Issued { resource: strange, holder, ticket: Some(Ticket(1)), ..issued(2, 2, 5, Mode::Exclusive) };
+    breaks(&[granted(1, 0, 10), choosing(1, 1), Event::Issued(issued)], "did not wait for");
+}
+
+#[test]
+fn somebody_who_waits_for_what_is_free() {
+    let left_behind = |events: &[Event]| {
+        let mut laws = Laws::default();
+        events.iter().for_each(|event| laws.durable(event, event.at().0).expect("lawful so far"));
+        laws.nobody_is_left_behind().is_err()
+    };
+    assert!(!left_behind(&[granted(1, 0, 10), queued(1, 1, 60)]));
+    assert!(left_behind(&[granted(1, 0, 10), queued(1, 1, 60), expired(1, 10)]));
+    assert!(left_behind(&[granted(1, 0, 10), choosing(1, 1)]), "the other one is free");
+    assert!(left_behind(&[granted(1, 0, 10), queued(1, 1, 60), choosing(2, 1)]));
 }
 
 #[test]

@@ -52,6 +52,7 @@ fn everything_that_can_happen_does_happen() {
         *census.entry(kind).or_default() += count;
     }
     let expected = [
+        "any one of several granted",
         "client clock jumped",
         "client crashed",
         "client cut off",
@@ -96,6 +97,7 @@ fn everything_that_can_happen_does_happen() {
         "told busy",
         "told outcome unknown",
         "told too late",
+        "wait for any one of several began",
         "wait timed out",
         "wait withdrawn",
         "waiter served",

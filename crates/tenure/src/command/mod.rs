@@ -1,27 +1,57 @@
 //! What can be asked of the command line.
 
+mod acquire;
+mod completions;
+mod explain;
+mod lease_token;
+mod lease_view;
 mod ledger;
+mod list;
 mod log;
 mod passport;
+mod release;
+mod renew;
 mod replay;
+mod revoke;
+mod run;
 mod serve;
+mod show;
+mod token;
+mod transfer;
 mod verify;
+mod watch;
+mod who;
+mod wish;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
 
+pub use self::run::assistant;
 use crate::failure::Failure;
 
 /// A command, with its own help text.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Serve(serve::Serve),
+    Run(run::Run),
+    Acquire(acquire::Acquire),
+    Renew(renew::Renew),
+    Release(release::Release),
+    Transfer(transfer::Transfer),
+    Revoke(revoke::Revoke),
+    List(list::List),
+    Show(show::Show),
+    Who(who::Who),
+    Watch(watch::Watch),
+    Explain(explain::Explain),
+    Token(token::Token),
     Verify(verify::Verify),
     Replay(replay::ReplayAt),
     Log(log::Log),
     Passport(passport::Passport),
     Ledger(ledger::Ledger),
+    Completions(completions::Completions),
 }
 
 impl Command {
@@ -29,6 +59,19 @@ impl Command {
     pub fn run(self) -> ExitCode {
         let done = match self {
             Command::Serve(serve) => return serve.run(),
+            Command::Run(run) => return run.run().unwrap_or_else(Failure::report),
+            Command::Acquire(acquire) => acquire.run(),
+            Command::Renew(renew) => renew.run(),
+            Command::Release(release) => release.run(),
+            Command::Transfer(transfer) => transfer.run(),
+            Command::Revoke(revoke) => revoke.run(),
+            Command::List(list) => list.run(),
+            Command::Show(show) => show.run(),
+            Command::Who(who) => who.run(),
+            Command::Watch(watch) => watch.run(),
+            Command::Explain(explain) => explain.run(),
+            Command::Token(token) => token.run(),
+            Command::Completions(completions) => completions.run(),
             Command::Verify(verify) => verify.run(),
             Command::Replay(replay) => replay.run(),
             Command::Log(log) => log.run(),

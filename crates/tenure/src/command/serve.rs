@@ -1,7 +1,7 @@
 //! `tenure serve`.
 
 use std::io::{self, Write as _};
-use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,21 +12,25 @@ use tenure_server::{AdminToken, RegistrarError, Server, Settings, StartError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use zeroize::Zeroizing;
 
-use crate::configuration::{Configuration, Place, variable};
+use crate::configuration::{Configuration, Listen, Place, Reach, variable};
 use crate::exit;
 use crate::failure::Failure;
 use crate::message::{complain, tell};
 
 /// Runs the lease authority until it gets SIGTERM or SIGINT.
 ///
-/// When it is ready, it prints one line: `listening on http://ADDRESS`. Every option can also be given in the
-/// environment (`TENURE_LISTEN`) or in the configuration file (`listen = "127.0.0.1:7420"`). The first start writes
-/// the token for requests to `admin.token` in the data directory; `TENURE_ADMIN_TOKEN` presets another.
+/// When it is ready, it prints `listening on http://ADDRESS`, then where the local socket is. Every option can also
+/// be given in the environment (`TENURE_LISTEN`) or in the configuration file (`listen = "127.0.0.1:7420"`). The first
+/// start writes the token for requests to `admin.token` in the data directory; `TENURE_ADMIN_TOKEN` presets another.
+/// SIGHUP reads the certificate of `[tls]` again.
 #[derive(Debug, Args)]
 pub struct Serve {
-    /// Where to listen: a loopback address [default: 127.0.0.1:7420]
-    #[arg(long, value_name = "ADDRESS")]
-    listen: Option<SocketAddr>,
+    /// Where to listen: a loopback address, or any with `[tls]`, or none [default: 127.0.0.1:7420]
+    #[arg(long, value_name = "ADDRESS|none")]
+    listen: Option<Listen>,
+    /// The socket for users of this machine [default: tenure/tenure.sock in the XDG runtime directory]
+    #[arg(long, value_name = "PATH|none")]
+    socket: Option<PathBuf>,
     #[command(flatten)]
     place: Place,
 }
@@ -46,23 +50,26 @@ impl Serve {
     }
 
     fn settings(self) -> Result<Settings, ExitCode> {
-        let configuration = self.place.configuration(self.listen).map_err(Failure::report)?;
-        let Configuration { listen, data, ledger, routine } = configuration;
+        let listen = self.listen.map(|listen| ("listen", listen.to_string().into()));
+        let socket = self.socket.map(|socket| ("socket", socket.into_os_string()));
+        let flags = listen.into_iter().chain(socket);
+        let configuration = self.place.configuration(flags).map_err(Failure::report)?;
+        let Configuration { reach, data, ledger, routine, pools } = configuration;
+        let Reach { listen, socket, tls, hosts, limits } = reach;
         let admin_token = preset_token()?;
-        let settings = Settings::new(data);
-        Ok(Settings { listen, ledger, routine, admin_token, ..settings })
+        Ok(Settings { listen, socket, tls, hosts, limits, data, ledger, routine, pools, admin_token })
     }
 }
 
 async fn serve(settings: Settings) -> ExitCode {
     // Before anything is begun that would have to be ended in good order.
-    let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
-    let [Ok(mut terminate), Ok(mut interrupt)] = signals else {
+    let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
+    let [Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)] = signals else {
         return cannot_serve(&io::Error::other("the system takes no handler for signals"));
     };
     let server = match Server::start(settings).await {
         Ok(server) => server,
-        Err(error @ StartError::NotLoopback(_)) => {
+        Err(error @ (StartError::NotLoopback(_) | StartError::Nowhere | StartError::Tls(_))) => {
             complain("will not serve", &error);
             return exit::CONFIGURATION.into();
         }
@@ -77,13 +84,12 @@ async fn serve(settings: Settings) -> ExitCode {
             return code;
         }
     };
-    // Who started us may read no further than this, or not at all.
-    let mut output = io::stdout();
-    let _ = writeln!(output, "listening on http://{}", server.address()).and_then(|()| output.flush());
+    say_where(&server);
     let was_told = tokio::select! {
         () = told(&mut terminate, &mut interrupt) => true,
         () = server.ended() => false,
         () = tell_troubles(&server) => false,
+        () = read_certificates(&server, &mut hangup) => false,
     };
     match server.stop().await {
         Ok(()) if was_told => ExitCode::SUCCESS,
@@ -97,6 +103,34 @@ async fn serve(settings: Settings) -> ExitCode {
             exit::DISK.into()
         }
     }
+}
+
+/// Says where the server can be reached: on standard output, and what is missing on standard error.
+fn say_where(server: &Server) {
+    let socket = server.socket().map(|path| path.display());
+    let text = match (server.url(), socket) {
+        (Some(url), Some(path)) => format!("listening on {url}\nlocal socket at {path}\n"),
+        (Some(url), None) => format!("listening on {url}\n"),
+        (None, Some(path)) => format!("listening on unix:{path}\n"),
+        (None, None) => String::new(),
+    };
+    // Who started us may read no further than this, or not at all.
+    let mut output = io::stdout();
+    let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    if let Some(error) = server.no_socket() {
+        complain("there is no local socket", error);
+    }
+}
+
+/// Reads the certificate again whenever somebody says so with SIGHUP.
+async fn read_certificates(server: &Server, hangup: &mut Signal) {
+    while hangup.recv().await.is_some() {
+        match server.reload_tls() {
+            Ok(()) => tell("tenure: the certificate was read again\n"),
+            Err(error) => complain("the certificate stays as it was", &error),
+        }
+    }
+    std::future::pending().await
 }
 
 /// Says on standard error what goes wrong without keeping anybody from being answered, and when it is over.

@@ -34,7 +34,7 @@ impl Verify {
     pub fn run(self) -> Result<(), Failure> {
         let data = self.place.existing()?;
         let mut progress = Progress::new();
-        let found = audit(&data, &mut |read, all| progress.show(format!("segment {read} of {all}")));
+        let found = audit(&data, &mut |read, all| progress.show(&format!("segment {read} of {all}")));
         drop(progress);
         let found = found?;
         if self.json {

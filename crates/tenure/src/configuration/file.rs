@@ -7,7 +7,7 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use super::{ConfigurationError, KEYS};
+use super::{ConfigurationError, FREE_TABLES, KEYS, LISTS};
 
 /// The values of a file, by key: `[ledger] witness = …` is under `ledger.witness`.
 pub fn read(path: &Path, is_required: bool) -> Result<BTreeMap<String, String>, ConfigurationError> {
@@ -35,11 +35,20 @@ fn collect(
         let key = format!("{prefix}{name}");
         match value {
             Value::Table(inner) if is_table(&key) => collect(path, &format!("{key}."), inner, values)?,
-            _ if !KEYS.contains(&key.as_str()) => {
+            _ if !is_key(&key) => {
                 return Err(ConfigurationError::UnknownKey { key, path: path.into() });
             }
             Value::String(text) => drop(values.insert(key, text.clone())),
             Value::Integer(number) => drop(values.insert(key, number.to_string())),
+            Value::Array(list) if is_list(&key) => {
+                let texts: Option<Vec<_>> = list.iter().map(text_of).collect();
+                let texts = texts.ok_or_else(|| ConfigurationError::BadValue {
+                    origin: format!("`{key}` in {}", path.display()),
+                    value: "array".to_owned(),
+                    expected: "a list of strings without commas, or of whole numbers",
+                })?;
+                values.insert(key, texts.join(","));
+            }
             other => {
                 return Err(ConfigurationError::BadValue {
                     origin: format!("`{key}` in {}", path.display()),
@@ -52,6 +61,30 @@ fn collect(
     Ok(())
 }
 
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.contains(',') => Some(text.clone()),
+        Value::Integer(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+fn is_key(key: &str) -> bool {
+    KEYS.contains(&key) || is_free(key)
+}
+
+fn is_list(key: &str) -> bool {
+    LISTS.contains(&key) || is_free(key)
+}
+
+/// Whether this is in a table whose keys anybody may choose.
+fn is_free(key: &str) -> bool {
+    key.split_once('.').is_some_and(|(table, _)| FREE_TABLES.contains(&table))
+}
+
 fn is_table(key: &str) -> bool {
+    if FREE_TABLES.contains(&key) {
+        return true;
+    }
     KEYS.iter().any(|known| known.strip_prefix(key).is_some_and(|rest| rest.starts_with('.')))
 }

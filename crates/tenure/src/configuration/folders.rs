@@ -10,10 +10,11 @@ use super::ConfigurationError;
 pub struct Folders {
     config: Option<PathBuf>,
     state: Option<PathBuf>,
+    runtime: Option<PathBuf>,
 }
 
 impl Folders {
-    /// Reads `XDG_CONFIG_HOME`, `XDG_STATE_HOME` and `HOME`.
+    /// Reads `XDG_CONFIG_HOME`, `XDG_STATE_HOME`, `XDG_RUNTIME_DIR` and `HOME`.
     pub fn new(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         // The specification: a relative path is as good as none.
         let folder = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -21,12 +22,20 @@ impl Folders {
         Self {
             config: folder("XDG_CONFIG_HOME").or_else(|| below_home(".config")),
             state: folder("XDG_STATE_HOME").or_else(|| below_home(".local/state")),
+            runtime: folder("XDG_RUNTIME_DIR"),
         }
     }
 
     /// The configuration file that is read if it is there and nobody named another.
     pub fn config_file(&self) -> Option<PathBuf> {
         self.config.as_ref().map(|folder| folder.join("tenure/config.toml"))
+    }
+
+    /// Where the local socket is if nobody chose another place: where clients look for it too.
+    pub fn socket(&self) -> PathBuf {
+        let in_temporary = || PathBuf::from(format!("/tmp/tenure-{}", rustix::process::geteuid().as_raw()));
+        let folder = self.runtime.as_ref().map(|folder| folder.join("tenure"));
+        folder.unwrap_or_else(in_temporary).join("tenure.sock")
     }
 
     /// Where state belongs.

@@ -6,25 +6,36 @@
 mod file;
 mod folders;
 mod place;
+mod pools;
+mod reach;
 mod sources;
 
-use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use tenure_core::kernel::Span;
 use tenure_ledger::embedded::{Options, Retention};
 use tenure_registrar::shell::Routine;
+use tenure_server::{PoolError, Pools};
 use thiserror::Error;
 
 pub use self::folders::Folders;
 pub use self::place::{Place, variable};
+pub use self::reach::{Listen, Reach};
 pub use self::sources::{Flags, Sources};
 
 /// Every key that there is. Any other in a file is refused: a misspelt one must not be ignored.
 const KEYS: &[&str] = &[
     "listen",
     "data",
+    "socket",
+    "socket.path",
+    "socket.users",
+    "tls.certificate",
+    "tls.key",
+    "http.hosts",
+    "http.connections",
+    "http.idle_seconds",
     "ledger.witness",
     "ledger.segment_size",
     "ledger.reserve",
@@ -33,17 +44,25 @@ const KEYS: &[&str] = &[
     "ledger.retention_bytes",
 ];
 
+/// Those of them that are lists: in the environment, with commas between.
+const LISTS: &[&str] = &["socket.users", "http.hosts"];
+
+/// Tables with keys of the user's own choice; each may be a list.
+const FREE_TABLES: &[&str] = &[pools::TABLE];
+
 /// What the program was told to do.
 #[derive(Debug, Clone)]
 pub struct Configuration {
-    /// Where to listen.
-    pub listen: SocketAddr,
+    /// Where to listen on the network, how, and for whom on this machine.
+    pub reach: Reach,
     /// Where the ledger is.
     pub data: PathBuf,
     /// How it is kept.
     pub ledger: Options,
     /// What is done beside its writer, and when.
     pub routine: Routine,
+    /// Names for any one of several resources.
+    pub pools: Pools,
 }
 
 /// Why a configuration cannot be used.
@@ -85,6 +104,23 @@ pub enum ConfigurationError {
         /// What should have been said.
         expected: &'static str,
     },
+    /// A pool that cannot be.
+    #[error("{origin} cannot be used")]
+    Pool {
+        /// Where it was said.
+        origin: String,
+        /// Why not.
+        #[source]
+        source: PoolError,
+    },
+    /// A certificate without a key, or a key without a certificate.
+    #[error("there is a `{given}` but no `{missing}`; say both, or neither")]
+    Half {
+        /// What was said.
+        given: &'static str,
+        /// What was not.
+        missing: &'static str,
+    },
     /// Neither a flag nor the environment says where anything belongs.
     #[error("neither XDG_STATE_HOME nor HOME says where {what} belongs; set one of them, or {remedy}")]
     NoFolder {
@@ -98,10 +134,10 @@ pub enum ConfigurationError {
 impl Configuration {
     /// Puts together what flags, environment and file say.
     pub fn new(sources: &Sources, folders: &Folders) -> Result<Self, ConfigurationError> {
-        let listen = sources.parse("listen", "an address and a port, such as 127.0.0.1:7420")?;
+        let reach = Reach::new(sources, folders)?;
         let data = Self::data(sources, folders)?;
-        let listen = listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7420)));
-        Ok(Self { listen, data, ledger: ledger(sources, folders)?, routine: routine(sources)? })
+        let (ledger, routine, pools) = (ledger(sources, folders)?, routine(sources)?, pools::pools(sources)?);
+        Ok(Self { reach, data, ledger, routine, pools })
     }
 
     /// Where the ledger is, for whoever only reads it and needs to know nothing else.

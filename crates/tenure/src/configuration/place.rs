@@ -1,7 +1,7 @@
 //! What every command that needs a ledger asks for.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -38,17 +38,25 @@ impl Place {
         Ok(configuration)
     }
 
-    /// Everything that was said.
-    pub fn configuration(self, listen: Option<SocketAddr>) -> Result<Configuration, Failure> {
+    /// Everything that was said, with these flags beside the usual ones.
+    pub fn configuration(
+        self,
+        flags: impl IntoIterator<Item = (&'static str, OsString)>,
+    ) -> Result<Configuration, Failure> {
         let folders = Folders::new(variable);
-        let sources = self.sources(listen, &folders);
+        let sources = self.sources(flags, &folders);
         sources.and_then(|sources| Configuration::new(&sources, &folders)).map_err(wrong)
     }
 
-    fn sources(self, listen: Option<SocketAddr>, folders: &Folders) -> Result<Sources, ConfigurationError> {
-        let listen = listen.map(|address| ("listen", address.to_string().into()));
+    fn sources(
+        self,
+        flags: impl IntoIterator<Item = (&'static str, OsString)>,
+        folders: &Folders,
+    ) -> Result<Sources, ConfigurationError> {
         let data = self.data.map(|data| ("data", data.into_os_string()));
-        let flags = Flags { config: self.config, values: listen.into_iter().chain(data).collect() };
+        let values = flags.into_iter().chain(data).collect();
+        let mut flags = Flags { config: self.config, values, chosen: BTreeMap::new() };
+        flags.choose(std::env::vars_os());
         Sources::new(flags, variable, folders)
     }
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::{ConfigurationError, Folders, KEYS, file};
+use super::{ConfigurationError, FREE_TABLES, Folders, KEYS, file};
 
 /// What the command line says, by key.
 #[derive(Debug, Clone, Default)]
@@ -14,6 +14,24 @@ pub struct Flags {
     pub config: Option<PathBuf>,
     /// Values by key.
     pub values: BTreeMap<&'static str, OsString>,
+    /// What the environment says in tables whose keys anybody may choose.
+    pub chosen: BTreeMap<String, OsString>,
+}
+
+impl Flags {
+    /// Takes from these variables of the environment what belongs into tables whose keys anybody may choose:
+    /// `TENURE_POOLS_TUNER` is `tuner` in `[pools]`.
+    pub fn choose(&mut self, variables: impl IntoIterator<Item = (OsString, OsString)>) {
+        for (name, text) in variables {
+            let Some(name) = name.to_str() else { continue };
+            for table in FREE_TABLES {
+                let prefix = variable_of(table) + "_";
+                let chosen = name.strip_prefix(&prefix).filter(|chosen| !chosen.is_empty());
+                let key = chosen.map(|chosen| format!("{table}.{}", chosen.to_ascii_lowercase()));
+                self.chosen.extend(key.map(|key| (key, text.clone())));
+            }
+        }
+    }
 }
 
 /// What somebody said.
@@ -27,7 +45,12 @@ pub struct Value {
 
 /// The word that counts for each key.
 #[derive(Debug, Clone, Default)]
-pub struct Sources(BTreeMap<&'static str, Value>);
+pub struct Sources {
+    /// Of the keys that everybody has.
+    values: BTreeMap<&'static str, Value>,
+    /// Of those that somebody chose, by table and key.
+    chosen: BTreeMap<String, Value>,
+}
 
 impl Sources {
     /// Flags over the environment over a file.
@@ -54,12 +77,32 @@ impl Sources {
                 values.insert(*key, Value { text, origin });
             }
         }
-        Ok(Self(values))
+        // What is left was in tables whose keys anybody may choose.
+        let mut chosen = BTreeMap::new();
+        for (key, text) in in_file {
+            let name = variable_of(&key);
+            let path = path.as_ref().map_or_else(String::new, |path| path.display().to_string());
+            let written = (OsString::from(text), format!("`{key}` in {path}"));
+            let (text, origin) = variable(&name).map_or(written, |text| (text, name));
+            chosen.insert(key, Value { text, origin });
+        }
+        for (key, text) in flags.chosen {
+            chosen.entry(key).or_insert_with_key(|key| Value { text, origin: variable_of(key) });
+        }
+        Ok(Self { values, chosen })
     }
 
     /// What was said about `key`.
     pub fn get(&self, key: &str) -> Option<Value> {
-        self.0.get(key).cloned()
+        self.values.get(key).cloned()
+    }
+
+    /// What was said in a table whose keys anybody may choose, by key.
+    pub fn in_table(&self, table: &str) -> impl Iterator<Item = (&str, &Value)> {
+        self.chosen.iter().filter_map(move |(key, value)| {
+            let (found, name) = key.split_once('.')?;
+            (found == table).then_some((name, value))
+        })
     }
 
     /// What was said about `key`, as something else than text.
@@ -74,6 +117,15 @@ impl Sources {
             Ok(parsed) => Ok(Some(parsed)),
             Err(_) => Err(ConfigurationError::BadValue { origin, value, expected }),
         }
+    }
+
+    /// What was said about `key`, which is a list.
+    pub fn list<T: FromStr>(&self, key: &str, expected: &'static str) -> Result<Vec<T>, ConfigurationError> {
+        let Some(Value { text, origin }) = self.get(key) else { return Ok(Vec::new()) };
+        let value = text.to_string_lossy().into_owned();
+        let parts = value.split(',').map(str::trim).filter(|part| !part.is_empty());
+        let parsed: Result<_, _> = parts.map(str::parse).collect();
+        parsed.map_err(|_| ConfigurationError::BadValue { origin, value: value.clone(), expected })
     }
 }
 

@@ -21,13 +21,18 @@ fn configuration(
     let variable = |name: &str| all.get(name).cloned();
     let folders = Folders::new(variable);
     let values = flags.iter().map(|(key, value)| (*key, OsString::from(value))).collect();
-    Configuration::new(&Sources::new(Flags { config: None, values }, variable, &folders)?, &folders)
+    Configuration::new(
+        &Sources::new(Flags { config: None, values, ..Flags::default() }, variable, &folders)?,
+        &folders,
+    )
 }
 
 #[test]
 fn nobody_says_anything_and_there_are_defaults() {
     let found = configuration(&[], &[], "").unwrap();
-    assert_eq!(found.listen.to_string(), "127.0.0.1:7420");
+    assert_eq!(found.reach.listen.unwrap().to_string(), "127.0.0.1:7420");
+    assert_eq!((found.reach.tls, found.reach.hosts), (None, Vec::new()));
+    assert_eq!(found.reach.limits, tenure_server::Limits::default());
     assert_eq!(found.data, Path::new("/home/somebody/.local/state/tenure"));
     let witness = Path::new("/home/somebody/.local/state/tenure-witness");
     assert_eq!(found.ledger.witness.as_deref(), Some(witness));
@@ -43,13 +48,13 @@ fn nobody_says_anything_and_there_are_defaults() {
 fn a_flag_counts_more_than_the_environment_and_that_more_than_the_file() {
     let file = "listen = '127.0.0.1:3'\n[ledger]\nsegment_size = 4096\nwitness = '/w'\n";
     let found = configuration(&[], &[], file).unwrap();
-    assert_eq!((found.listen.port(), found.ledger.segment_size), (3, 4096));
+    assert_eq!((found.reach.listen.unwrap().port(), found.ledger.segment_size), (3, 4096));
     assert_eq!(found.ledger.witness.as_deref(), Some(Path::new("/w")));
     let variables = [("TENURE_LISTEN", "127.0.0.1:2"), ("TENURE_LEDGER_SEGMENT_SIZE", "8192")];
     let found = configuration(&[], &variables, file).unwrap();
-    assert_eq!((found.listen.port(), found.ledger.segment_size), (2, 8192));
+    assert_eq!((found.reach.listen.unwrap().port(), found.ledger.segment_size), (2, 8192));
     let found = configuration(&[("listen", "127.0.0.1:1")], &variables, file).unwrap();
-    assert_eq!(found.listen.port(), 1);
+    assert_eq!(found.reach.listen.unwrap().port(), 1);
 }
 
 #[test]
@@ -82,9 +87,74 @@ fn a_value_that_cannot_be_used_is_named_with_who_said_it() {
 #[test]
 fn a_named_file_must_be_there() {
     let folders = Folders::default();
-    let flags = Flags { config: Some("/nowhere/config.toml".into()), values: BTreeMap::new() };
+    let flags = Flags { config: Some("/nowhere/config.toml".into()), ..Flags::default() };
     let refused = Sources::new(flags, |_| None, &folders).unwrap_err();
     assert!(matches!(refused, ConfigurationError::Unreadable { .. }), "{refused}");
     let nothing = Configuration::new(&Sources::default(), &folders).unwrap_err();
     assert!(matches!(nothing, ConfigurationError::NoFolder { .. }), "{nothing}");
+}
+
+#[test]
+fn the_local_socket_is_where_clients_look_for_it_unless_somebody_says_otherwise() {
+    let socket = |flags: &[(&'static str, &str)], variables: &[(&str, &str)], file: &str| {
+        let place = configuration(flags, variables, file).unwrap().reach.socket;
+        place.map(|place| (place.path.to_str().unwrap().to_owned(), place.users, place.is_chosen))
+    };
+    let usual = socket(&[], &[("XDG_RUNTIME_DIR", "/run/user/7")], "");
+    assert_eq!(usual, Some(("/run/user/7/tenure/tenure.sock".into(), vec![], false)));
+    let (path, _, _) = socket(&[], &[], "").unwrap();
+    assert!(path.starts_with("/tmp/tenure-") && path.ends_with("/tenure.sock"), "{path}");
+    assert_eq!(socket(&[], &[("TENURE_SOCKET", "none")], "socket = '/a'"), None);
+    assert_eq!(socket(&[], &[], "socket = '/a'"), Some(("/a".into(), vec![], true)));
+    assert_eq!(socket(&[("socket", "/b")], &[], "socket = '/a'"), Some(("/b".into(), vec![], true)));
+    let table = "[socket]\npath = '/c'\nusers = [1000, 1001]\n";
+    assert_eq!(socket(&[], &[], table), Some(("/c".into(), vec![1000, 1001], true)));
+    let users = [("TENURE_SOCKET_USERS", "5, 6")];
+    assert_eq!(socket(&[], &users, "socket = '/a'"), Some(("/a".into(), vec![5, 6], true)));
+}
+
+#[test]
+fn how_the_server_is_reached_is_configured() {
+    let file = "listen = 'none'\n[tls]\ncertificate = '/c'\nkey = '/k'\n\
+                [http]\nhosts = ['a.example', 'b.example']\nconnections = 5\nidle_seconds = 7\n";
+    let reach = configuration(&[], &[], file).unwrap().reach;
+    assert_eq!(reach.listen, None);
+    let files = reach.tls.unwrap();
+    assert_eq!((files.certificate.as_path(), files.key.as_path()), (Path::new("/c"), Path::new("/k")));
+    assert_eq!(reach.hosts, ["a.example", "b.example"]);
+    assert_eq!((reach.limits.connections, reach.limits.idle.as_secs()), (5, 7));
+    for (file, wrong) in [
+        ("[tls]\nkey = '/k'", "no `tls.certificate`"),
+        ("[tls]\ncertificate = '/k'", "no `tls.key`"),
+        ("[http]\nconnections = 0", "1 at least"),
+        ("[http]\nidle_seconds = 0", "1 at least"),
+        ("[http]\nhosts = [1.5]", "a list of strings"),
+        ("[socket]\nusers = ['root']", "a list of user ids"),
+        ("[socket]\nowner = 1", "`socket.owner`"),
+    ] {
+        let refused = configuration(&[], &[], file).unwrap_err().to_string();
+        assert!(refused.contains(wrong), "{refused}");
+    }
+}
+
+#[test]
+fn pools_have_names_of_the_users_own_choice() {
+    let file = "[pools]\ntuner = 2\ndoor = ['front', 'back']\n";
+    let pools = |found: Configuration| format!("{:?}", found.pools);
+    let found = pools(configuration(&[], &[], file).unwrap());
+    assert!(
+        ["tuner:0", "tuner:1", "door:front", "door:back"].iter().all(|name| found.contains(name)),
+        "{found}"
+    );
+    let found = pools(configuration(&[], &[("TENURE_POOLS_TUNER", "1")], file).unwrap());
+    assert!(found.contains("tuner:0") && !found.contains("tuner:1"), "{found}");
+    for file in ["[pools]\ntuner = 0", "[pools]\ntuner = 65", "[pools]\ntuner = ['a', 'a']", "pools = 3"] {
+        let refused = configuration(&[], &[], file).unwrap_err().to_string();
+        assert!(refused.contains("pools"), "{refused}");
+    }
+    let mut flags = Flags::default();
+    flags.choose([("TENURE_POOLS_LAB".into(), "x,y".into()), ("TENURE_POOLS_".into(), "1".into())]);
+    let sources = Sources::new(flags, |_| None, &Folders::default()).unwrap();
+    let chosen: Vec<_> = sources.in_table("pools").map(|(name, value)| (name, value.text.clone())).collect();
+    assert_eq!(chosen, [("lab", "x,y".into())], "one that no file names counts too");
 }

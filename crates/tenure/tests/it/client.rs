@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::traces;
+
 /// The longest that anything in these tests takes.
 pub const LIMIT: Duration = Duration::from_secs(30);
 
@@ -96,8 +98,10 @@ impl Client {
         }
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body)?;
+        let status: u16 = status.expect("a status line");
+        traces::answer(&format!("HTTP/1.1 {status}"), &String::from_utf8_lossy(&body));
         let body = serde_json::from_slice(&body)?;
-        Ok(Answer { status: status.expect("a status line"), retry_after, body })
+        Ok(Answer { status, retry_after, body })
     }
 
     fn line(&mut self) -> io::Result<String> {

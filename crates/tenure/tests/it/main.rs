@@ -1,7 +1,9 @@
 //! The real program.
 
+mod asking;
 mod client;
 mod clocks;
+mod commands;
 mod damaging;
 mod failing_sync;
 mod forging;
@@ -11,17 +13,28 @@ mod histories_client;
 mod histories_stage;
 mod histories_words;
 mod history;
+mod idle_connections;
 mod kill_at_each_call;
 mod kill_over_http;
 mod logging;
+mod losing;
+mod no_secrets;
+mod overlapping;
 mod passports;
 mod program;
 mod pruning;
 mod replaying;
 mod restoring;
+mod running;
 mod second_process;
+#[path = "../../../../xtask/src/secret_scan.rs"]
+mod secret_scan;
 mod serving;
 mod slow_sync;
 mod starting;
+mod terminals;
+mod tls;
+#[path = "../../../tenure-server/tests/support/traces.rs"]
+mod traces;
 mod verifying;
 mod wrapped;

@@ -2,8 +2,10 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use crate::traces;
 
 /// `tenure serve` with its data in `folder`, on any free port.
 pub fn serve(folder: &Path) -> Command {
@@ -15,7 +17,7 @@ pub fn serve(folder: &Path) -> Command {
 /// `tenure` with nothing in its environment but a home.
 pub fn tenure(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
-    command.env_clear().env("HOME", folder).current_dir(folder);
+    command.env_clear().env("HOME", folder).env("XDG_RUNTIME_DIR", folder).current_dir(folder);
     // The usual amount of zeros would take longer than everything else in these tests.
     command.env("TENURE_LEDGER_RESERVE", "65536").env("TENURE_LEDGER_SEGMENT_SIZE", "65536");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -31,6 +33,7 @@ pub fn run(command: &mut Command) -> (i32, String) {
         let _ = child.kill();
     }
     let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+    traces::seen(&stderr);
     assert_eq!(line, "", "nothing was to be served");
     (status.code().unwrap(), String::from_utf8(stderr).unwrap())
 }
@@ -41,6 +44,7 @@ pub struct Served {
     output: BufReader<ChildStdout>,
     /// `127.0.0.1:PORT`.
     pub address: String,
+    data: Option<PathBuf>,
 }
 
 impl Served {
@@ -50,9 +54,12 @@ impl Served {
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
-        let address = line.strip_prefix("listening on http://").map(|rest| rest.trim_end().to_owned());
+        let address =
+            line.strip_prefix("listening on http://").or(line.strip_prefix("listening on https://"));
+        let address = address.map(|rest| rest.trim_end().to_owned());
         let address = address.unwrap_or_else(|| panic!("{line:?}: {}", rest_of(&mut child)));
-        Self { child, output, address }
+        let data = command.get_args().skip_while(|argument| *argument != "--data").nth(1).map(PathBuf::from);
+        Self { child, output, address, data }
     }
 
     /// Sends a signal by its name.
@@ -71,6 +78,8 @@ impl Served {
         let mut output = String::new();
         self.output.read_to_string(&mut output).unwrap();
         let errors = rest_of(&mut self.child);
+        traces::seen(output.as_bytes());
+        traces::seen(errors.as_bytes());
         (self.child.wait().unwrap().code(), output, errors)
     }
 
@@ -87,6 +96,7 @@ impl Served {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        traces::answer(head, body);
         (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
     }
 }
@@ -95,6 +105,9 @@ impl Drop for Served {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if let Some(data) = &self.data {
+            traces::directory(data);
+        }
     }
 }
 

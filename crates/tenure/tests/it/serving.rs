@@ -19,7 +19,8 @@ fn it_says_where_it_listens_serves_and_ends_in_good_order() {
         assert_eq!(served.ask("GET /v1/leases", token.trim_end(), "").0, 200);
         served.signal(signal);
         let (code, output, errors) = served.end();
-        assert_eq!((code, output.as_str(), errors.as_str()), (Some(0), "", ""));
+        let socket = format!("local socket at {}\n", folder.path().join("tenure/tenure.sock").display());
+        assert_eq!((code, output, errors.as_str()), (Some(0), socket, ""));
         assert!(folder.path().join("data/clean").exists(), "the ledger was closed");
     }
 }

@@ -21,7 +21,7 @@ fn an_address_that_others_can_reach_is_78() {
         let (code, errors) =
             run(tenure(folder.path()).args(["serve", "--listen", address, "--data", "data"]));
         assert_eq!(code, 78, "{errors}");
-        assert!(errors.contains("no TLS") && errors.contains("127.0.0.1:7420"), "{errors}");
+        assert!(errors.contains("there is no TLS") && errors.contains("127.0.0.1:7420"), "{errors}");
     }
 }
 

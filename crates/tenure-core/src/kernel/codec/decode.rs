@@ -4,11 +4,11 @@ use prost::Message;
 use thiserror::Error;
 
 use super::work_id;
-use crate::kernel::command::Want;
 use crate::kernel::event::{Cause, ClockReading, Event, Issued, Queued, WaitEnd};
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Labels, Principal, Resource};
 use crate::kernel::value::{Digest, Fence, LedgerTag, Nonce, RequestKey, Span, TICK_RATE_HZ, Tick, Ticket};
+use crate::kernel::want::{Others, Want};
 use crate::lease::{LeaseError, ReleaseReason};
 use crate::ledger::EventRecord;
 use crate::rules::names::{InvalidInput, stored_id};
@@ -48,7 +48,7 @@ pub fn decode(record: &EventRecord, tag: LedgerTag) -> Result<Option<Event>, Dec
         _ => return Ok(None),
     };
     let (expected, event) = match read.map_err(|input| malformed(record, input))? {
-        Read::Event(event) => (type_of(&event), Some(event)),
+        Read::Event(event) => (event.type_name(), Some(event)),
         Read::Audit(event_type) => (event_type, None),
     };
     if expected != record.event_type {
@@ -162,8 +162,11 @@ fn decode_wait(message: stored::WaitEvent) -> Result<Event, InvalidInput> {
 }
 
 fn decode_want(want: &stored::Want) -> Result<Want, InvalidInput> {
+    let others: Vec<Resource> =
+        want.others.iter().map(|name| Resource::parse(name)).collect::<Result<_, _>>()?;
     Ok(Want {
         resource: Resource::parse(&want.resource)?,
+        others: Others::new(others),
         mode: decode_mode(want.mode)?,
         ttl: Span(want.ttl_ticks),
         nonce: Nonce(sixteen("nonce", &want.nonce)?),
@@ -238,21 +241,6 @@ fn check_rate(tick_rate_hz: u64) -> Result<(), InvalidInput> {
 fn message<M: Message + Default>(record: &EventRecord) -> Result<M, DecodeError> {
     M::decode(record.payload.as_slice())
         .map_err(|source| DecodeError::Protobuf { event_type: record.event_type.clone(), source })
-}
-
-fn type_of(event: &Event) -> &'static str {
-    match event {
-        Event::Issued(_) => "lease.issued",
-        Event::Renewed { .. } => "lease.renewed",
-        Event::Released { .. } => "lease.released",
-        Event::Expired { .. } => "lease.expired",
-        Event::Revoked { .. } => "lease.revoked",
-        Event::Queued(_) => "wait.queued",
-        Event::Left { .. } => "wait.left",
-        Event::Marked { .. } => "clock.mark",
-        Event::Resumed { .. } => "clock.resumed",
-        Event::Restored { .. } => "writer.restored",
-    }
 }
 
 fn invalid(field: &'static str, reason: &str) -> InvalidInput {

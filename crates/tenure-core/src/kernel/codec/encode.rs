@@ -4,12 +4,12 @@ use prost::Message;
 
 use super::wire::Fields;
 use super::work_id;
-use crate::kernel::command::Want;
 use crate::kernel::event::{Cause, ClockReading, Event, Issued, Queued, WaitEnd};
 use crate::kernel::mode::Mode;
 use crate::kernel::name::Labels;
 use crate::kernel::state::Anchor;
 use crate::kernel::value::{Fence, LedgerTag, RequestKey, TICK_RATE_HZ};
+use crate::kernel::want::Want;
 use crate::lease::REGISTRAR;
 use crate::ledger::EventRecord;
 use crate::rules::names::stored_id;
@@ -145,6 +145,7 @@ fn queued_message(queued: &Queued) -> stored::WaitQueued {
         ttl_ticks: want.ttl.0,
         nonce: want.nonce.0.to_vec(),
         labels: label_messages(&want.labels),
+        others: want.others.iter().map(|resource| resource.as_str().into()).collect(),
     };
     stored::WaitQueued {
         ticket: queued.ticket.0,

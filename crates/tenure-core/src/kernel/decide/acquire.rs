@@ -1,12 +1,15 @@
 //! Acquire: all of the leases that were asked for, or none.
 
 use crate::kernel::answer::{Answer, Refusal};
-use crate::kernel::command::{Acquire, Contention, Want, each_resource_once};
-use crate::kernel::draft::{Blocker, Draft, Grant, Place};
+use crate::kernel::choice::Choice;
+use crate::kernel::command::{Acquire, Contention};
+use crate::kernel::draft::{Draft, Grant, Place};
 use crate::kernel::event::{Event, Queued};
+use crate::kernel::name::Resource;
 use crate::kernel::policy::{Verdict, on_contention, refreshes_own};
 use crate::kernel::state::KeyOutcome;
 use crate::kernel::value::{Fence, Span, Tick};
+use crate::kernel::want::{Want, each_can_have_its_own};
 use crate::rules::names::InvalidInput;
 use crate::rules::time::extends;
 
@@ -18,24 +21,28 @@ pub(super) fn acquire(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer
     }
     check(draft, acquire)?;
     let state = draft.state;
-    for want in &acquire.wants {
-        if let Some(resource) = state.find_resource(&want.resource) {
+    for resource in acquire.wants.iter().flat_map(Want::resources) {
+        if let Some(resource) = state.find_resource(resource) {
             draft.settle(resource);
         }
     }
-    check_quota(draft, acquire)?;
 
     // What it has already is not in its own way, and neither is who waits for that.
-    let mut missing = acquire.wants.iter().filter(|want| own_lease(draft, acquire, want).is_none());
-    let in_the_way = missing.find_map(|want| {
-        draft.blockers(want, Place::default()).next().map(|blocker| held(draft, want, blocker))
-    });
-    match in_the_way {
-        None => grant(draft, acquire),
-        Some(refusal) => match on_contention(acquire.contention, draft.now) {
-            Verdict::Refuse => Err(refusal),
-            Verdict::Queue { until } => queue(draft, acquire, until),
-        },
+    let has = |want: &Want, resource: &Resource| own_lease(draft, acquire, want, resource).is_some();
+    let choice = draft.choose(&acquire.wants, Place::default(), has);
+    check_quota(draft, acquire, choice.as_ref().ok())?;
+    let short = match choice {
+        Ok(choice) => return grant(draft, acquire, &choice),
+        Err(short) => short,
+    };
+    match on_contention(acquire.contention, draft.now) {
+        Verdict::Queue { until } => queue(draft, acquire, until),
+        Verdict::Refuse => {
+            let found = draft.in_the_way(&acquire.wants, &short, has);
+            let (resource, blocker) = found.expect("with nothing in the way there is enough for each");
+            let (waiting, holder) = (draft.waiting_on(resource), blocker.holder.clone());
+            Err(Refusal::Held { resource: resource.clone(), holder, until: blocker.until, waiting })
+        }
     }
 }
 
@@ -85,8 +92,13 @@ fn check(draft: &Draft<'_>, acquire: &Acquire) -> Result<(), Refusal> {
         let reason = format!("names and labels have over {} bytes; ask in parts", limits.request_bytes);
         return Err(invalid("leases", reason));
     }
-    if !each_resource_once(&acquire.wants) {
-        return Err(invalid("leases", "names a resource twice; ask for each once".into()));
+    let most = limits.alternatives;
+    if acquire.wants.iter().any(|want| 1 + want.others.len() > most.max(1)) {
+        return Err(invalid("leases", format!("names over {most} resources for one lease; name fewer")));
+    }
+    if !each_can_have_its_own(&acquire.wants) {
+        let reason = "names a resource twice, or too few for each lease to be on another; ask for each once";
+        return Err(invalid("leases", reason.into()));
     }
     acquire.wants.iter().try_for_each(|want| check_ttl(draft, want.ttl))?;
     if let Contention::Queue { patience } = acquire.contention
@@ -111,9 +123,17 @@ pub(super) fn check_ttl(draft: &Draft<'_>, ttl: Span) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_quota(draft: &Draft<'_>, acquire: &Acquire) -> Result<(), Refusal> {
+fn check_quota(draft: &Draft<'_>, acquire: &Acquire, choice: Option<&Choice>) -> Result<(), Refusal> {
     let Some(most) = draft.state.limits().leases_per_principal else { return Ok(()) };
-    let missing = acquire.wants.iter().filter(|want| own_lease(draft, acquire, want).is_none()).count();
+    let has = |want: &Want, resource: &Resource| own_lease(draft, acquire, want, resource).is_some();
+    let missing = match choice {
+        Some(choice) => choice.of(&acquire.wants).filter(|(want, resource)| !has(want, resource)).count(),
+        // It gets nothing now; whatever it gets later, it is at least this.
+        None => {
+            let wants = acquire.wants.iter();
+            wants.filter(|want| !want.resources().any(|resource| has(want, resource))).count()
+        }
+    };
     let room = most.checked_sub(missing).filter(|_| missing > 0);
     let exceeds = match room {
         Some(room) => draft.uses_more_than(&acquire.principal, room, usize::MAX),
@@ -122,23 +142,28 @@ fn check_quota(draft: &Draft<'_>, acquire: &Acquire) -> Result<(), Refusal> {
     if exceeds { Err(Refusal::QuotaExceeded { most }) } else { Ok(()) }
 }
 
-fn grant(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer, Refusal> {
+fn grant(draft: &mut Draft<'_>, acquire: &Acquire, choice: &Choice) -> Result<Answer, Refusal> {
     let (holder, principal, key) = (&acquire.holder, &acquire.principal, acquire.key);
     // All or nothing: whatever could end this half-way is asked before the first grant.
-    let missing = acquire.wants.iter().filter(|want| own_lease(draft, acquire, want).is_none());
+    let own = |(want, resource): (&Want, &Resource)| own_lease(draft, acquire, want, resource);
+    let missing = choice.of(&acquire.wants).filter(|chosen| own(*chosen).is_none()).count();
     let has_time = |want: &Want| draft.now.checked_add(want.ttl).is_some();
-    let missing = missing.count();
+    // Whether the holder has this already, and would have it for longer.
+    let gets_time = |(want, resource): (&Want, &Resource)| {
+        let until = draft.now.saturating_add(want.ttl);
+        own((want, resource)).is_some_and(|(_, expires_at)| extends(expires_at.0, until.0))
+    };
     if missing > 0 {
         draft.check_may_grant()?;
-    } else if acquire.wants.iter().any(|want| gets_time(draft, acquire, want)) {
+    } else if choice.of(&acquire.wants).any(gets_time) {
         draft.check_may_renew()?;
     }
     if draft.fences_left() < missing as u64 || !acquire.wants.iter().all(has_time) {
         return Err(Refusal::Exhausted);
     }
     let mut leases = Vec::with_capacity(acquire.wants.len());
-    for want in &acquire.wants {
-        let fence = match own_lease(draft, acquire, want) {
+    for (want, resource) in choice.of(&acquire.wants) {
+        let fence = match own_lease(draft, acquire, want, resource) {
             Some((fence, expires_at)) => {
                 let until = draft.now.checked_add(want.ttl).ok_or(Refusal::Exhausted)?;
                 if extends(expires_at.0, until.0) {
@@ -151,33 +176,35 @@ fn grant(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer, Refusal> {
                 }
                 fence
             }
-            None => draft.issue(Grant { holder, principal, want, key, ticket: None, continues: None })?,
+            None => {
+                let (ticket, continues) = (None, None);
+                draft.issue(Grant { holder, principal, want, resource, key, ticket, continues })?
+            }
         };
         leases.push(fence);
     }
     Ok(Answer::Granted { leases })
 }
 
-/// Whether the holder has this already, and would have it for longer.
-fn gets_time(draft: &Draft<'_>, acquire: &Acquire, want: &Want) -> bool {
-    let until = draft.now.saturating_add(want.ttl);
-    own_lease(draft, acquire, want).is_some_and(|(_, expires_at)| extends(expires_at.0, until.0))
-}
-
-/// The lease that the holder already has, where its face wants that to count. It may have got it in this
-/// very decision, because it waited and its turn came.
-fn own_lease(draft: &Draft<'_>, acquire: &Acquire, want: &Want) -> Option<(Fence, Tick)> {
+/// The lease that the holder already has on `resource`, where its face wants that to count. It may have got it
+/// in this very decision, because it waited and its turn came.
+fn own_lease(
+    draft: &Draft<'_>,
+    acquire: &Acquire,
+    want: &Want,
+    resource: &Resource,
+) -> Option<(Fence, Tick)> {
     let state = draft.state;
     if !refreshes_own(acquire.contention) {
         return None;
     }
-    let resource = state.find_resource(&want.resource)?;
-    let mut leases = state.leases_on(resource);
+    let slot = state.find_resource(resource)?;
+    let mut leases = state.leases_on(slot);
     let own = leases.find(|lease| {
         lease.mode == want.mode && draft.lives(lease) && *state.holder_name(lease.holder) == acquire.holder
     });
     let served = || {
-        let mut granted = draft.granted_on(&want.resource);
+        let mut granted = draft.granted_on(resource);
         granted.find(|issued| issued.mode == want.mode && issued.holder == acquire.holder)
     };
     own.map(|lease| (lease.fence, lease.expires_at))
@@ -190,13 +217,14 @@ fn queue(draft: &mut Draft<'_>, acquire: &Acquire, until: Tick) -> Result<Answer
     if acquire.wants.len() > limits.wants_waiting || acquire.bytes() > limits.waiting_bytes {
         let (wants, bytes) = (limits.wants_waiting, limits.waiting_bytes);
         let reason =
-            format!("is too large to wait: at most {wants} resources and {bytes} bytes; ask without waiting");
+            format!("is too large to wait: at most {wants} leases and {bytes} bytes; ask without waiting");
         return Err(InvalidInput::new("leases", reason).into());
     }
     let full = |what: &str, most| Err(Refusal::QueueFull { what: what.into(), most });
     let most = limits.waiters_per_resource;
-    if let Some(want) = acquire.wants.iter().find(|want| draft.waiting_on(&want.resource) >= most) {
-        return full(want.resource.as_str(), most);
+    let mut resources = acquire.wants.iter().flat_map(Want::resources);
+    if let Some(resource) = resources.find(|resource| draft.waiting_on(resource) >= most) {
+        return full(resource.as_str(), most);
     }
     let most = limits.waits_per_principal;
     if most == 0 || draft.uses_more_than(&acquire.principal, usize::MAX, most - 1) {
@@ -220,21 +248,19 @@ fn queue(draft: &mut Draft<'_>, acquire: &Acquire, until: Tick) -> Result<Answer
 }
 
 fn queued_answer(draft: &Draft<'_>, queued: &Queued, place: Place) -> Answer {
-    let ahead = |want: &Want| {
-        let resource = draft.state.find_resource(&want.resource);
-        let queue = resource.into_iter().flat_map(|slot| draft.state.queue_on(slot));
-        let older = queue.filter(|waiting| waiting.queued.ticket < queued.ticket);
+    let ahead = |resource: &Resource| {
+        let slot = draft.state.find_resource(resource);
+        let queue = slot.into_iter().flat_map(|slot| draft.state.queue_on(slot));
+        let older = queue.take_while(|waiting| waiting.queued.ticket < queued.ticket);
         older.filter(|waiting| draft.waits(waiting)).count()
     };
-    let position = 1 + queued.wants.iter().map(ahead).max().unwrap_or(0);
-    let blockers = queued.wants.iter().flat_map(|want| draft.blockers(want, place));
+    // Any one of a want's resources will do, so the shortest queue counts; all wants are needed, so the longest does.
+    let shortest = |want: &Want| want.resources().map(ahead).min().unwrap_or(0);
+    let position = 1 + queued.wants.iter().map(shortest).max().unwrap_or(0);
+    let each = queued.wants.iter().flat_map(|want| want.resources().map(|resource| (resource, want.mode)));
+    let blockers = each.flat_map(|(resource, mode)| draft.blockers(resource, mode, place));
     let mut blocked_by: Vec<_> = blockers.map(|blocker| blocker.holder.clone()).collect();
     blocked_by.sort_unstable();
     blocked_by.dedup();
     Answer::Queued { ticket: queued.ticket, position, until: queued.until, blocked_by }
-}
-
-pub(super) fn held(draft: &Draft<'_>, want: &Want, blocker: Blocker<'_>) -> Refusal {
-    let (resource, holder) = (want.resource.clone(), blocker.holder.clone());
-    Refusal::Held { waiting: draft.waiting_on(&resource), resource, holder, until: blocker.until }
 }

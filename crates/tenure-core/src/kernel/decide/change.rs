@@ -4,6 +4,7 @@ use super::handover::{Successor, continue_as};
 use crate::kernel::answer::{Answer, Refusal};
 use crate::kernel::command::ChangeMode;
 use crate::kernel::draft::Draft;
+use crate::kernel::mode::Modes;
 use crate::kernel::name::Holder;
 use crate::kernel::state::LeaseEntry;
 use crate::kernel::value::Tick;
@@ -46,9 +47,10 @@ fn in_the_way(draft: &Draft<'_>, lease: &LeaseEntry, change: &ChangeMode) -> Opt
     if let Some(issued) = served.find(|issued| !issued.mode.goes_with(change.mode)) {
         return Some((issued.holder.clone(), issued.expires_at));
     }
+    let newly_apart = Modes::kept_out_by(change.mode).except(Modes::kept_out_by(lease.mode));
     let overtaken = state.queue_on(lease.resource).find(|waiting| {
-        let mode = waiting.mode_on(lease.resource).filter(|_| draft.waits(waiting));
-        mode.is_some_and(|mode| mode.goes_with(lease.mode) && !mode.goes_with(change.mode))
+        let modes = waiting.modes_on(lease.resource);
+        modes.meets(newly_apart) && draft.waits(waiting)
     });
     overtaken.map(|waiting| (waiting.queued.holder.clone(), waiting.queued.until))
 }

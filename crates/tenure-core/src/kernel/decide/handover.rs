@@ -1,13 +1,14 @@
 //! Transfer: a lease goes to another holder, with no moment in between.
 
 use crate::kernel::answer::{Answer, Refusal};
-use crate::kernel::command::{Claim, Want};
+use crate::kernel::command::Claim;
 use crate::kernel::draft::{Draft, Grant};
 use crate::kernel::event::Cause;
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Principal};
-use crate::kernel::state::{LeaseEntry, Slot};
+use crate::kernel::state::LeaseEntry;
 use crate::kernel::value::{Fence, Nonce};
+use crate::kernel::want::Want;
 
 pub(super) fn transfer(
     draft: &mut Draft<'_>,
@@ -27,14 +28,9 @@ pub(super) fn transfer(
             return Err(Refusal::QuotaExceeded { most });
         }
     }
-    // Whoever waits for this lease will wait for `to`: if that one waits for them, nobody ever moves.
-    let waiters = draft.state.queue_on(lease.resource).filter(|waiting| {
-        let mode = waiting.mode_on(lease.resource).filter(|_| draft.waits(waiting));
-        mode.is_some_and(|mode| !mode.goes_with(lease.mode))
-    });
-    let waiters: Vec<Slot> = waiters.map(|waiting| waiting.holder).collect();
-    // Not by this lease, though: whoever gets it no longer waits for who had it.
-    if let Some(cycle) = draft.without(lease, |draft| draft.circle_by_handing_to(to, &waiters)) {
+    // Whoever waits for this lease will wait for `to`: if that one waits for them, nobody ever moves. Not by this
+    // lease, though: whoever gets it no longer waits for who had it.
+    if let Some(cycle) = draft.without(lease, |draft| draft.circle_by_handing(lease, to)) {
         return Err(Refusal::Deadlock { cycle });
     }
     continue_as(
@@ -67,17 +63,14 @@ pub(super) fn continue_as(
     }
     let by = state.principal_of(lease.holder).1;
     draft.revoke(lease, Cause::Transferred, by, successor.detail);
-    let want = Want {
-        resource: state.resource_name(lease.resource).clone(),
-        mode: successor.mode,
-        ttl: lease.ttl,
-        nonce: successor.nonce,
-        labels: lease.labels.clone(),
-    };
+    let resource = state.resource_name(lease.resource);
+    let want = Want::new(resource.clone(), successor.mode, lease.ttl, successor.nonce);
+    let want = want.labelled(lease.labels.clone());
     let fence = draft.issue(Grant {
         holder: successor.holder,
         principal: successor.principal,
         want: &want,
+        resource,
         key: None,
         ticket: None,
         continues: Some(lease.fence),

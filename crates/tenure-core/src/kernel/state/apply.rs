@@ -7,11 +7,11 @@ use super::memory::EndedLease;
 use super::own::Own;
 use super::{Anchor, ClockState, Slot, State};
 use crate::kernel::answer::End;
-use crate::kernel::command::{Want, each_resource_once};
 use crate::kernel::event::{ClockReading, Event, Issued, Queued};
 use crate::kernel::limits::{HOLDER_KEPT, IDLE_HOLDERS_KEPT};
 use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::value::{Fence, Span, Tick, Ticket};
+use crate::kernel::want::{Want, each_can_have_its_own};
 use crate::rules::names::is_stored_as;
 use crate::rules::time::{extends, is_over, lasts};
 
@@ -91,6 +91,9 @@ impl State {
             let own = queued.holder == issued.holder && queued.key == issued.key;
             ensure(own, "its ticket is somebody else's")?;
             ensure(!is_over(issued.at.0, queued.until.0), "its ticket was over")?;
+            let slot = self.find_resource(&issued.resource);
+            let wanted = slot.is_some_and(|slot| waiting.modes_on(slot).contains(issued.mode));
+            ensure(wanted, "its ticket is for something else")?;
         }
         if let (Some(key), Some(principal)) = (issued.key, self.find_principal(&issued.principal)) {
             let free = self.keys.may_issue(principal, key, issued.ticket, issued.at);
@@ -143,7 +146,7 @@ impl State {
         ensure(queued.ticket > self.last_ticket, "its ticket was drawn before")?;
         ensure(lasts(queued.at.0, queued.until.0), "it waits no time")?;
         ensure(!queued.wants.is_empty(), "it waits for nothing")?;
-        ensure(each_resource_once(&queued.wants), "it waits for one resource twice")?;
+        ensure(each_can_have_its_own(&queued.wants), "it waits for one resource twice")?;
         let last = |want: &Want| want.ttl > Span(0);
         ensure(queued.wants.iter().all(last), "it waits for a lease of no time")?;
         ensure(self.may_be(&queued.holder, &queued.principal, queued.at), "its holder is somebody else's")?;
@@ -153,8 +156,9 @@ impl State {
         }
 
         let holder = self.busy_holder(&queued.holder, &queued.principal);
-        let resources: Vec<Slot> =
-            queued.wants.iter().map(|want| self.intern_resource(&want.resource)).collect();
+        let each =
+            queued.wants.iter().flat_map(|want| want.resources().map(|resource| (resource, want.mode)));
+        let resources: Vec<_> = each.map(|(resource, mode)| (self.intern_resource(resource), mode)).collect();
         let principal = self.enter_wait(queued.clone(), holder, resources);
         if let Some(key) = queued.key {
             self.keys.queued(principal, key, queued.ticket);
@@ -225,11 +229,11 @@ impl State {
         let counts = self.principals.get_mut(holder.principal);
         counts.waits -= 1;
         counts.wanted -= waiting.queued.wants.len();
-        for resource in &waiting.resources {
-            self.resources.get_mut(*resource).queue.remove(&ticket);
+        for resource in waiting.resources() {
+            self.resources.get_mut(resource).queue.remove(&ticket);
         }
-        for resource in &waiting.resources {
-            self.drop_resource_if_unused(*resource);
+        for resource in waiting.resources() {
+            self.drop_resource_if_unused(resource);
         }
         self.rest_holder_if_idle(waiting.holder, at);
         Some(waiting)

@@ -4,6 +4,7 @@
 use super::entry::{LeaseEntry, Waiting};
 use super::{Slot, State};
 use crate::kernel::event::Queued;
+use crate::kernel::mode::{Mode, Modes};
 
 impl State {
     /// Enters a lease everywhere but among the ends: those are inserted one by one, or made from all at
@@ -24,10 +25,21 @@ impl State {
         principal
     }
 
-    /// Enters a wait for `resources`, in the order of its wants. Says to whom its holder belongs.
-    pub(super) fn enter_wait(&mut self, queued: Queued, holder: Slot, resources: Vec<Slot>) -> Slot {
-        for resource in &resources {
-            self.resources.get_mut(*resource).queue.insert(queued.ticket);
+    /// Enters a wait. `resources` stand where its wants name them: for each want each of its resources, with the
+    /// mode in which it is wanted. Says to whom its holder belongs.
+    pub(super) fn enter_wait(
+        &mut self,
+        queued: Queued,
+        holder: Slot,
+        resources: impl IntoIterator<Item = (Slot, Mode)>,
+    ) -> Slot {
+        let mut places: Vec<(Slot, Modes)> = Vec::with_capacity(queued.wants.len());
+        for (slot, mode) in resources {
+            if self.resources.get_mut(slot).queue.insert(queued.ticket) {
+                places.push((slot, Modes::default().with(mode)));
+            } else if let Some((_, modes)) = places.iter_mut().find(|(known, _)| *known == slot) {
+                *modes = modes.with(mode);
+            }
         }
         let entry = self.holders.get_mut(holder);
         entry.tickets.insert(queued.ticket);
@@ -36,7 +48,7 @@ impl State {
         counts.waits += 1;
         counts.wanted += queued.wants.len();
         self.deadlines.insert((queued.until, queued.ticket));
-        self.waits.insert(queued.ticket, Waiting { queued, holder, resources });
+        self.waits.insert(queued.ticket, Waiting { queued, holder, places });
         principal
     }
 }

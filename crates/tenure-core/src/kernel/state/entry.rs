@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use super::own::Own;
 use super::slab::Slot;
 use super::table::Named;
-use crate::kernel::command::Want;
 use crate::kernel::event::Queued;
-use crate::kernel::mode::Mode;
+use crate::kernel::mode::{Mode, Modes};
 use crate::kernel::name::{Holder, Labels, Principal, Resource};
 use crate::kernel::value::{Fence, Nonce, RequestKey, Span, Tick, Ticket};
 
@@ -72,8 +71,8 @@ pub(crate) struct PrincipalEntry {
 pub(crate) struct Waiting {
     pub(crate) queued: Queued,
     pub(crate) holder: Slot,
-    /// Where the wanted resources stand, in the order of the wants.
-    pub(crate) resources: Vec<Slot>,
+    /// Where the resources stand that it waits for, each once, and how it would have each.
+    pub(crate) places: Vec<(Slot, Modes)>,
 }
 
 /// The leases on one resource: nearly always one.
@@ -118,14 +117,15 @@ impl Few {
 }
 
 impl Waiting {
-    /// The wants, with where each resource stands.
-    pub(crate) fn wants(&self) -> impl Iterator<Item = (Slot, &Want)> {
-        self.resources.iter().copied().zip(&self.queued.wants)
+    /// Where the resources stand in whose queues it is, each once.
+    pub(crate) fn resources(&self) -> impl Iterator<Item = Slot> {
+        self.places.iter().map(|(slot, _)| *slot)
     }
 
-    /// How it waits for the resource at `slot`.
-    pub(crate) fn mode_on(&self, slot: Slot) -> Option<Mode> {
-        self.wants().find(|(resource, _)| *resource == slot).map(|(_, want)| want.mode)
+    /// How it would have the resource at `slot`: in one mode, or in one of several where two of its wants name it.
+    pub(crate) fn modes_on(&self, slot: Slot) -> Modes {
+        let found = self.places.iter().find(|(resource, _)| *resource == slot);
+        found.map_or(Modes::default(), |(_, modes)| *modes)
     }
 }
 

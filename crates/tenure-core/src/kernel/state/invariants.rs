@@ -1,9 +1,11 @@
 //! What must hold after every event, whatever happened. Tests and the simulator ask after each step.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::State;
 use super::memory::KeyOutcome;
+use crate::kernel::mode::Modes;
+use crate::kernel::name::Resource;
 use crate::kernel::value::Fence;
 use crate::rules::time::lasts;
 
@@ -59,15 +61,28 @@ impl State {
     fn invariant_every_wait_is_found_by_resource_holder_and_end(&self) -> Result<(), String> {
         ensure(self.deadlines.len() == self.waits.len(), || "waits and their ends differ in count".into())?;
         let queued: usize = self.resources.iter().map(|(_, resource)| resource.queue.len()).sum();
-        let wanted: usize = self.waits.values().map(|waiting| waiting.resources.len()).sum();
+        let wanted: usize = self.waits.values().map(|waiting| waiting.places.len()).sum();
         ensure(queued == wanted, || "waits and queues differ in count".into())?;
         for (ticket, waiting) in &self.waits {
             let end = (waiting.queued.until, *ticket);
             ensure(self.deadlines.contains(&end), || format!("{ticket:?} not by end"))?;
             let holder = self.holders.get(waiting.holder);
             ensure(holder.tickets.contains(ticket), || format!("{ticket:?} not with its holder"))?;
-            for resource in &waiting.resources {
-                let queue = &self.resources.get(*resource).queue;
+            let mut wanted: BTreeMap<&Resource, Modes> = BTreeMap::new();
+            for (want, resource) in waiting
+                .queued
+                .wants
+                .iter()
+                .flat_map(|want| want.resources().map(move |resource| (want, resource)))
+            {
+                let modes = wanted.entry(resource).or_default();
+                *modes = modes.with(want.mode);
+            }
+            let places = waiting.places.iter().map(|(slot, modes)| (self.resource_name(*slot), *modes));
+            let places: BTreeMap<&Resource, Modes> = places.collect();
+            ensure(places == wanted, || format!("{ticket:?} does not wait for what it wants"))?;
+            for resource in waiting.resources() {
+                let queue = &self.resources.get(resource).queue;
                 ensure(queue.contains(ticket), || format!("{ticket:?} not in its queue"))?;
             }
         }
@@ -94,7 +109,7 @@ impl State {
             ensure(idle == holder.rest.is_some(), || format!("{} rests: {idle}", holder.name))?;
         }
         let resting = self.holders.iter().filter_map(|(slot, holder)| Some((holder.rest?.number, slot)));
-        let resting: std::collections::BTreeMap<_, _> = resting.collect();
+        let resting: BTreeMap<_, _> = resting.collect();
         ensure(resting == self.idle_holders, || "those who rest and their list differ".into())?;
         Ok(())
     }

@@ -275,6 +275,11 @@ impl State {
         self.holders.get(holder).tickets.iter().filter_map(|ticket| self.waits.get(ticket))
     }
 
+    /// Whether a holder holds nothing and waits for nothing.
+    pub(crate) fn rests(&self, holder: Slot) -> bool {
+        self.holders.get(holder).rest.is_some()
+    }
+
     /// How many leases a principal has and waits for, and how many waits that is.
     pub(crate) fn usage_of(&self, principal: Slot) -> (usize, usize) {
         let entry = self.principals.get(principal);

@@ -2,10 +2,10 @@
 
 use super::State;
 use super::entry::{LeaseEntry, Waiting};
-use crate::kernel::command::Want;
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Labels, Principal, Resource};
 use crate::kernel::value::{Fence, Nonce, Span, Tick, Ticket};
+use crate::kernel::want::Want;
 
 /// A live lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +55,15 @@ pub struct TicketView<'a> {
     pub has_key: bool,
 }
 
+impl TicketView<'_> {
+    /// Whether it waits for `resource`, alone or as one of several, in a way that does not go with `mode`: a lease
+    /// like that keeps it out there.
+    pub fn is_kept_out_of(&self, resource: &Resource, mode: Mode) -> bool {
+        let mut apart = self.wants.iter().filter(|want| !want.mode.goes_with(mode));
+        apart.any(|want| want.resources().any(|other| other == resource))
+    }
+}
+
 impl State {
     /// The lease with this number, which may be over but not announced.
     pub fn lease(&self, fence: Fence) -> Option<LeaseView<'_>> {
@@ -78,10 +87,20 @@ impl State {
         slot.into_iter().flat_map(|slot| self.leases_of(slot)).map(|entry| self.view(entry))
     }
 
-    /// Who waits for a resource, oldest first.
+    /// Who waits for a resource, alone or as one of several, oldest first.
     pub fn queue_of(&self, resource: &Resource) -> impl Iterator<Item = TicketView<'_>> {
         let slot = self.find_resource(resource);
         slot.into_iter().flat_map(|slot| self.queue_on(slot)).map(view_of_waiting)
+    }
+
+    /// How many wait for a resource, those whose time is over among them.
+    pub fn queue_length(&self, resource: &Resource) -> usize {
+        self.find_resource(resource).map_or(0, |slot| self.resources.get(slot).queue.len())
+    }
+
+    /// How many wait for anything.
+    pub fn waiting_count(&self) -> usize {
+        self.waits.len()
     }
 
     /// Everybody who waits, oldest first.

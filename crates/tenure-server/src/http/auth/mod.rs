@@ -13,9 +13,14 @@ use tenure_api::Code;
 use tenure_core::kernel::Principal;
 
 pub(crate) use self::caller::Caller;
+#[cfg(test)]
+pub(crate) use self::needs::routes;
+pub(crate) use self::needs::scope_of;
 use self::needs::{Need, need_of};
+use super::accept::Peer;
 use super::answer::Failure;
 use crate::app::App;
+use crate::tokens::{Scope, Scopes};
 
 /// The principal of the admin token.
 pub(super) const ADMIN: &str = "admin";
@@ -38,7 +43,6 @@ pub(crate) async fn require(
     if let Need::Scope(scope) = need {
         let caller = caller(&app, &request)?;
         caller.require(scope)?;
-        request.extensions_mut().insert(caller.principal.clone());
         request.extensions_mut().insert(caller);
     }
     Ok(next.run(request).await)
@@ -46,7 +50,13 @@ pub(crate) async fn require(
 
 /// Who speaks.
 fn caller(app: &App, request: &Request) -> Result<Caller, Failure> {
-    let token = bearer(request.headers()).ok_or_else(|| unauthorized("there is no bearer token"))?;
+    let Some(token) = bearer(request.headers()) else {
+        let peer = request.extensions().get().copied().unwrap_or(Peer::Network);
+        return match peer {
+            Peer::Local { uid } if !request.headers().contains_key(header::AUTHORIZATION) => local(app, uid),
+            _ => Err(unauthorized("there is no bearer token")),
+        };
+    };
     if app.admin.is(token) {
         return Ok(Caller::admin(Principal::parse(ADMIN)?));
     }
@@ -54,6 +64,24 @@ fn caller(app: &App, request: &Request) -> Result<Caller, Failure> {
     let given = given.ok_or_else(|| unauthorized("the bearer token is not known, or no longer good"))?;
     let caller = Caller::new(given.principal.clone(), given.scopes, given.resources.clone());
     Ok(caller.until(given.revoked()))
+}
+
+/// A user of this machine, on the local socket. The system says which one it is.
+fn local(app: &App, uid: u32) -> Result<Caller, Failure> {
+    let principal = Principal::parse(&format!("{LOCAL}{uid}"))?;
+    let scopes = rights(uid, rustix::process::geteuid().as_raw(), &app.local_users).ok_or_else(|| {
+        let detail = "may not use this socket; `[socket] users` in the configuration says who may";
+        Failure::new(Code::Forbidden, format!("the user {uid} {detail}"))
+    })?;
+    Ok(Caller::new(principal, scopes, Arc::default()))
+}
+
+/// What a user of this machine may do; nothing at all where nobody let it in.
+fn rights(uid: u32, own: u32, others: &[u32]) -> Option<Scopes> {
+    if uid == 0 || uid == own {
+        return Some(Scopes::from_iter([Scope::Admin]));
+    }
+    others.contains(&uid).then(|| Scopes::from_iter([Scope::LeasesRead, Scope::LeasesWrite]))
 }
 
 /// The refusal of somebody who does not say who speaks.
@@ -69,4 +97,19 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (Some(only), None) = (all.next(), all.next()) else { return None };
     let (scheme, token) = only.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("Bearer").then(|| token.trim_start_matches(' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_servers_own_user_and_root_are_admins_and_others_are_what_they_were_made() {
+        let admin = Some(Scopes::from_iter([Scope::Admin]));
+        assert_eq!((rights(0, 1000, &[]), rights(1000, 1000, &[])), (admin, admin));
+        assert_eq!(rights(1001, 1000, &[]), None);
+        let user = rights(1001, 1000, &[1002, 1001]).unwrap();
+        assert!(user.contain(Scope::LeasesRead) && user.contain(Scope::LeasesWrite));
+        assert!(!user.contain(Scope::Admin));
+    }
 }

@@ -43,10 +43,23 @@ const ROUTES: &[(Method, &str, Need)] = &[
     (Method::DELETE, "/v1/queue/{ticket}", WRITE),
     (Method::GET, "/v1/explain", READ),
     (Method::GET, "/v1/events", READ),
+    (Method::GET, "/v1/stream", WRITE),
     (Method::GET, "/v1/tokens", ADMIN),
     (Method::POST, "/v1/tokens", ADMIN),
     (Method::DELETE, "/v1/tokens/{id}", ADMIN),
 ];
+
+/// The scope that this method of this route needs, if it needs one.
+pub(crate) fn scope_of(method: &Method, route: &str) -> Option<Scope> {
+    let found = ROUTES.iter().find(|(known, path, _)| known == method && *path == route);
+    found.and_then(|(_, _, need)| if let Needs(scope) = need { Some(*scope) } else { None })
+}
+
+/// Every route there is.
+#[cfg(test)]
+pub(crate) fn routes() -> impl Iterator<Item = (&'static Method, &'static str)> {
+    ROUTES.iter().map(|(method, path, _)| (method, *path))
+}
 
 /// What this method of this route needs. Where there is no such method, the answer that says so.
 pub(super) fn need_of(method: &Method, route: &str) -> Result<Need, Box<Response>> {

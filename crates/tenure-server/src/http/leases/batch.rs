@@ -17,7 +17,23 @@ use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
+use crate::pools::Pools;
 
+/// Acquire several leases, all or nothing.
+///
+/// One holder, and one wait for all of them.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/batch",
+    tag = "leases",
+    operation_id = "acquireAll",
+    params(
+        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same leases, until 60 s after they end"),
+    ),
+    request_body = tenure_api::AcquireAll,
+    responses((status = 201, description = "All of them are yours", body = tenure_api::GrantedAll)),
+    extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "HELD", "KEY_REUSED", "DEADLOCK", "EXPIRED", "QUEUE_FULL", "QUOTA_EXCEEDED"])))
+)]
 pub(super) async fn acquire_all(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -25,7 +41,7 @@ pub(super) async fn acquire_all(
     body: JsonBody,
 ) -> Result<Response, Failure> {
     let key = request_key(&headers, body.digest)?;
-    let Together { holder, wants, wait_ms } = read(body.fields)?;
+    let Together { holder, wants, wait_ms } = read(body.fields, &app.pools)?;
     let contention = contention(wait_ms);
     let principal = caller.principal.clone();
     let command = kernel::Acquire { principal, holder, wants, contention, key };
@@ -42,10 +58,10 @@ struct Together {
     wait_ms: u64,
 }
 
-fn read(mut fields: Fields) -> Result<Together, Failure> {
+fn read(mut fields: Fields, pools: &Pools) -> Result<Together, Failure> {
     let entries = fields.objects("leases")?;
     fields.finish()?;
-    let read = |(index, fields)| Wish::read(fields).map_err(|failure| in_entry(index, failure));
+    let read = |(index, fields)| Wish::read(fields, pools).map_err(|failure| in_entry(index, failure));
     let wishes = entries.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
     let Some(first) = wishes.first() else {
         return Err(Failure::invalid("leases", "is empty; ask for at least one resource"));

@@ -16,6 +16,7 @@ use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
 use crate::http::refusal::failure_of;
+use crate::refusals::Wanted;
 
 /// What a nonce is derived for. It never changes: a repeat after an update must find what was granted before it.
 const CONTEXT: &str = "tenure 2026 the lease that continues another";
@@ -38,7 +39,13 @@ pub(super) async fn continue_lease(
             let found = app.registrar.read(|state| continuation(state, before, nonce, *stamp));
             (found.ok_or_else(|| failure_of(response.reply.clone(), || *stamp))?, *stamp)
         }
-        _ => return Err(failure_of(response.reply, || app.registrar.now())),
+        _ => {
+            let failure = failure_of(response.reply, || app.registrar.now());
+            if let Some(wanted) = app.registrar.read(|state| Wanted::by_holder(state, before)) {
+                app.refusals.note(wanted, &failure.0, app.registrar.now());
+            }
+            return Err(failure);
+        }
     };
     Ok(json(StatusCode::OK, &granted(app, &response, lease, stamp)?))
 }

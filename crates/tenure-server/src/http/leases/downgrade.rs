@@ -13,6 +13,19 @@ use crate::http::answer::Failure;
 use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 
+/// Hold a lease in a weaker mode, so that others may come in.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/{id}/downgrade",
+    tag = "leases",
+    operation_id = "downgrade",
+    params(
+        ("id" = String, Path, description = "The lease, as `lease.id` named it"),
+    ),
+    request_body = tenure_api::ChangeMode,
+    responses((status = 200, description = "The lease that goes on, with a new id, fence and token", body = tenure_api::Granted)),
+    extensions(("x-codes" = json!(["TOKEN_INVALID", "HOLDER_TAKEN", "NOT_FOUND", "HELD", "DEADLOCK", "EXPIRED", "QUOTA_EXCEEDED", "TTL_OUT_OF_RANGE"])))
+)]
 pub(super) async fn downgrade(
     State(app): State<Arc<App>>,
     caller: Caller,

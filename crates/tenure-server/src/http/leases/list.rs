@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
-use tenure_api::{Code, Lease, LeaseState, Page};
+use tenure_api::{Lease, LeaseState, Page};
 use tenure_core::kernel::{self, EndedLease, Fence, Holder, LeaseView, LedgerTag, Resource, Tick};
 use tenure_core::rules::time::is_over;
 
@@ -17,6 +17,7 @@ use super::show::{ended, live_among, state_after};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
+use crate::http::fields::query;
 
 const MOST: usize = 1_000;
 const USUAL: usize = 100;
@@ -42,9 +43,24 @@ struct Filter {
     caller: Caller,
 }
 
+/// Which leases there are, in parts, in the order of their fences.
+#[utoipa::path(
+    get,
+    path = "/v1/leases",
+    tag = "leases",
+    operation_id = "list",
+    params(
+        ("resource" = Option<String>, Query, description = "Only on this resource"),
+        ("holder" = Option<String>, Query, description = "Only of this holder"),
+        ("state" = Option<LeaseState>, Query, description = "`ACTIVE` is what is meant by nothing"),
+        ("limit" = Option<usize>, Query, description = "So many at the most", minimum = 1, maximum = 1_000),
+        ("after" = Option<String>, Query, description = "The `next` of the part before"),
+    ),
+    responses((status = 200, description = "A part of the list", body = tenure_api::Page)),
+    extensions(("x-codes" = json!(["INVALID"])))
+)]
 pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller, uri: Uri) -> Result<Response, Failure> {
-    let asked = Query::<Asked>::try_from_uri(&uri);
-    let Query(asked) = asked.map_err(|error| Failure::new(Code::Invalid, error.body_text()))?;
+    let asked: Asked = query(&uri)?;
     let filter = Filter::new(asked, caller, app.registrar.read(kernel::State::tag))?;
     let now = app.registrar.now();
     let page = app.registrar.read(|state| page(state, &filter, now));
@@ -143,6 +159,7 @@ mod tests {
         let mut state = kernel::State::default();
         let want = Want {
             resource: Resource::parse("db:1").unwrap(),
+            others: Default::default(),
             mode: Mode::Exclusive,
             ttl: Span::from_secs(1),
             nonce: Nonce::default(),

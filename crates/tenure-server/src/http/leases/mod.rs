@@ -21,34 +21,39 @@ mod withdraw;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use axum::routing::{delete, get, post};
 use tenure_core::kernel::{Fence, Nonce};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+pub(super) use self::acquire::acquire_one;
+pub(super) use self::release::release_one;
+pub(super) use self::renew::renew_one;
+pub(super) use self::show::{ended, live};
+pub(super) use self::wish::request_key_of;
 use super::answer::Failure;
 use super::auth::Caller;
 use super::refusal::{not_found, token_invalid};
 use crate::app::App;
 
 /// The routes of plain leases.
-pub(super) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/v1/leases", get(list::list).post(acquire::acquire))
-        .route("/v1/leases/batch", post(batch::acquire_all))
-        .route("/v1/leases/{id}", get(show::show))
-        .route("/v1/leases/{id}/renew", post(renew::renew))
-        .route("/v1/leases/{id}/release", post(release::release))
-        .route("/v1/leases/{id}/transfer", post(transfer::transfer))
-        .route("/v1/leases/{id}/upgrade", post(upgrade::upgrade))
-        .route("/v1/leases/{id}/downgrade", post(downgrade::downgrade))
-        .route("/v1/leases/{id}/revoke", post(revoke::revoke))
-        .route("/v1/queue/{ticket}", delete(withdraw::withdraw))
+pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(list::list, acquire::acquire))
+        .routes(routes!(batch::acquire_all))
+        .routes(routes!(show::show))
+        .routes(routes!(renew::renew))
+        .routes(routes!(release::release))
+        .routes(routes!(transfer::transfer))
+        .routes(routes!(upgrade::upgrade))
+        .routes(routes!(downgrade::downgrade))
+        .routes(routes!(revoke::revoke))
+        .routes(routes!(withdraw::withdraw))
 }
 
 /// The id in the address. What cannot be an id names no lease.
-struct LeaseId(String);
+pub(super) struct LeaseId(pub(super) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for LeaseId {
     type Rejection = Failure;

@@ -1,21 +1,32 @@
 //! Gets leases for a caller: at once, or after a wait in line.
 
 use tenure_api::Code;
-use tenure_core::kernel::{self, Contention, Resource, State, Tick, Ticket, WaitEnd, Want};
+use tenure_core::kernel::{self, Contention, Mode, Resource, State, Tick, Ticket, TicketView, WaitEnd, Want};
 use tenure_core::rules::time::{is_over, remaining};
 
-use super::recall::mode_on;
 use crate::app::App;
 use crate::http::answer::Failure;
 use crate::http::auth::Caller;
 use crate::http::refusal::{cut_off, failure_of};
+use crate::refusals::Wanted;
 use crate::registrar::{Asked, Given, Line, Waited};
 use crate::tokens::Scope;
 
 /// The leases that are asked for, or why there are none. Whoever drops this while it waits leaves the line, unless
 /// the request has a key.
 pub(super) async fn obtain(app: &App, caller: &Caller, acquire: kernel::Acquire) -> Result<Given, Failure> {
-    acquire.wants.iter().try_for_each(|want| caller.require_resource(want.resource.as_str()))?;
+    let wanted = Wanted::by(&acquire);
+    let given = ask(app, caller, acquire).await;
+    if let Err(failure) = &given {
+        app.refusals.note(wanted, &failure.0, app.registrar.now());
+    }
+    given
+}
+
+async fn ask(app: &App, caller: &Caller, acquire: kernel::Acquire) -> Result<Given, Failure> {
+    for resource in acquire.wants.iter().flat_map(Want::resources) {
+        caller.require_resource(resource.as_str())?;
+    }
     let wants = match acquire.contention {
         Contention::Queue { .. } => acquire.wants.clone(),
         _ => Vec::new(),
@@ -76,7 +87,8 @@ fn in_vain(state: &State, wants: &[Want], ticket: Ticket, end: WaitEnd, now: Tic
     failure
 }
 
-/// Who holds, or waits before this ticket for, one of these; and until when.
+/// Who holds, or waits before this ticket for, one of these; and until when. Where several would do, all of them are
+/// taken: then it is the one that is free the soonest.
 fn in_the_way<'a>(
     state: &State,
     wants: &'a [Want],
@@ -84,20 +96,27 @@ fn in_the_way<'a>(
     now: Tick,
 ) -> Option<(&'a Resource, String, Tick)> {
     wants.iter().find_map(|want| {
-        let resource = &want.resource;
-        let mut leases = state.leases_on_resource(resource);
-        let held = leases
-            .find(|lease| !lease.mode.goes_with(want.mode) && !is_over(now.0, lease.expires_at.0))
-            .map(|lease| (lease.holder, lease.expires_at));
-        let mut before = state.queue_of(resource).take_while(|waiting| waiting.ticket < ticket);
-        let waits = || {
-            let waiting = before.find(|waiting| {
-                let mode = mode_on(waiting, resource).filter(|_| !is_over(now.0, waiting.until.0));
-                mode.is_some_and(|mode| !mode.goes_with(want.mode))
-            })?;
-            Some((waiting.holder, waiting.until))
-        };
-        let (holder, until) = held.or_else(waits)?;
-        Some((resource, holder.as_str().to_owned(), until))
+        let taken = want.resources().map(|resource| taken(state, resource, want.mode, ticket, now));
+        let taken = taken.collect::<Option<Vec<_>>>()?;
+        taken.into_iter().min_by_key(|(_, _, until)| *until)
     })
+}
+
+fn taken<'a>(
+    state: &State,
+    resource: &'a Resource,
+    mode: Mode,
+    ticket: Ticket,
+    now: Tick,
+) -> Option<(&'a Resource, String, Tick)> {
+    let mut leases = state.leases_on_resource(resource);
+    let held = leases.find(|lease| !lease.mode.goes_with(mode) && !is_over(now.0, lease.expires_at.0));
+    let mut before = state.queue_of(resource).take_while(|waiting| waiting.ticket < ticket);
+    let waits = || {
+        let in_time = |waiting: &TicketView<'_>| !is_over(now.0, waiting.until.0);
+        let waiting = before.find(|waiting| in_time(waiting) && waiting.is_kept_out_of(resource, mode))?;
+        Some((waiting.holder, waiting.until))
+    };
+    let (holder, until) = held.map(|lease| (lease.holder, lease.expires_at)).or_else(waits)?;
+    Some((resource, holder.as_str().to_owned(), until))
 }

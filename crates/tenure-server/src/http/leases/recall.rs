@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tenure_api::Recall;
-use tenure_core::kernel::{LeaseView, Mode, Resource, State, Tick, TicketView};
+use tenure_core::kernel::{LeaseView, Mode, Resource, State, Tick};
 use tenure_core::rules::time::{is_over, remaining};
 
 /// Looks for recalls at one moment. Many leases may be on one resource, with a long queue: it is walked once.
@@ -27,19 +27,12 @@ impl<'a> Recalls<'a> {
 }
 
 fn recall(state: &State, resource: &Resource, held: Mode, at: Tick) -> Option<Recall> {
-    let mut kept_out = state.queue_of(resource).filter(|waiting| {
-        let mode = mode_on(waiting, resource).filter(|_| !is_over(at.0, waiting.until.0));
-        mode.is_some_and(|mode| !mode.goes_with(held))
-    });
+    let waits = state.queue_of(resource).filter(|waiting| !is_over(at.0, waiting.until.0));
+    let mut kept_out = waits.filter(|waiting| waiting.is_kept_out_of(resource, held));
     let first = kept_out.next()?;
     Some(Recall {
         by: first.holder.as_str().to_owned(),
         waiting: 1 + kept_out.count(),
         remaining_ms: remaining(at.0, first.until.0) / 1_000,
     })
-}
-
-/// In which mode somebody waits for a resource.
-pub(super) fn mode_on(waiting: &TicketView<'_>, resource: &Resource) -> Option<Mode> {
-    waiting.wants.iter().find(|want| want.resource == *resource).map(|want| want.mode)
 }

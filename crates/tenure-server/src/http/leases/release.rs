@@ -18,21 +18,46 @@ use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
 use crate::http::refusal::{answered, not_found, unexpected};
 
+/// Give a lease back.
+///
+/// Giving back what is over already is a success.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/{id}/release",
+    tag = "leases",
+    operation_id = "release",
+    params(
+        ("id" = String, Path, description = "The lease, as `lease.id` named it"),
+    ),
+    request_body = tenure_api::Release,
+    responses((status = 200, description = "It is over", body = tenure_api::OneLease)),
+    extensions(("x-codes" = json!(["TOKEN_INVALID", "NOT_FOUND"])))
+)]
 pub(super) async fn release(
     State(app): State<Arc<App>>,
     caller: Caller,
     id: LeaseId,
     body: JsonBody,
 ) -> Result<Response, Failure> {
-    let asked = read(body.fields)?;
+    Ok(json(StatusCode::OK, &release_one(&app, &caller, &id, body.fields).await?))
+}
+
+/// Gives back.
+pub(in crate::http) async fn release_one(
+    app: &App,
+    caller: &Caller,
+    id: &LeaseId,
+    fields: Fields,
+) -> Result<OneLease, Failure> {
+    let asked = read(fields)?;
     let reason = reason(asked.reason.as_deref())?;
-    let fence = proven(&app, &caller, &id, &asked.token)?;
+    let fence = proven(app, caller, id, &asked.token)?;
     let response = app.registrar.ask(Command::Release { lease: fence, claim: Claim::Token, reason }).await;
     let (answer, _) = answered(response.reply, || app.registrar.now())?;
     let Answer::Released { lease: fence } = answer else { return Err(unexpected()) };
     let now = app.registrar.now();
     let lease = app.registrar.read(|state| find(state, fence, now)).ok_or_else(not_found)?;
-    Ok(json(StatusCode::OK, &OneLease { lease }))
+    Ok(OneLease { lease })
 }
 
 fn read(mut fields: Fields) -> Result<Release, Failure> {

@@ -17,14 +17,37 @@ use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
 use crate::http::refusal::{answered, unexpected};
 
+/// Renew a lease.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/{id}/renew",
+    tag = "leases",
+    operation_id = "renew",
+    params(
+        ("id" = String, Path, description = "The lease, as `lease.id` named it"),
+    ),
+    request_body = tenure_api::Renew,
+    responses((status = 200, description = "It lives on", body = tenure_api::Renewed)),
+    extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "TOKEN_INVALID", "NOT_FOUND", "EXPIRED"])))
+)]
 pub(super) async fn renew(
     State(app): State<Arc<App>>,
     caller: Caller,
     id: LeaseId,
     body: JsonBody,
 ) -> Result<Response, Failure> {
-    let asked = read(body.fields)?;
-    let fence = proven(&app, &caller, &id, &asked.token)?;
+    Ok(json(StatusCode::OK, &renew_one(&app, &caller, &id, body.fields).await?))
+}
+
+/// Renews.
+pub(in crate::http) async fn renew_one(
+    app: &App,
+    caller: &Caller,
+    id: &LeaseId,
+    fields: Fields,
+) -> Result<Renewed, Failure> {
+    let asked = read(fields)?;
+    let fence = proven(app, caller, id, &asked.token)?;
     let ttl = asked.ttl_ms.map(Span::from_millis);
     let response = app.registrar.ask(Command::Renew { lease: fence, claim: Claim::Token, ttl }).await;
     let (answer, stamp) = answered(response.reply.clone(), || app.registrar.now())?;
@@ -37,7 +60,7 @@ pub(super) async fn renew(
     let lease = lease.ok_or_else(unexpected)?;
     let valid_for_ms = expires_at.since(stamp).as_millis();
     let passport = app.registrar.passport(&response, fence);
-    Ok(json(StatusCode::OK, &Renewed { lease, passport, valid_for_ms }))
+    Ok(Renewed { lease, passport, valid_for_ms })
 }
 
 fn read(mut fields: Fields) -> Result<Renew, Failure> {

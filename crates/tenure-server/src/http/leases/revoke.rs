@@ -19,6 +19,19 @@ use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
 use crate::http::refusal::{failure_of, not_found};
 
+/// Take a lease away from its holder.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/{id}/revoke",
+    tag = "leases",
+    operation_id = "revoke",
+    params(
+        ("id" = String, Path, description = "The lease, as `lease.id` named it"),
+    ),
+    request_body = tenure_api::Revoke,
+    responses((status = 200, description = "It is over", body = tenure_api::OneLease)),
+    extensions(("x-codes" = json!(["NOT_FOUND", "EXPIRED"])))
+)]
 pub(super) async fn revoke(
     State(app): State<Arc<App>>,
     caller: Caller,

@@ -17,6 +17,18 @@ use crate::http::auth::Caller;
 use crate::http::refusal::{end_name, not_found};
 use crate::http::times::time_of;
 
+/// One lease, dead or alive.
+#[utoipa::path(
+    get,
+    path = "/v1/leases/{id}",
+    tag = "leases",
+    operation_id = "show",
+    params(
+        ("id" = String, Path, description = "The lease, as `lease.id` named it"),
+    ),
+    responses((status = 200, description = "The lease", body = tenure_api::OneLease)),
+    extensions(("x-codes" = json!(["NOT_FOUND"])))
+)]
 pub(super) async fn show(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -35,7 +47,7 @@ pub(super) fn find(state: &kernel::State, fence: Fence, at: Tick) -> Option<Leas
 }
 
 /// A lease that nobody has announced to be over. It may be all the same.
-pub(super) fn live(state: &kernel::State, lease: LeaseView<'_>, at: Tick) -> Lease {
+pub(in crate::http) fn live(state: &kernel::State, lease: LeaseView<'_>, at: Tick) -> Lease {
     live_among(state, lease, at, &mut Recalls::new(state, at))
 }
 
@@ -75,7 +87,7 @@ fn as_active(state: &kernel::State, lease: &LeaseView<'_>, at: Tick) -> Lease {
 }
 
 /// A lease that is over.
-pub(super) fn ended(state: &kernel::State, lease: &EndedLease) -> Lease {
+pub(in crate::http) fn ended(state: &kernel::State, lease: &EndedLease) -> Lease {
     let as_it_was = LeaseView {
         fence: lease.fence,
         resource: &lease.resource,

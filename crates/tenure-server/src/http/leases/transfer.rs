@@ -16,6 +16,19 @@ use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
 
+/// Hand a lease on to another holder, with no moment in between.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/{id}/transfer",
+    tag = "leases",
+    operation_id = "transfer",
+    params(
+        ("id" = String, Path, description = "The lease, as `lease.id` named it"),
+    ),
+    request_body = tenure_api::Transfer,
+    responses((status = 200, description = "The lease that goes on, with a new id, fence and token", body = tenure_api::Granted)),
+    extensions(("x-codes" = json!(["TOKEN_INVALID", "HOLDER_TAKEN", "NOT_FOUND", "HELD", "DEADLOCK", "EXPIRED", "QUOTA_EXCEEDED", "TTL_OUT_OF_RANGE"])))
+)]
 pub(super) async fn transfer(
     State(app): State<Arc<App>>,
     caller: Caller,

@@ -2,12 +2,11 @@
 
 use axum::http::HeaderMap;
 use tenure_api::{Acquire, Code};
-use tenure_core::kernel::{
-    Contention, Digest, Holder, Labels, Mode, Nonce, RequestKey, Resource, Span, Want,
-};
+use tenure_core::kernel::{Contention, Digest, Holder, Labels, Mode, Nonce, RequestKey, Span, Want};
 
 use crate::http::answer::Failure;
 use crate::http::fields::Fields;
+use crate::pools::Pools;
 
 /// The longest resource and holder that the plain API takes, in bytes: what is stored is then what was asked for.
 const MOST_NAME_BYTES: usize = 128;
@@ -22,13 +21,15 @@ pub(super) struct Wish {
 }
 
 impl Wish {
-    pub(super) fn read(fields: Fields) -> Result<Self, Failure> {
+    pub(super) fn read(fields: Fields, pools: &Pools) -> Result<Self, Failure> {
         let asked = read(fields)?;
         check_length("resource", &asked.resource)?;
         let labels = asked.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let (resource, others) = pools.resolve(&asked.resource)?;
         let want = Want {
+            resource,
+            others,
             mode: asked.mode.as_deref().map_or(Ok(Mode::Exclusive), mode)?,
-            resource: Resource::parse(&asked.resource)?,
             ttl: Span::from_millis(asked.ttl_ms),
             nonce: nonce()?,
             labels: Labels::parse(labels)?,
@@ -74,13 +75,19 @@ pub(super) fn mode(name: &str) -> Result<Mode, Failure> {
 pub(super) fn request_key(headers: &HeaderMap, body: Digest) -> Result<Option<RequestKey>, Failure> {
     let mut all = headers.get_all("idempotency-key").iter();
     let Some(value) = all.next() else { return Ok(None) };
-    let key = value.as_bytes();
-    let is_fit = (1..=MOST_KEY_BYTES).contains(&key.len()) && key.iter().all(u8::is_ascii_graphic);
-    if !is_fit || all.next().is_some() {
-        let reason = format!("must stand once and have 1 to {MOST_KEY_BYTES} visible ASCII characters");
-        return Err(Failure::invalid("Idempotency-Key", &reason));
+    if all.next().is_some() {
+        return Err(Failure::invalid("Idempotency-Key", "must stand once"));
     }
-    Ok(Some(RequestKey { key: Digest::of(key), body }))
+    request_key_of("Idempotency-Key", value.as_bytes(), body).map(Some)
+}
+
+/// What a key comes down to that a caller chose.
+pub(in crate::http) fn request_key_of(field: &str, key: &[u8], body: Digest) -> Result<RequestKey, Failure> {
+    if (1..=MOST_KEY_BYTES).contains(&key.len()) && key.iter().all(u8::is_ascii_graphic) {
+        return Ok(RequestKey { key: Digest::of(key), body });
+    }
+    let reason = format!("must have 1 to {MOST_KEY_BYTES} visible ASCII characters");
+    Err(Failure::invalid(field, &reason))
 }
 
 fn check_length(field: &str, name: &str) -> Result<(), Failure> {

@@ -8,8 +8,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
 use tenure_api::Code;
-use tenure_core::kernel::{Answer, Command, Refusal, Ticket, TicketView, WaitEnd};
+use tenure_core::kernel::{Answer, Command, Refusal, Ticket, TicketView, WaitEnd, Want};
 use tenure_registrar::Reply;
+use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::http::answer::{Failure, json};
@@ -17,11 +18,27 @@ use crate::http::auth::Caller;
 use crate::http::refusal::failure_of;
 use crate::tokens::Scope;
 
-#[derive(Serialize)]
+/// A wait that is over.
+#[derive(Serialize, ToSchema)]
 struct Withdrawn {
+    /// Which.
     ticket: u64,
 }
 
+/// Leave the line.
+///
+/// For a wait under an `Idempotency-Key`, which a connection that ends does not end.
+#[utoipa::path(
+    delete,
+    path = "/v1/queue/{ticket}",
+    tag = "leases",
+    operation_id = "withdraw",
+    params(
+        ("ticket" = u64, Path, description = "The wait, as `ticket` named it"),
+    ),
+    responses((status = 200, description = "It waits no longer", body = Withdrawn)),
+    extensions(("x-codes" = json!(["NOT_FOUND"])))
+)]
 pub(super) async fn withdraw(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -49,7 +66,8 @@ pub(super) async fn withdraw(
 /// Its own waits, and for an administrator every wait for what it may act on.
 fn may_end(caller: &Caller, waiting: &TicketView<'_>) -> bool {
     let is_admin = caller.scopes.contain(Scope::Admin);
-    let may_act = || waiting.wants.iter().all(|want| caller.may_see(want.resource.as_str()));
+    let mut resources = waiting.wants.iter().flat_map(Want::resources);
+    let mut may_act = || resources.all(|resource| caller.may_see(resource.as_str()));
     *waiting.principal == caller.principal || is_admin && may_act()
 }
 

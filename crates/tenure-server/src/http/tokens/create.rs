@@ -22,6 +22,18 @@ const MOST_PREFIXES: usize = 64;
 /// A hundred years: more is for ever, which is asked for by leaving it out.
 const MOST_MS: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;
 
+/// Make a token.
+///
+/// Its secret is shown once, in this answer.
+#[utoipa::path(
+    post,
+    path = "/v1/tokens",
+    tag = "tokens",
+    operation_id = "createToken",
+    request_body = tenure_api::CreateToken,
+    responses((status = 201, description = "The token and its secret", body = tenure_api::CreatedToken)),
+    extensions(("x-codes" = json!(["NAME_TAKEN", "QUOTA_EXCEEDED"])))
+)]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     caller: Caller,

@@ -11,6 +11,14 @@ use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
 
+/// Every token that is good, without its secret.
+#[utoipa::path(
+    get,
+    path = "/v1/tokens",
+    tag = "tokens",
+    operation_id = "tokens",
+    responses((status = 200, description = "The tokens", body = tenure_api::Tokens)),
+)]
 pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
     super::must_be_unlimited(&caller)?;
     let tokens = app.given.list(app.now()).iter().map(|token| super::shown(token)).collect();

@@ -6,9 +6,9 @@ mod revoke;
 
 use std::sync::Arc;
 
-use axum::Router;
-use axum::routing::{delete, get};
 use tenure_api::{Code, Token};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::answer::Failure;
 use super::auth::Caller;
@@ -18,10 +18,8 @@ use crate::secret_file::SecretFileError;
 use crate::tokens::{Given, Scope};
 
 /// The routes of tokens.
-pub(super) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/v1/tokens", get(list::list).post(create::create))
-        .route("/v1/tokens/{id}", delete(revoke::revoke))
+pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(list::list, create::create)).routes(routes!(revoke::revoke))
 }
 
 /// Who is limited to some resources could make a token that is not: so only who is not limited makes any.

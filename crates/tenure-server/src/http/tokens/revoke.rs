@@ -17,6 +17,20 @@ use crate::http::refusal::answered;
 /// How many leases are looked at while nobody else can, and how many are ended at once.
 const AT_ONCE: usize = 1_024;
 
+/// Revoke a token.
+///
+/// It counts from the next request on. The leases of its principal end.
+#[utoipa::path(
+    delete,
+    path = "/v1/tokens/{id}",
+    tag = "tokens",
+    operation_id = "revokeToken",
+    params(
+        ("id" = String, Path, description = "The token, as `token.id` named it"),
+    ),
+    responses((status = 200, description = "It is no longer good", body = tenure_api::RevokedToken)),
+    extensions(("x-codes" = json!(["NOT_FOUND"])))
+)]
 pub(super) async fn revoke(
     State(app): State<Arc<App>>,
     caller: Caller,

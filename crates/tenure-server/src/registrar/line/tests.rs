@@ -71,6 +71,7 @@ fn acquire(holder: &str, key: Option<RequestKey>) -> Acquire {
         holder: Holder::parse(holder).unwrap(),
         wants: vec![Want {
             resource: Resource::parse("db:1").unwrap(),
+            others: Default::default(),
             mode: Mode::Exclusive,
             ttl: day,
             nonce: Nonce::default(),

@@ -1,6 +1,6 @@
 //! What an event says, for people.
 
-use tenure_core::kernel::{Event, Fence};
+use tenure_core::kernel::{Event, Fence, Resource, Want};
 use tenure_ledger::signing::KeyEntry;
 
 use super::Entry;
@@ -42,7 +42,9 @@ impl Entry<'_> {
                 format!("{}  {} by {by}: {detail}", id(lease), cause.as_str())
             }
             Event::Queued(queued) => {
-                let wants: Vec<_> = queued.wants.iter().map(|want| want.resource.as_str()).collect();
+                let any_of =
+                    |want: &Want| want.resources().map(Resource::as_str).collect::<Vec<_>>().join(" or ");
+                let wants: Vec<_> = queued.wants.iter().map(any_of).collect();
                 let (ticket, holder) = (queued.ticket.0, &queued.holder);
                 format!("ticket {ticket}  {}  {holder}  until {}", wants.join(", "), time(queued.until))
             }

@@ -1,7 +1,9 @@
 //! What an event says, for programs: every field that it has, but never what a token is made from.
 
 use serde_json::{Map, Value, json};
-use tenure_core::kernel::{ClockReading, Event, Issued, Labels, Queued, RequestKey, Tick, WaitEnd, Want};
+use tenure_core::kernel::{
+    ClockReading, Event, Issued, Labels, Queued, RequestKey, Resource, Tick, WaitEnd, Want,
+};
 use tenure_ledger::signing::KeyEntry;
 
 use super::Entry;
@@ -102,12 +104,16 @@ impl Entry<'_> {
 
     fn of_queued(&self, queued: &Queued) -> Value {
         let want = |want: &Want| {
-            json!({
+            let mut wanted = json!({
                 "resource": want.resource.as_str(),
                 "mode": want.mode.as_str(),
                 "ttlMs": want.ttl.as_millis(),
                 "labels": of_labels(&want.labels),
-            })
+            });
+            if !want.others.is_empty() {
+                wanted["others"] = want.others.iter().map(Resource::as_str).collect();
+            }
+            wanted
         };
         let wants: Vec<_> = queued.wants.iter().map(want).collect();
         let mut wait = json!({

@@ -115,7 +115,7 @@ fn replay_once(data: &Path, until: Tick) -> Result<Past, Stopped> {
     let mut progress = Progress::new();
     while let Some(placed) = batches.next_batch()? {
         let (read, all) = batches.progress();
-        progress.show(format!("segment {read} of {all}"));
+        progress.show(&format!("segment {read} of {all}"));
         if placed.batch.last() > before && !past.add(&placed.batch, until)? {
             break;
         }

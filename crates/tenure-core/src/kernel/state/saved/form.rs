@@ -3,11 +3,11 @@
 use super::RestoreError;
 use super::bytes::{Put, Take};
 use crate::kernel::answer::End;
-use crate::kernel::command::Want;
 use crate::kernel::event::Cause;
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Labels, Resource};
 use crate::kernel::value::{Digest, Nonce, RequestKey, Span, Tick};
+use crate::kernel::want::{Others, Want};
 use crate::lease::ReleaseReason;
 use crate::rules::names::InvalidInput;
 
@@ -38,7 +38,7 @@ impl Put<'_> {
         self.labels(&terms.labels);
     }
 
-    /// What is wanted, but for the resource, which stands before it.
+    /// What is wanted, but for the resources, which stand before it.
     pub(super) fn want(&mut self, want: &Want) {
         self.mode(want.mode);
         self.number(want.ttl.0);
@@ -83,10 +83,10 @@ impl Take<'_> {
         })
     }
 
-    /// What is wanted, but for the resource, which stands before it.
-    pub(super) fn want(&mut self, resource: Resource) -> Result<Want, RestoreError> {
+    /// What is wanted, but for the resources, which stand before it.
+    pub(super) fn want(&mut self, resource: Resource, others: Others) -> Result<Want, RestoreError> {
         let (mode, ttl, nonce) = (self.mode()?, self.ttl()?, Nonce(self.array()?));
-        Ok(Want { resource, mode, ttl, nonce, labels: self.labels()? })
+        Ok(Want { resource, others, mode, ttl, nonce, labels: self.labels()? })
     }
 
     /// A tick that has passed.

@@ -15,6 +15,9 @@
 //! | keys | for each principal, by key: key, body, 0 and the ticket or the count and the fences; from when on it is forgotten if none of these lives |
 //! | ended leases | in the order of their ends: fence, resource, holder, principal, terms, when and how it ended |
 //!
+//! In form 2, a want names the count of its other resources and these between its resource and the rest. It is used
+//! where somebody waits for any one of several, and form 1 wherever that says everything.
+//!
 //! A holder is 0, its name and its principal where it first appears, and its number from 1 afterwards; so is a
 //! resource, without a principal. A principal is its number from 0. Ticks that have passed are counted back
 //! from now. In ended leases, holders and resources are names: they may be forgotten otherwise.
@@ -33,7 +36,10 @@ mod save;
 use thiserror::Error;
 
 /// The form above. Another one gets another number, and this one stays readable or is refused by name.
-const VERSION: u8 = 1;
+const PLAIN: u8 = 1;
+
+/// The same, and wants may name other resources that would do as well.
+const WITH_OTHERS: u8 = 2;
 
 /// Bytes that are no state. Nothing was restored; the events before the checkpoint still say everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

@@ -2,8 +2,7 @@
 
 use super::bytes::Take;
 use super::form::Terms;
-use super::{RestoreError, VERSION};
-use crate::kernel::command::each_resource_once;
+use super::{PLAIN, RestoreError, WITH_OTHERS};
 use crate::kernel::event::{ClockReading, Queued};
 use crate::kernel::limits::Limits;
 use crate::kernel::mode::Modes;
@@ -12,6 +11,7 @@ use crate::kernel::state::entry::{Few, HolderEntry, LeaseEntry, PrincipalEntry, 
 use crate::kernel::state::own::Own;
 use crate::kernel::state::{Anchor, ClockState, HashKey, Slot, State};
 use crate::kernel::value::{Fence, LedgerTag, Tick, Ticket};
+use crate::kernel::want::{Others, each_can_have_its_own};
 
 impl State {
     /// The state that [`State::save`] wrote. It holds what [`State::check_invariants`] asks for, whatever the
@@ -23,13 +23,13 @@ impl State {
         key: HashKey,
     ) -> Result<State, RestoreError> {
         let mut take = Take::new(bytes);
-        let found = take.byte()?;
-        if found != VERSION {
-            return Err(RestoreError::Version { found });
+        let version = take.byte()?;
+        if version != PLAIN && version != WITH_OTHERS {
+            return Err(RestoreError::Version { found: version });
         }
         let state = State::new(tag, limits, key);
-        let mut restoring =
-            Restoring { state, take, principals: Vec::new(), holders: Vec::new(), resources: Vec::new() };
+        let (principals, holders, resources) = (Vec::new(), Vec::new(), Vec::new());
+        let mut restoring = Restoring { state, take, version, principals, holders, resources };
         restoring.head()?;
         restoring.principals()?;
         restoring.leases()?;
@@ -46,6 +46,7 @@ impl State {
 pub(super) struct Restoring<'a> {
     pub(super) state: State,
     pub(super) take: Take<'a>,
+    version: u8,
     /// By their numbers.
     pub(super) principals: Vec<Slot>,
     /// By their numbers, the first of which is 1.
@@ -137,6 +138,7 @@ impl Restoring<'_> {
 
     fn waits(&mut self) -> Result<(), RestoreError> {
         let mut ticket = Ticket(0);
+        let mut has_others = false;
         for _ in 0..self.take.count(5)? {
             ticket = Ticket(self.take.after(ticket.0)?);
             self.take.ensure(ticket <= self.state.last_ticket, "a ticket was never drawn")?;
@@ -145,18 +147,29 @@ impl Restoring<'_> {
             let until = Tick(self.take.after(at.0)?);
             let (mut wants, mut resources) = (Vec::new(), Vec::new());
             for _ in 0..self.take.count(1)? {
-                let resource = self.resource()?;
-                resources.push(resource);
-                wants.push(self.take.want(self.state.resource_name(resource).clone())?);
+                let first = resources.len();
+                resources.push(self.resource()?);
+                let others = if self.version == WITH_OTHERS { self.take.count(1)? } else { 0 };
+                for _ in 0..others {
+                    resources.push(self.resource()?);
+                }
+                has_others |= others > 0;
+                let mut names = resources[first..].iter().map(|slot| self.state.resource_name(*slot).clone());
+                let resource = names.next().expect("the first was just read");
+                let others = Others::new(names);
+                wants.push(self.take.want(resource, others)?);
             }
             self.take.ensure(!wants.is_empty(), "it waits for nothing")?;
-            self.take.ensure(each_resource_once(&wants), "it waits for one resource twice")?;
+            self.take.ensure(each_can_have_its_own(&wants), "it waits for one resource twice")?;
             let (name, principal) = (self.state.holder_name(holder), self.state.principal_of(holder).1);
             let (name, principal) = (name.clone(), principal.clone());
             let queued = Queued { ticket, holder: name, principal, wants, at, until, key: None };
+            let modes = queued.wants.iter().flat_map(|want| want.resources().map(|_| want.mode));
+            let resources: Vec<_> = resources.into_iter().zip(modes).collect();
             self.state.enter_wait(queued, holder, resources);
         }
-        Ok(())
+        // One state has one form: what the older one says is not said in the newer.
+        self.take.ensure(has_others == (self.version == WITH_OTHERS), "it needs no such form")
     }
 
     fn resting_holders(&mut self) -> Result<(), RestoreError> {

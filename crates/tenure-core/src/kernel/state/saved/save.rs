@@ -2,9 +2,10 @@
 
 use std::num::NonZeroU32;
 
-use super::VERSION;
 use super::bytes::Put;
 use super::form::Terms;
+use super::{PLAIN, WITH_OTHERS};
+use crate::kernel::name::Resource;
 use crate::kernel::state::entry::LeaseEntry;
 use crate::kernel::state::memory::{EndedLease, KeyEntry, KeyOutcome};
 use crate::kernel::state::{Slot, State, Waiting};
@@ -28,6 +29,7 @@ impl State {
         let mut saving = Saving {
             state: self,
             put: Put::new(write),
+            version: if self.has_others() { WITH_OTHERS } else { PLAIN },
             principals: Numbering::default(),
             holders: Numbering::default(),
             resources: Numbering::default(),
@@ -41,11 +43,18 @@ impl State {
         saving.ended_leases();
         saving.put.finish();
     }
+
+    /// Whether anybody waits for any one of several resources.
+    fn has_others(&self) -> bool {
+        let mut wants = self.waits.values().flat_map(|waiting| &waiting.queued.wants);
+        wants.any(|want| !want.others.is_empty())
+    }
 }
 
 struct Saving<'a> {
     state: &'a State,
     put: Put<'a>,
+    version: u8,
     principals: Numbering,
     holders: Numbering,
     resources: Numbering,
@@ -54,7 +63,7 @@ struct Saving<'a> {
 impl Saving<'_> {
     fn head(&mut self) {
         let (state, put) = (self.state, &mut self.put);
-        put.byte(VERSION);
+        put.byte(self.version);
         put.number(state.now.0);
         put.byte(u8::from(state.clock.is_some()));
         if let Some(clock) = &state.clock {
@@ -109,8 +118,12 @@ impl Saving<'_> {
             self.put.past(queued.at, self.state.now);
             self.put.number(queued.until.since(queued.at).0);
             self.put.count(queued.wants.len());
-            for (resource, want) in waiting.wants() {
-                self.resource(resource);
+            for want in &queued.wants {
+                self.resource_named(&want.resource);
+                if self.version == WITH_OTHERS {
+                    self.put.count(want.others.len());
+                    want.others.iter().for_each(|resource| self.resource_named(resource));
+                }
                 self.put.want(want);
             }
         }
@@ -192,6 +205,11 @@ impl Saving<'_> {
                 self.resources.add(slot);
             }
         }
+    }
+
+    fn resource_named(&mut self, name: &Resource) {
+        let slot = self.state.find_resource(name);
+        self.resource(slot.expect("whoever waits stands in the queue of each resource that it names"));
     }
 
     fn principal(&mut self, slot: Slot) {

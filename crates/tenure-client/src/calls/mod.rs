@@ -1,0 +1,11 @@
+//! What can be asked: one file per subject.
+
+mod events;
+mod leases;
+mod queue;
+mod sse;
+mod tokens;
+
+pub use events::{EventFilter, EventStream, From};
+pub use leases::Filter;
+pub(crate) use leases::{acquire, acquire_all};

@@ -1,0 +1,39 @@
+//! The local clock, and waiting by it.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// What CLOCK_BOOTTIME says, in microseconds. Every local deadline counts by it: it goes on while the machine sleeps,
+/// as the server's time does.
+pub fn boot_microseconds() -> u64 {
+    let time = clock_gettime(ClockId::Boottime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000).saturating_add(nanoseconds / 1_000)
+}
+
+/// The longest sleep at once. tokio's timers stand still while the machine sleeps, so that one set for an hour would
+/// ring an hour of waking time later. Nobody looks later than this after the machine woke up, and one look a second
+/// costs nothing. Whoever may not be late at all asks [`crate::Guard::check`], which needs no timer.
+const PIECE: Duration = Duration::from_secs(1);
+
+/// Waits until the local clock says `at`.
+pub(crate) async fn sleep_until(at: u64) {
+    loop {
+        let left = at.saturating_sub(boot_microseconds());
+        if left == 0 {
+            return;
+        }
+        // Rounded up: a timer that rings a moment early would be set again for nothing.
+        tokio::time::sleep(Duration::from_micros(left).min(PIECE)).await;
+    }
+}
+
+/// Waits until then, or for ever.
+pub(crate) async fn sleep_until_some(at: Option<u64>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

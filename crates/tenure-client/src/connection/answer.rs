@@ -1,0 +1,105 @@
+//! What came back.
+
+use hyper::StatusCode;
+use hyper::body::Bytes;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tenure_api::{Code, Problem};
+
+use crate::error::Error;
+
+/// A whole answer.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) media: String,
+    pub(crate) body: Bytes,
+}
+
+/// A problem whose code this version does not know.
+#[derive(Deserialize)]
+struct Unknown {
+    code: String,
+    #[serde(default)]
+    detail: String,
+}
+
+impl Answer {
+    /// What it says, or the problem that it is. Fields that are not known are ignored: a newer server may say more.
+    pub(crate) fn read<T: DeserializeOwned>(self, address: impl Fn() -> String) -> Result<T, Error> {
+        if self.status.is_success() {
+            return serde_json::from_slice(&self.body).map_err(|error| {
+                let (line, column) = (error.line(), error.column());
+                // The text itself stays out: it may hold the token of a lease.
+                let detail = format!("the JSON of its answer does not fit, at line {line}, column {column}");
+                Error::Protocol { address: address(), detail }
+            });
+        }
+        Err(self.problem(address))
+    }
+
+    /// The problem that it is.
+    pub(crate) fn problem(self, address: impl Fn() -> String) -> Error {
+        if self.media.starts_with(Problem::MEDIA_TYPE) {
+            if let Ok(problem) = serde_json::from_slice(&self.body) {
+                return Error::Problem(Box::new(problem));
+            }
+            if let Ok(unknown) = serde_json::from_slice::<Unknown>(&self.body) {
+                let detail = format!("{} ({})", unknown.detail, unknown.code);
+                return Error::Problem(Box::new(Problem::new(code_of(self.status), detail)));
+            }
+        }
+        let detail = format!("it says {} and no reason", self.status);
+        Error::Protocol { address: address(), detail }
+    }
+}
+
+/// The nearest code to what a newer server means.
+fn code_of(status: StatusCode) -> Code {
+    match status.as_u16() {
+        401 => Code::Unauthorized,
+        403 => Code::Forbidden,
+        404 => Code::NotFound,
+        410 => Code::Expired,
+        429 | 503 => Code::Unavailable,
+        500..=599 => Code::Internal,
+        _ => Code::Invalid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(status: u16, media: &str, body: &str) -> Answer {
+        Answer {
+            status: StatusCode::from_u16(status).expect("a status"),
+            media: media.into(),
+            body: Bytes::copy_from_slice(body.as_bytes()),
+        }
+    }
+
+    #[test]
+    fn an_answer_with_more_in_it_than_is_known_is_understood() {
+        let text = r#"{"resource":"a:b","waiting":[],"weather":{"sun":true}}"#;
+        let read = answer(200, "application/json", text).read::<tenure_api::Queue>(String::new);
+        assert_eq!(read.expect("it is a queue").resource, "a:b");
+    }
+
+    #[test]
+    fn a_code_of_a_later_version_is_still_a_problem() {
+        let text = r#"{"type":"/errors/TIRED","title":"…","status":503,"code":"TIRED","detail":"later"}"#;
+        let read = answer(503, "application/problem+json", text).read::<tenure_api::Queue>(String::new);
+        let error = read.expect_err("a problem");
+        assert_eq!(error.code(), Some(Code::Unavailable));
+        assert!(error.to_string().contains("TIRED"), "{error}");
+    }
+
+    #[test]
+    fn a_page_of_somebody_else_is_no_problem_of_tenure() {
+        let read =
+            answer(502, "text/html", "<h1>Bad gateway</h1>").read::<tenure_api::Queue>(|| "http://x".into());
+        assert!(matches!(read, Err(Error::Protocol { .. })));
+        let read = answer(200, "text/html", "{\"token\":\"secret\"}").read::<tenure_api::Queue>(String::new);
+        assert!(!read.expect_err("not a queue").to_string().contains("secret"));
+    }
+}

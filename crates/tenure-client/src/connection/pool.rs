@@ -1,0 +1,73 @@
+//! A few connections that are kept.
+
+use std::io;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+
+use super::endpoint::Endpoint;
+use crate::clock::boot_microseconds;
+
+pub(crate) type Sender = SendRequest<Full<Bytes>>;
+
+/// The server closes a connection that is not used for 5 s. One that is nearly there is not used any more, so that no
+/// request meets the closing on its way.
+const KEPT: u64 = 4_000_000;
+/// The most connections that are kept. More are opened while they are needed.
+const MOST_KEPT: usize = 4;
+/// How long a connection may take to come about, TLS included.
+const CONNECT_TIME: Duration = Duration::from_secs(5);
+
+/// Connections that nobody uses just now.
+#[derive(Default)]
+pub(crate) struct Pool {
+    idle: Mutex<Vec<(Sender, u64)>>,
+}
+
+impl Pool {
+    /// One that was used before, if there is any.
+    pub(crate) async fn take(&self) -> Option<Sender> {
+        loop {
+            let (mut sender, since) = self.lock().pop()?;
+            let is_fresh = boot_microseconds().saturating_sub(since) < KEPT;
+            if is_fresh && !sender.is_closed() && sender.ready().await.is_ok() {
+                return Some(sender);
+            }
+        }
+    }
+
+    /// Keeps it for the next request.
+    pub(crate) fn give_back(&self, sender: Sender) {
+        let mut idle = self.lock();
+        if sender.is_closed() || idle.len() >= MOST_KEPT {
+            return;
+        }
+        idle.push((sender, boot_microseconds()));
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(Sender, u64)>> {
+        self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// A new connection.
+pub(crate) async fn connect(endpoint: &Endpoint) -> io::Result<Sender> {
+    let connecting = async {
+        let stream = endpoint.connect().await?;
+        let handshake = http1::handshake(TokioIo::new(stream)).await;
+        let (sender, connection) = handshake.map_err(io::Error::other)?;
+        // It ends by itself: when the server closes it, or when nobody has its sender any more.
+        tokio::spawn(async move {
+            let _ = connection.await;
+        });
+        Ok(sender)
+    };
+    let late = || {
+        io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {} s", CONNECT_TIME.as_secs()))
+    };
+    tokio::time::timeout(CONNECT_TIME, connecting).await.unwrap_or_else(|_| Err(late()))
+}

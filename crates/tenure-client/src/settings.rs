@@ -1,0 +1,164 @@
+//! Where the server is and who speaks: from a program, or from the environment.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::client::Client;
+use crate::connection::{Endpoint, Exchange, InvalidUrl, Place, TlsError, Trust};
+use crate::secret::Secret;
+
+/// Makes a [`Client`]. Without an address it speaks to the socket on this machine.
+#[derive(Clone, Default)]
+pub struct ClientBuilder {
+    place: Option<Place>,
+    token: Option<Secret>,
+    authority: Option<PathBuf>,
+}
+
+/// Settings with which nobody can be asked. Each says what to do.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SettingsError {
+    /// The address names no server.
+    #[error(transparent)]
+    Url(#[from] InvalidUrl),
+    /// No certificate could be checked.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The token cannot be one.
+    #[error("the API token holds characters that no token has; look at TENURE_TOKEN")]
+    Token,
+    /// A variable is not text.
+    #[error("the environment variable {0} is not text; set it anew")]
+    NotText(&'static str),
+}
+
+impl ClientBuilder {
+    /// The server's address: `http://…`, `https://…` or `unix:/path`.
+    ///
+    /// Over `http` tokens go in the clear: it is for this machine, or a network that nobody else listens to.
+    pub fn url(mut self, url: &str) -> Result<Self, SettingsError> {
+        self.place = Some(Place::parse(url)?);
+        Ok(self)
+    }
+
+    /// The server's socket on this machine.
+    #[must_use]
+    pub fn socket(mut self, path: impl Into<PathBuf>) -> Self {
+        self.place = Some(Place::Unix(path.into()));
+        self
+    }
+
+    /// Who speaks. It is not sent to a socket: there the system says who speaks.
+    #[must_use]
+    pub fn token(mut self, token: Secret) -> Self {
+        self.token = Some(token);
+        self
+    }
+
+    /// A PEM file with the certificate authority to trust, instead of those that the system trusts.
+    #[must_use]
+    pub fn authority(mut self, path: impl Into<PathBuf>) -> Self {
+        self.authority = Some(path.into());
+        self
+    }
+
+    /// The client. It connects when it is first asked for something.
+    pub fn build(self) -> Result<Client, SettingsError> {
+        let is_fit = |token: &Secret| token.expose().bytes().all(|byte| byte.is_ascii_graphic());
+        if !self.token.as_ref().is_none_or(is_fit) {
+            return Err(SettingsError::Token);
+        }
+        let place = self.place.unwrap_or_else(|| Place::Unix(socket_of(|name| env::var_os(name))));
+        let trust = self.authority.as_deref().map_or(Trust::System, Trust::Authority);
+        Ok(Client::new(Exchange::new(Endpoint::new(place, &trust)?, self.token)))
+    }
+
+    /// What `TENURE_URL`, `TENURE_TOKEN`, `TENURE_CA` and `TENURE_SOCKET` say.
+    pub(crate) fn from_variables(get: impl Fn(&str) -> Option<OsString>) -> Result<Self, SettingsError> {
+        let set = |name| get(name).filter(|value| !value.is_empty());
+        let text = |name| match set(name).map(OsString::into_string) {
+            Some(Err(_)) => Err(SettingsError::NotText(name)),
+            Some(Ok(value)) => Ok(Some(value)),
+            None => Ok(None),
+        };
+        let place = match text("TENURE_URL")? {
+            Some(url) => Place::parse(&url)?,
+            None => Place::Unix(socket_of(&get)),
+        };
+        let token = text("TENURE_TOKEN")?.map(|token| Secret::new(token.trim()));
+        Ok(Self { place: Some(place), token, authority: set("TENURE_CA").map(PathBuf::from) })
+    }
+}
+
+/// Where the server on this machine listens, unless somebody says otherwise.
+fn socket_of(get: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+    let set = |name| get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(path) = set("TENURE_SOCKET") {
+        return path;
+    }
+    let folder = set("XDG_RUNTIME_DIR").map(|folder| folder.join("tenure"));
+    let user = || rustix::process::getuid().as_raw();
+    folder.unwrap_or_else(|| Path::new("/tmp").join(format!("tenure-{}", user()))).join("tenure.sock")
+}
+
+impl Client {
+    /// Says where the server is and who speaks.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
+    /// The server that `TENURE_URL` names, spoken to with `TENURE_TOKEN`; else the socket on this machine:
+    /// `TENURE_SOCKET`, else `$XDG_RUNTIME_DIR/tenure/tenure.sock`, else `/tmp/tenure-UID/tenure.sock`.
+    /// `TENURE_CA` is a PEM file with the certificate authority to trust.
+    pub fn from_environment() -> Result<Self, SettingsError> {
+        ClientBuilder::from_variables(|name| env::var_os(name))?.build()
+    }
+
+    pub(crate) fn new(exchange: Exchange) -> Self {
+        Self::of(Arc::new(exchange))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(variables: &[(&str, &str)]) -> String {
+        let get = |name: &str| {
+            variables.iter().find(|(other, _)| *other == name).map(|(_, value)| OsString::from(value))
+        };
+        match ClientBuilder::from_variables(get).and_then(ClientBuilder::build) {
+            Ok(client) => client.address(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_url_goes_before_a_socket_and_a_socket_is_always_there() {
+        assert_eq!(address(&[("TENURE_URL", "http://a:1"), ("TENURE_SOCKET", "/b")]), "http://a:1");
+        assert_eq!(address(&[("TENURE_URL", "unix:/a")]), "unix:/a");
+        assert_eq!(
+            address(&[("TENURE_URL", ""), ("TENURE_SOCKET", "/b"), ("XDG_RUNTIME_DIR", "/r")]),
+            "unix:/b"
+        );
+        assert_eq!(address(&[("XDG_RUNTIME_DIR", "/r")]), "unix:/r/tenure/tenure.sock");
+        assert!(address(&[]).starts_with("unix:/tmp/tenure-"));
+    }
+
+    #[test]
+    fn a_token_that_cannot_be_one_is_refused_and_not_shown() {
+        let said = address(&[("TENURE_URL", "http://a:1"), ("TENURE_TOKEN", "two words")]);
+        assert!(said.contains("TENURE_TOKEN") && !said.contains("words"), "{said}");
+    }
+
+    #[test]
+    fn an_authority_that_is_not_there_is_named() {
+        let said = address(&[("TENURE_URL", "https://a:1"), ("TENURE_CA", "/nowhere.pem")]);
+        assert!(said.contains("/nowhere.pem") && said.contains("TENURE_CA"), "{said}");
+    }
+}

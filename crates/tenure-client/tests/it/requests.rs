@@ -1,0 +1,204 @@
+//! One request each, against the real server.
+
+use std::time::Duration;
+
+use tenure_client::{Client, Code, Error, Filter, From, IdempotencyKey, LeaseState, Release, Renew, Secret};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
+
+use crate::proxy::Fate;
+use crate::server::{World, eventually, in_time, wish};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_is_acquired_renewed_shown_listed_and_released() {
+    let world = World::new().await;
+    let client = world.client();
+    let granted = client.acquire(&wish("door:a/b c", "alice", 30_000), None).await.unwrap();
+    assert_eq!((granted.lease.fence, granted.valid_for_ms), (1, 30_000));
+    let held = client.acquire(&wish("door:a/b c", "bob", 30_000), None).await.err().unwrap();
+    assert_eq!(held.code(), Some(Code::Held));
+    let renew = Renew { token: granted.token.clone(), ttl_ms: Some(60_000) };
+    let renewed = client.renew(&granted.lease.id, &renew).await.unwrap();
+    assert!(renewed.valid_for_ms == 60_000 && renewed.lease.renewal_count == 1);
+    assert_eq!(client.show(&granted.lease.id).await.unwrap().holder, "alice");
+    let filter = Filter { resource: Some("door:a/b c".into()), ..Filter::default() };
+    assert_eq!(client.list(&filter).await.unwrap().leases.len(), 1);
+    let release = Release { token: granted.token, reason: Some("ABORTED".into()) };
+    let ended = client.release(&granted.lease.id, &release).await.unwrap();
+    assert_eq!((ended.state, ended.end.as_deref()), (LeaseState::Released, Some("ABORTED")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_requests_share_a_few_connections() {
+    let world = World::new().await;
+    let client = world.client();
+    world.proxy.next(&[Fate::Passes, Fate::SwallowsAll, Fate::SwallowsAll]);
+    for _ in 0..50 {
+        in_time(client.list(&Filter::default())).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kept_connection_that_ended_meanwhile_is_nobodys_trouble() {
+    let world = World::new().await;
+    let client = world.client();
+    let granted = client.acquire(&wish("door:a", "alice", 30_000), None).await.unwrap();
+    for _ in 0..20 {
+        world.proxy.end_connections();
+        let renew = Renew { token: granted.token.clone(), ttl_ms: None };
+        client.renew(&granted.lease.id, &renew).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_was_lost_is_called_unknown_and_found_again_with_the_key() {
+    let world = World::new().await;
+    let client = world.client();
+    for (fate, fence) in [(Fate::EndsBeforeTheAnswer, 1), (Fate::EndsInTheAnswer, 2)] {
+        let wish = wish(&format!("door:{fence}"), "alice", 30_000);
+        let key = IdempotencyKey::random();
+        world.proxy.end_connections();
+        world.proxy.next(&[fate]);
+        let lost = client.acquire(&wish, Some(&key)).await.err().expect("the answer was lost");
+        assert!(matches!(lost, Error::Unknown { .. }), "{lost:?}");
+        let found = client.acquire(&wish, Some(&key)).await.unwrap();
+        assert_eq!(found.lease.fence, fence);
+        let other = client.acquire(&wish, None).await.err().expect("it is held");
+        assert_eq!(other.code(), Some(Code::Held));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_without_a_key_is_never_sent_twice() {
+    let world = World::new().await;
+    let client = world.client();
+    client.list(&Filter::default()).await.unwrap();
+    // The connection that is kept ends with the answer to this request, which was carried out.
+    world.proxy.end_connections();
+    world.proxy.next(&[Fate::EndsBeforeTheAnswer]);
+    let shared = tenure_client::Acquire { mode: Some("shared".into()), ..wish("door:a", "alice", 30_000) };
+    let lost = client.acquire(&shared, None).await.err().expect("the answer was lost");
+    assert!(matches!(lost, Error::Unknown { .. }), "{lost:?}");
+    eventually(|| async { !world.leases_on("door:a").await.is_empty() }).await;
+    assert_eq!(world.leases_on("door:a").await.len(), 1);
+}
+
+#[tokio::test]
+async fn nobody_there_is_told_apart_from_somebody_else_there() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let client = Client::builder().url(&format!("http://{address}")).unwrap().build().unwrap();
+    let stranger = tokio::spawn(async move {
+        for _ in 0..2 {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.write_all(b"220 mail.example ready\r\n").await.unwrap();
+        }
+    });
+    let error = client.list(&Filter::default()).await.err().unwrap();
+    assert!(matches!(error, Error::Protocol { .. } | Error::Unreachable { .. }), "{error:?}");
+    stranger.abort();
+    let _ = stranger.await;
+    let error = client.list(&Filter::default()).await.err().unwrap();
+    let said = error.to_string();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
+    assert!(said.contains(&address.to_string()) && said.contains("tenure serve"), "{said}");
+    assert!(said.contains("TENURE_URL"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_token_is_a_problem_and_is_shown_nowhere() {
+    let world = World::new().await;
+    let url = format!("http://{}", world.address);
+    let token = Secret::new("wrong-and-secret");
+    assert!(!format!("{token:?}").contains("wrong"));
+    let client = Client::builder().url(&url).unwrap().token(token).build().unwrap();
+    let error = client.list(&Filter::default()).await.err().unwrap();
+    assert_eq!(error.code(), Some(Code::Unauthorized));
+    assert!(!format!("{error} {error:?}").contains("wrong-and-secret"));
+}
+
+/// The socket's other end, which shows what was sent.
+#[tokio::test]
+async fn a_token_is_not_sent_to_a_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tenure.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let answered = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut bytes = vec![0; 1 << 12];
+        let count = stream.read(&mut bytes).await.unwrap();
+        let body = r#"{"leases":[],"next":null}"#;
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        String::from_utf8(bytes[..count].to_vec()).unwrap()
+    });
+    let client = Client::builder().socket(&path).token(Secret::new("hush")).build().unwrap();
+    assert!(client.list(&Filter::default()).await.unwrap().leases.is_empty());
+    let sent = answered.await.unwrap().to_ascii_lowercase();
+    assert!(sent.contains("host: localhost") && !sent.contains("authorization"), "{sent}");
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_not_read_for_ever() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = Client::builder()
+        .url(&format!("http://{}", listener.local_addr().unwrap()))
+        .unwrap()
+        .build()
+        .unwrap();
+    let flood = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut some = [0; 1 << 12];
+        let _ = stream.read(&mut some).await;
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9999999999\r\n\r\n").await;
+        while stream.write_all(&[b' '; 1 << 16]).await.is_ok() {}
+    });
+    let error = in_time(client.show("x")).await.err().unwrap();
+    assert!(matches!(error, Error::Protocol { .. }), "{error:?}");
+    in_time(flood).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_go_on_where_they_were_when_the_connection_was_cut() {
+    let world = World::new().await;
+    let (client, neighbour) = (world.client(), world.neighbour());
+    let mut stream = client.events(From::Seq(1), &Default::default()).await.unwrap();
+    let mut fences = Vec::new();
+    for round in 0..6 {
+        let granted =
+            neighbour.acquire(&wish(&format!("door:{round}"), "alice", 30_000), None).await.unwrap();
+        if round % 2 == 0 {
+            world.proxy.end_connections();
+        }
+        while fences.last() != Some(&granted.lease.fence) {
+            let event = in_time(stream.next()).await.unwrap().expect("it goes on");
+            if event.r#type == "lease.issued" {
+                fences.push(event.lease.expect("a lease").fence);
+            }
+        }
+    }
+    assert_eq!(fences, [1, 2, 3, 4, 5, 6], "each once, in order");
+    let from = From::After(stream.last_id().expect("it told some").to_owned());
+    drop(stream);
+    neighbour.acquire(&wish("door:last", "alice", 30_000), None).await.unwrap();
+    let mut again = client.events(from, &Default::default()).await.unwrap();
+    let event = in_time(again.next()).await.unwrap().expect("it goes on");
+    assert_eq!(event.lease.map(|lease| lease.resource).as_deref(), Some("door:last"));
+}
+
+#[tokio::test]
+async fn connecting_to_nowhere_does_not_take_for_ever() {
+    // A listener whose queue is full answers nobody.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut queued = Vec::new();
+    while let Ok(Ok(stream)) =
+        tokio::time::timeout(Duration::from_millis(300), TcpStream::connect(address)).await
+    {
+        queued.push(stream);
+        assert!(queued.len() < 10_000);
+    }
+    let client = Client::builder().url(&format!("http://{address}")).unwrap().build().unwrap();
+    let error = in_time(client.list(&Filter::default())).await.err().unwrap();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
+}

@@ -1,0 +1,288 @@
+//! Stories of asking for any one of several resources: which one it is, who goes first, and who would wait for ever.
+
+use tenure_core::kernel::{
+    Acquire, Answer, Command, Contention, HashKey, Holder, LedgerTag, Limits, Mode, Nonce, Principal,
+    Resource, Span, State, Tick, Want, decide,
+};
+
+use crate::story::{World, check};
+
+#[test]
+fn who_asks_for_any_one_of_several_gets_the_first_that_is_free() {
+    check(
+        "
+         0  acquire t0|t1|t2 ann 10         -> 1 on t0, granted 1
+         0  acquire t0|t1|t2 bob 20         -> 2 on t1, granted 2
+         0  acquire t1|t0|t2 carol 30       -> 3 on t2, granted 3
+         1  acquire t2|t1|t0 dave 5         -> held by ann until 10, 0 waiting
+        10  acquire t2|t1|t0 dave 5         -> expired 1, 4 on t0, granted 4
+        11  release 2                       -> released 2
+        11  acquire t0|t1 erin 5            -> 5 on t1, granted 5
+    ",
+    );
+}
+
+#[test]
+fn who_waits_for_any_one_is_served_with_the_first_that_comes_free() {
+    check(
+        "
+         0  acquire t0 ann 100              -> granted 1
+         0  acquire t1 bob 100              -> granted 2
+         1  acquire t0|t1 carol 10 wait 60  -> queued t1 place 1 behind ann bob until 61
+         1  acquire t0|t1 dave 10 wait 60   -> queued t2 place 2 behind ann bob carol until 61
+         2  release 2                       -> 3 on t1 to t1, released 2
+         3  release 1                       -> 4 on t0 to t2, released 1
+    ",
+    );
+}
+
+#[test]
+fn who_waited_first_for_any_one_goes_before_who_waits_for_one_of_them() {
+    check(
+        "
+         0  acquire t0 ann 100              -> granted 1
+         0  acquire t1 bob 100              -> granted 2
+         1  acquire t0|t1 carol 10 wait 60  -> queued t1 place 1 behind ann bob until 61
+         1  acquire t1 dave 10 wait 60      -> queued t2 place 2 behind bob carol until 61
+         1  acquire t2|t1 erin 10           -> 3 on t2, granted 3
+         2  release 2                       -> 4 on t1 to t1, released 2
+         3  release 4                       -> served t2 with 5, released 4
+    ",
+    );
+}
+
+#[test]
+fn who_waits_behind_one_that_is_served_elsewhere_moves_up_at_once() {
+    check(
+        "
+         0  acquire t0 ann 100                     -> granted 1
+         0  acquire t1/shared bob 100              -> granted 2
+         1  acquire t0|t1 carol 10 wait 60         -> queued t1 place 1 behind ann bob until 61
+         1  acquire t1/shared dave 10 wait 60      -> queued t2 place 2 behind carol until 61
+         2  release 1                              -> 3 on t0 to t1, served t2 with 4, released 1
+    ",
+    );
+}
+
+#[test]
+fn several_of_a_pool_are_all_granted_or_none() {
+    check(
+        "
+         0  acquire t0 ann 10                      -> granted 1
+         0  acquire t0|t1|t2+t0|t1|t2 bob 10       -> 2 on t1, 3 on t2, granted 2 3
+         0  acquire t0|t1|t2+db carol 10           -> held by ann until 10, 0 waiting
+         0  acquire db carol 10                    -> granted 4
+         1  release 2                              -> released 2
+         1  acquire t0|t1|t2+t0|t1|t2 dave 10      -> held by ann until 10, 0 waiting
+         1  acquire t0|t1|t2+t0|t1|t2 dave 10 wait 60 -> queued t1 place 1 behind ann bob until 61
+         2  release 1                              -> 5 on t0 to t1, 6 on t1 to t1, released 1
+    ",
+    );
+}
+
+#[test]
+fn a_want_gives_way_where_another_of_the_same_request_has_no_choice() {
+    check(
+        "
+         0  acquire t0|t1+t0 ann 10                -> 1 on t1, 2 on t0, granted 1 2
+         0  release 1                              -> released 1
+         0  acquire t1|t2+t0|t1 bob 10             -> 3 on t2, 4 on t1, granted 3 4
+         0  release 3                              -> released 3
+         0  acquire t2|t0+t2 carol 10              -> held by ann until 10, 0 waiting
+    ",
+    );
+}
+
+#[test]
+fn more_than_there_can_ever_be_is_a_mistake_and_not_a_wait() {
+    check(
+        "
+         0  acquire t0|t1+t0|t1+t1|t0 ann 10 wait 60   -> invalid leases
+         0  acquire t0|t0 ann 10                       -> invalid leases
+         0  acquire db+db ann 10                       -> invalid leases
+    ",
+    );
+}
+
+#[test]
+fn a_refresh_counts_the_one_that_the_holder_has() {
+    check(
+        "
+         0  acquire t1 ann 10                      -> granted 1
+         1  acquire t0|t1 ann 20 refresh           -> granted 1
+    ",
+    );
+    check(
+        "
+         0  acquire t1 ann 10                      -> granted 1
+         0  acquire t0|t1+t0|t1 ann 20 refresh     -> 2 on t0, granted 1 2
+         0  acquire t0|t1+t0|t1 ann 20 refresh     -> granted 2 1
+         0  acquire t0|t1/shared ann 20 refresh    -> held by ann until 20, 0 waiting
+    ",
+    );
+}
+
+#[test]
+fn a_repeated_request_finds_its_place_and_then_its_lease() {
+    check(
+        "
+         0  acquire t0 ann 100                     -> granted 1
+         0  acquire t1 bob 100                     -> granted 2
+         0  acquire t0|t1 carol 10 wait 60 key k   -> queued t1 place 1 behind ann bob until 60
+         1  acquire t0|t1 carol 10 wait 60 key k   -> queued t1 place 1 behind ann bob until 60
+         2  release 2                              -> 3 on t1 to t1, released 2
+         3  acquire t0|t1 carol 10 wait 60 key k   -> granted 3
+         3  acquire t1|t0 carol 10 wait 60 key k   -> key reused
+    ",
+    );
+}
+
+#[test]
+fn the_place_is_that_in_the_shortest_queue_that_will_do() {
+    check(
+        "
+         0  acquire t0 ann 100                     -> granted 1
+         0  acquire t1 bob 100                     -> granted 2
+         0  acquire t0 carol 10 wait 60            -> queued t1 place 1 behind ann until 60
+         0  acquire t0 dave 10 wait 60             -> queued t2 place 2 behind ann carol until 60
+         0  acquire t0|t1 erin 10 wait 60          -> queued t3 place 1 behind ann bob carol dave until 60
+         1  release 2                              -> 3 on t1 to t3, released 2
+    ",
+    );
+}
+
+#[test]
+fn a_queue_that_is_full_is_full_for_who_would_stand_in_it_among_others() {
+    let mut world = World::new(Limits { waiters_per_resource: 1, alternatives: 3, ..Limits::default() });
+    world.play(
+        "
+         0  acquire t0 ann 100                     -> granted 1
+         0  acquire t1 bob 100                     -> granted 2
+         0  acquire t0 carol 10 wait 60            -> queued t1 place 1 behind ann until 60
+         0  acquire t1|t0 dave 10 wait 60          -> queue full at 1
+         0  acquire t1|t2|t3 dave 10               -> 3 on t2, granted 3
+         0  acquire t1|t2|t3|t4 dave 10            -> invalid leases
+    ",
+    );
+}
+
+#[test]
+fn one_of_several_counts_once_against_the_quota() {
+    let mut world = World::new(Limits { leases_per_principal: Some(2), ..Limits::default() });
+    world.play(
+        "
+         0  acquire t0|t1|t2 ann 100 as ops              -> 1 on t0, granted 1
+         0  acquire t0|t1|t2+t0|t1|t2 ann 100 as ops     -> quota 2
+         0  acquire t0|t1|t2 ann 100 as ops              -> 2 on t1, granted 2
+         0  acquire t0|t1|t2 bob 100                     -> 3 on t2, granted 3
+         1  release 1                                    -> released 1
+         1  acquire t1|t2 ann 100 wait 50 as ops         -> queued t1 place 1 behind ann bob until 51
+         1  acquire x ann 100 as ops                     -> quota 2
+    ",
+    );
+}
+
+#[test]
+fn waiting_for_any_one_is_no_circle_while_somebody_else_may_give_one_back() {
+    check(
+        "
+         0  acquire t0 ann 100                 -> granted 1
+         0  acquire t1 bob 100                 -> granted 2
+         0  acquire x carol 100                -> granted 3
+         1  acquire x ann 10 wait 60           -> queued t1 place 1 behind carol until 61
+         1  acquire t0 carol 10 wait 60        -> deadlock carol ann
+         1  acquire t0|t1 carol 10 wait 60     -> queued t2 place 1 behind ann bob until 61
+         1  acquire x bob 10 wait 60           -> deadlock bob carol
+         2  release 2                          -> 4 on t1 to t2, released 2
+    ",
+    );
+}
+
+#[test]
+fn a_circle_that_every_choice_leads_into_is_refused() {
+    check(
+        "
+         0  acquire t0 ann 100                 -> granted 1
+         0  acquire t1 bob 100                 -> granted 2
+         0  acquire x carol 100                -> granted 3
+         1  acquire x ann 10 wait 60           -> queued t1 place 1 behind carol until 61
+         1  acquire x bob 10 wait 60           -> queued t2 place 2 behind ann carol until 61
+         1  acquire t0|t1 carol 10 wait 60     -> deadlock carol ann
+         1  acquire t0|t1|t2 carol 10 wait 60  -> 4 on t2, granted 4
+    ",
+    );
+}
+
+#[test]
+fn two_of_a_pool_are_a_circle_where_one_of_them_would_not_be() {
+    check(
+        "
+         0  acquire t0 ann 100                     -> granted 1
+         0  acquire t1 bob 100                     -> granted 2
+         0  acquire x carol 100                    -> granted 3
+         1  acquire x ann 10 wait 60               -> queued t1 place 1 behind carol until 61
+         1  acquire t0|t1+t0|t1 carol 10 wait 60   -> deadlock carol ann
+         1  acquire t0|t1 carol 10 wait 60         -> queued t2 place 1 behind ann bob until 61
+    ",
+    );
+}
+
+/// One who waits behind many for any of many. Whoever joins holds something, so that each might close a circle: who looked
+/// at every queue for everybody in it would not come to an end.
+#[test]
+fn a_long_line_for_a_large_pool_is_joined_without_walking_every_queue_for_each_who_waits() {
+    let limits = Limits { waiters_per_resource: 1_000, ..Limits::default() };
+    let mut state = State::new(LedgerTag(1), limits, HashKey::default());
+    let pool = |first: usize| (first..first + 64).map(|number| resource(&format!("t{}", number % 64)));
+    for number in 0..64 {
+        let answer = ask(&mut state, &format!("user-{number}"), pool(number));
+        assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");
+    }
+    for number in 0..400 {
+        let name = format!("waiter-{number}");
+        ask(&mut state, &name, [resource(&format!("own-{number}"))]);
+        let answer = ask(&mut state, &name, pool(number));
+        assert!(matches!(answer, Answer::Queued { position, .. } if position == number + 1), "{answer:?}");
+    }
+    // Who uses one and waits for another of those that the others wait for too is in no circle, as long as one of
+    // the others may give back.
+    let answer = ask(&mut state, "user-0", pool(1).take(63));
+    assert!(matches!(answer, Answer::Queued { position: 401, .. }), "{answer:?}");
+}
+
+fn resource(name: &str) -> Resource {
+    Resource::parse(name).expect("a resource")
+}
+
+/// Asks for any one of these, and waits for it.
+fn ask(state: &mut State, who: &str, names: impl IntoIterator<Item = Resource>) -> Answer {
+    let mut names = names.into_iter();
+    let first = names.next().expect("at least one");
+    let want = Want::new(first, Mode::Exclusive, Span::from_secs(600), Nonce::default()).or(names);
+    let acquire = Acquire {
+        principal: Principal::parse(who).expect("a principal"),
+        holder: Holder::parse(who).expect("a holder"),
+        wants: vec![want],
+        contention: Contention::Queue { patience: Span::from_secs(600) },
+        key: None,
+    };
+    let decision = decide(state, &Command::Acquire(acquire), Tick(0));
+    decision.events.iter().for_each(|event| state.apply(event).expect("what was decided is applied"));
+    decision.answer
+}
+
+#[test]
+fn a_lease_may_be_handed_to_one_who_is_waited_for_if_another_will_do() {
+    check(
+        "
+         0  acquire t0 ann 100                 -> granted 1
+         0  acquire t1 bob 100                 -> granted 2
+         0  acquire x carol 100                -> granted 3
+         1  acquire t0|t1 carol 10 wait 60     -> queued t1 place 1 behind ann bob until 61
+         1  acquire x dave 10 wait 60          -> queued t2 place 1 behind carol until 61
+         2  transfer 1 to dave                 -> revoked 1 Transferred, 1 continues as 4
+         2  transfer 2 to dave                 -> deadlock dave carol
+         3  release 2                          -> 5 on t1 to t1, released 2
+    ",
+    );
+}

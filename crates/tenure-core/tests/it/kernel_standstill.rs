@@ -1,0 +1,188 @@
+//! Circles of waits, tried out: after each step every order in which leases may be given back is played to its end.
+//!
+//! The rule is that a holder that waits gives nothing back before it has everything that it waits for, and that one
+//! that waits for nothing gives everything back, in whatever order. With what was let in nobody comes to a standstill in
+//! any order; with what was refused for a circle everybody in the circle would, in every order.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use tenure_core::kernel::{
+    Acquire, Answer, Cause, Claim, Command, Contention, Event, Fence, Holder, Issued, Labels, Mode, Nonce,
+    Principal, Queued, Refusal, Span, State, Tick, Ticket, TicketView, Want, decide,
+};
+use tenure_core::lease::ReleaseReason;
+
+use crate::kernel_strategies::{config, holder, principal, resource};
+
+/// What somebody does.
+#[derive(Debug, Clone)]
+enum Step {
+    Acquire { who: u8, wants: Vec<(Vec<u8>, Mode)>, waits: bool },
+    Transfer { lease: usize, to: u8 },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let names = Just(vec![0_u8, 1, 2]).prop_shuffle();
+    let mode = prop_oneof![5 => Just(Mode::Exclusive), 1 => Just(Mode::Shared)];
+    let want = (names, 1..=3_usize, mode).prop_map(|(names, count, mode)| (names[..count].to_vec(), mode));
+    let wants = prop_oneof![4 => prop::collection::vec(want.clone().boxed(), 1..=1), 1 => prop::collection::vec(want.boxed(), 2..=2)];
+    let acquire =
+        (0..4_u8, wants, any::<bool>()).prop_map(|(who, wants, waits)| Step::Acquire { who, wants, waits });
+    prop_oneof![8 => acquire, 1 => (0..4_usize, 0..4_u8).prop_map(|(lease, to)| Step::Transfer { lease, to })]
+}
+
+const TTL: Span = Span::from_secs(1_000);
+
+fn apply(state: &mut State, events: &[Event]) {
+    events.iter().for_each(|event| state.apply(event).expect("what was decided is applied"));
+}
+
+fn wants(wants: &[(Vec<u8>, Mode)]) -> Vec<Want> {
+    let want = |(names, mode): &(Vec<u8>, Mode)| {
+        let mut names = names.iter().map(|number| resource(*number));
+        let first = names.next().expect("at least one");
+        Want::new(first, *mode, TTL, Nonce::default()).or(names)
+    };
+    wants.iter().map(want).collect()
+}
+
+/// Whether `who` has or waits for any of these: by the name alone nobody knows what it will do about itself.
+fn is_in_its_own_way(state: &State, who: u8, wants: &[Want]) -> bool {
+    let who = holder(who);
+    wants.iter().flat_map(Want::resources).any(|resource| {
+        state.leases_on_resource(resource).any(|lease| *lease.holder == who)
+            || state.queue_of(resource).any(|waiting| *waiting.holder == who)
+    })
+}
+
+fn play(steps: &[Step]) {
+    let mut state = State::default();
+    for step in steps {
+        let circle = match step {
+            Step::Acquire { who, wants: asked, waits } => {
+                let wants = wants(asked);
+                if is_in_its_own_way(&state, *who, &wants) {
+                    continue;
+                }
+                let contention = Contention::Queue { patience: if *waits { TTL } else { Span(0) } };
+                let (holder, principal) = (holder(*who), principal(*who));
+                let acquire = Acquire { principal, holder, wants, contention, key: None };
+                let circle = take(&mut state, &Command::Acquire(acquire.clone()));
+                circle.map(|circle| (circle, queued(&state, acquire)))
+            }
+            Step::Transfer { lease, to } => {
+                let Some(lease) = state.leases_from(Fence(0)).nth(*lease) else { continue };
+                if state.queue_of(lease.resource).any(|waiting| *waiting.holder == holder(*to)) {
+                    continue;
+                }
+                let (lease, claim, to, principal) = (lease.fence, Claim::Token, holder(*to), principal(*to));
+                let handed = handed(&state, lease, &to, &principal);
+                let command = Command::Transfer { lease, claim, to, principal, nonce: Nonce::default() };
+                take(&mut state, &command).map(|circle| (circle, handed))
+            }
+        };
+        // Who waits for two things at once is taken to wait for all of both, whatever it may get: see the decision record.
+        if let Some((circle, forced)) = circle.filter(|(_, forced)| !some_choose_and_wait_twice(forced)) {
+            let ends = ends(&forced);
+            let never = ends.iter().all(|waiting| circle.iter().all(|holder| waiting.contains(holder)));
+            assert!(never, "{circle:?} are refused for no reason: {step:?}\n{:?}", state.snapshot());
+        }
+        let ends = ends(&state);
+        assert!(
+            ends.iter().all(BTreeSet::is_empty),
+            "{step:?} leads to a standstill\n{:?}",
+            state.snapshot()
+        );
+    }
+}
+
+/// Decides and applies; the circle, if it is refused for one.
+fn take(state: &mut State, command: &Command) -> Option<Vec<Holder>> {
+    let decision = decide(state, command, Tick(0));
+    apply(state, &decision.events);
+    match decision.answer {
+        Answer::Refused(Refusal::Deadlock { cycle }) => Some(cycle),
+        _ => None,
+    }
+}
+
+/// The state if a request waited that was refused.
+fn queued(state: &State, acquire: Acquire) -> State {
+    let mut forced = state.clone();
+    let ticket = Ticket(1 + state.tickets().map(|view| view.ticket.0).max().unwrap_or(0) + 1_000);
+    let Acquire { holder, principal, wants, key, .. } = acquire;
+    let queued = Queued { ticket, holder, principal, wants, at: Tick(0), until: Tick(TTL.0), key };
+    apply(&mut forced, &[Event::Queued(queued)]);
+    forced
+}
+
+/// The state if a lease were handed over that was not.
+fn handed(state: &State, lease: Fence, to: &Holder, by: &Principal) -> State {
+    let mut forced = state.clone();
+    let view = state.lease(lease).expect("it is there");
+    let (at, cause, detail) = (Tick(0), Cause::Transferred, "".into());
+    let issued = Issued {
+        fence: Fence(state.last_fence().0 + 1),
+        resource: view.resource.clone(),
+        holder: to.clone(),
+        principal: by.clone(),
+        mode: view.mode,
+        at,
+        expires_at: Tick(TTL.0),
+        ttl: TTL,
+        nonce: Nonce::default(),
+        labels: Labels::default(),
+        key: None,
+        ticket: None,
+        continues: Some(lease),
+    };
+    apply(&mut forced, &[Event::Revoked { lease, at, cause, by: by.clone(), detail }, Event::Issued(issued)]);
+    forced
+}
+
+fn some_choose_and_wait_twice(state: &State) -> bool {
+    let chooses = |view: &TicketView<'_>| view.wants.iter().any(|want| !want.others.is_empty());
+    let twice =
+        |view: &TicketView<'_>| state.tickets().filter(|other| other.holder == view.holder).count() > 1;
+    state.tickets().any(|view| chooses(&view) && twice(&view))
+}
+
+/// Who still waits when nobody gives anything back any more, for each way in which it can come to that.
+fn ends(state: &State) -> Vec<BTreeSet<Holder>> {
+    let (mut seen, mut next, mut ends) = (BTreeSet::new(), vec![state.clone()], Vec::new());
+    while let Some(state) = next.pop() {
+        let leases = state.leases_from(Fence(0));
+        let mut now: Vec<_> =
+            leases.map(|lease| format!("{} {} {:?}", lease.resource, lease.holder, lease.mode)).collect();
+        now.sort_unstable();
+        now.extend(state.tickets().map(|view| format!("{:?}", view.ticket)));
+        if !seen.insert(now) {
+            continue;
+        }
+        let waiting: BTreeSet<_> = state.tickets().map(|view| view.holder.clone()).collect();
+        let free = state.leases_from(Fence(0)).filter(|lease| !waiting.contains(lease.holder));
+        let free: Vec<Fence> = free.map(|lease| lease.fence).collect();
+        if free.is_empty() {
+            ends.push(waiting);
+        }
+        for lease in free {
+            let (claim, reason) = (Claim::Token, ReleaseReason::Completed);
+            let mut after = state.clone();
+            take(&mut after, &Command::Release { lease, claim, reason });
+            next.push(after);
+        }
+    }
+    ends
+}
+
+proptest! {
+    #![proptest_config(config(2_000))]
+
+    #[test]
+    fn nobody_who_is_let_in_waits_for_ever_and_whoever_is_refused_would(
+        steps in prop::collection::vec(step(), 1..14),
+    ) {
+        play(&steps);
+    }
+}

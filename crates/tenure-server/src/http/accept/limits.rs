@@ -1,0 +1,41 @@
+//! How much of the machine connections may take.
+
+use std::time::Duration;
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+/// How many open files are left for the ledger and everything else.
+const OTHER_FILES: u64 = 256;
+
+/// Bounds on connections.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// The most connections at once. One more is told so, and closed.
+    pub connections: usize,
+    /// How long a connection is kept that nobody uses.
+    pub idle: Duration,
+    /// How long an answer waits for a caller that takes nothing of it: after that, nobody is there any more.
+    pub unread: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 16_384, idle: Duration::from_secs(75), unread: Duration::from_secs(30) }
+    }
+}
+
+impl Limits {
+    /// As many connections as there may be and the system has files for. What it permits is taken, not only what it
+    /// gives without being asked; whoever comes then is told that there is no room, and does not hang.
+    pub(super) fn within_the_system(&self) -> usize {
+        let mut limit = getrlimit(Resource::Nofile);
+        if limit.current.is_some() && limit.current != limit.maximum {
+            limit.current = limit.maximum;
+            let _ = setrlimit(Resource::Nofile, limit);
+        }
+        let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        // With few files, half of them: there must be room for somebody.
+        let files = files.saturating_sub(OTHER_FILES).max(files / 2);
+        self.connections.min(usize::try_from(files).unwrap_or(usize::MAX))
+    }
+}

@@ -1,0 +1,152 @@
+//! Takes connections, keeps them in bounds, and lets them end in good order. A loop of our own, because `axum::serve`
+//! has no limits: a header that is never finished would keep its connection for ever.
+//!
+//! ```text
+//! accept ──> room?  no: 503, and closed
+//!              talk     waits for the first byte of a request, and keeps nothing while it waits
+//!                serve    hyper, for as long as requests come; what it is given goes through:
+//!                  guarded  what nobody reads is not written for ever; hyper's own refusals become problems
+//!                  tracked  says when nothing is under way
+//!                upgrade  what comes after HTTP, where both sides agreed on that
+//! ```
+
+mod guarded;
+mod limits;
+mod refuse;
+mod serve;
+mod stream;
+mod talk;
+mod tracked;
+mod upgrade;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+pub use self::limits::Limits;
+use self::stream::Accepted;
+pub(crate) use self::stream::{Peer, Stream};
+use self::talk::{Talk, talk};
+pub(crate) use self::upgrade::Upgrade;
+use crate::metrics::Metrics;
+use crate::tls::Tls;
+
+/// What was asked must be answered within this time when the server stops. The rest of the 10 s is for the ledger.
+const DRAIN_TIME: Duration = Duration::from_secs(8);
+/// How many local connections there is room for when the network has taken all there is: whoever is on the machine can
+/// still look at what is wrong.
+const ROOM_FOR_LOCALS: usize = 64;
+/// How many are told at once that there is no room. More are closed without a word.
+const MOST_TOLD: usize = 256;
+/// How many idle connections are kept ready for their next request.
+const MOST_WARM: usize = 512;
+
+/// Where connections come from.
+pub(crate) struct Listeners {
+    pub(crate) network: Option<TcpListener>,
+    pub(crate) tls: Option<Arc<Tls>>,
+    pub(crate) local: Option<UnixListener>,
+}
+
+/// Serves until `stop`, then lets what was asked be answered.
+pub(crate) async fn serve(
+    listeners: Listeners,
+    router: Router,
+    limits: Limits,
+    metrics: Arc<Metrics>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let room = Room::new(limits.within_the_system());
+    let told = Arc::new(Semaphore::new(MOST_TOLD));
+    let talking = Arc::new(Talk {
+        router,
+        idle: limits.idle,
+        unread: limits.unread,
+        warm: Arc::new(Semaphore::new(MOST_WARM)),
+        tls: listeners.tls.clone(),
+    });
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            _ = stop.wait_for(|stop| *stop) => break,
+            accepted = next(&listeners) => accepted,
+        };
+        // What has ended takes no memory.
+        while connections.try_join_next().is_some() {}
+        let Accepted { stream, peer, is_tls } = accepted;
+        let Some(permit) = room.take(peer) else {
+            // A caller that expects TLS could not read a word.
+            if let Ok(permit) = told.clone().try_acquire_owned()
+                && !is_tls
+            {
+                connections.spawn(refuse::too_many(stream, permit));
+            }
+            continue;
+        };
+        let (talking, stop, counted) = (talking.clone(), stop.clone(), metrics.connected());
+        connections.spawn(async move {
+            talk(stream, peer, is_tls, talking, stop).await;
+            drop((permit, counted));
+        });
+    }
+    // Nobody new; who comes now is refused by the system, and goes elsewhere.
+    drop(listeners);
+    let _ = timeout(DRAIN_TIME, async { while connections.join_next().await.is_some() {} }).await;
+    connections.shutdown().await;
+}
+
+/// How many connections there may be.
+struct Room {
+    all: Arc<Semaphore>,
+    locals: Arc<Semaphore>,
+}
+
+impl Room {
+    fn new(connections: usize) -> Self {
+        let semaphore = |room| Arc::new(Semaphore::new(room));
+        Self { all: semaphore(connections), locals: semaphore(ROOM_FOR_LOCALS) }
+    }
+
+    fn take(&self, peer: Peer) -> Option<OwnedSemaphorePermit> {
+        let permit = self.all.clone().try_acquire_owned().ok();
+        permit.or_else(|| match peer {
+            Peer::Network => None,
+            Peer::Local { .. } => self.locals.clone().try_acquire_owned().ok(),
+        })
+    }
+}
+
+async fn next(listeners: &Listeners) -> Accepted {
+    loop {
+        let accepted = tokio::select! {
+            accepted = from_network(listeners) => accepted,
+            accepted = from_local(listeners) => accepted,
+        };
+        match accepted {
+            Ok(accepted) => return accepted,
+            // Too many open files, or a caller that hung up: neither is a reason to spin or to end.
+            Err(_) => sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
+
+async fn from_network(listeners: &Listeners) -> io::Result<Accepted> {
+    let Some(listener) = &listeners.network else { return std::future::pending().await };
+    let (stream, _) = listener.accept().await?;
+    // An answer is one small write: waiting for more to send would only delay it.
+    let _ = stream.set_nodelay(true);
+    Ok(Accepted { stream: Stream::Network(stream), peer: Peer::Network, is_tls: listeners.tls.is_some() })
+}
+
+async fn from_local(listeners: &Listeners) -> io::Result<Accepted> {
+    let Some(listener) = &listeners.local else { return std::future::pending().await };
+    let (stream, _) = listener.accept().await?;
+    let uid = stream.peer_cred()?.uid();
+    Ok(Accepted { stream: Stream::Local(stream), peer: Peer::Local { uid }, is_tls: false })
+}

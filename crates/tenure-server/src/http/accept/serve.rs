@@ -1,0 +1,134 @@
+//! Hyper on one connection, for as long as requests come.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::server::conn::http1::{Builder, Connection};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use super::guarded::Guarded;
+use super::stream::{Peer, Stream};
+use super::talk::Talk;
+use super::tracked::{Activity, Tracked};
+use super::upgrade::Upgrade;
+
+/// A header must be complete within this time from its first byte.
+const HEADER_TIME: Duration = Duration::from_secs(5);
+/// The most bytes of a request's line and headers.
+const MOST_HEADER_BYTES: usize = 32 << 10;
+/// How long a connection is kept ready for its next request, where there is room for that.
+const WARM_TIME: Duration = Duration::from_secs(1);
+
+/// How hyper left a connection.
+pub(super) enum Left {
+    /// Nothing is under way, and it can go on; `begun` is what was read of the next request.
+    Idle { stream: Stream, begun: Vec<u8> },
+    /// Everything was said.
+    Done { stream: Stream },
+    /// A header was not complete in time.
+    TooSlow { stream: Stream },
+    /// Both sides agreed to go on with something else.
+    Upgraded { stream: Stream, begun: Vec<u8>, upgrade: Upgrade },
+    /// Nobody is at the other end.
+    Gone,
+}
+
+/// What a poll of the connection tells.
+enum Step {
+    Ended(hyper::Result<()>),
+    BecameIdle,
+    BecameBusy,
+}
+
+type Http = Connection<TokioIo<Guarded>, Tracked>;
+
+/// Answers requests until the connection ends, or nothing more comes for a while.
+pub(super) async fn serve(
+    stream: Stream,
+    begun: Vec<u8>,
+    peer: Peer,
+    shared: &Talk,
+    stop: &mut watch::Receiver<bool>,
+) -> Left {
+    let activity = Arc::new(Activity::default());
+    let service = Tracked::new(shared.router.clone(), peer, activity.clone());
+    let guarded = Guarded::new(stream, begun, shared.unread, activity.clone());
+    let mut connection = Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME)
+        .max_buf_size(MOST_HEADER_BYTES)
+        .serve_connection(TokioIo::new(guarded), service);
+    // Room among those that are kept ready, and until when; nothing while something is under way.
+    let mut warm = None;
+    // How many requests there had been when it was set aside.
+    let mut set_aside = None;
+    let (mut is_idle, mut is_stopping) = (false, false);
+    let result = loop {
+        let until = warm.as_ref().map(|(_, until)| *until);
+        let step = tokio::select! {
+            biased;
+            step = std::future::poll_fn(|context| step(&mut connection, &activity, is_idle, context)) => step,
+            _ = stop.wait_for(|stop| *stop), if !is_stopping => {
+                is_stopping = true;
+                Pin::new(&mut connection).graceful_shutdown();
+                continue;
+            }
+            () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
+                warm = None;
+                set_aside = Some(activity.begun());
+                Pin::new(&mut connection).graceful_shutdown();
+                continue;
+            }
+        };
+        match step {
+            Step::Ended(result) => break result,
+            Step::BecameBusy => (warm, is_idle) = (None, false),
+            Step::BecameIdle => {
+                is_idle = true;
+                if is_stopping {
+                    continue;
+                }
+                warm = shared
+                    .warm
+                    .clone()
+                    .try_acquire_owned()
+                    .ok()
+                    .map(|room| (room, Instant::now() + WARM_TIME));
+                if warm.is_none() {
+                    set_aside = Some(activity.begun());
+                    Pin::new(&mut connection).graceful_shutdown();
+                }
+            }
+        }
+    };
+    let parts = connection.into_parts();
+    let (stream, unread) = parts.io.into_inner().into_parts();
+    if let (Ok(()), Some(upgrade)) = (&result, activity.take_upgrade()) {
+        return Left::Upgraded { stream, begun: [&parts.read_buf[..], &unread[..]].concat(), upgrade };
+    }
+    match result {
+        // Hyper closed it because we said so, in the middle of nothing: for the caller nothing has changed.
+        Ok(()) if set_aside == Some(activity.begun()) && !is_stopping => {
+            Left::Idle { stream, begun: [&parts.read_buf[..], &unread[..]].concat() }
+        }
+        Ok(()) => Left::Done { stream },
+        Err(error) if error.is_timeout() => Left::TooSlow { stream },
+        Err(error) if error.is_parse() => Left::Done { stream },
+        Err(_) => Left::Gone,
+    }
+}
+
+fn step(connection: &mut Http, activity: &Activity, was_idle: bool, context: &mut Context<'_>) -> Poll<Step> {
+    if let Poll::Ready(result) = connection.poll_without_shutdown(context) {
+        return Poll::Ready(Step::Ended(result));
+    }
+    match (was_idle, activity.is_idle()) {
+        (false, true) => Poll::Ready(Step::BecameIdle),
+        (true, false) => Poll::Ready(Step::BecameBusy),
+        _ => Poll::Pending,
+    }
+}

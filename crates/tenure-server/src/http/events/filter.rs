@@ -1,0 +1,110 @@
+//! Which events somebody wants to hear of, and may.
+
+use tenure_core::kernel::{Event, Resource};
+
+use super::happened::{About, Happened};
+use crate::http::answer::Failure;
+use crate::http::auth::Caller;
+
+/// Which events are told.
+pub(super) struct Filter {
+    caller: Caller,
+    resource: Option<Pattern>,
+    kinds: Kinds,
+}
+
+/// Names that are told.
+#[derive(Debug, PartialEq, Eq)]
+enum Pattern {
+    Exactly(String),
+    BeginsWith(String),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Kinds {
+    /// What most want: leases and who waits for them.
+    Usual,
+    Every,
+    Only(Pattern),
+}
+
+impl Filter {
+    pub(super) fn new(caller: Caller, resource: Option<&str>, kind: Option<&str>) -> Result<Self, Failure> {
+        let resource = match resource {
+            None => None,
+            Some("*") => Some(Pattern::BeginsWith(String::new())),
+            Some(text) => {
+                Resource::parse(text)?;
+                Some(match text.strip_suffix('*') {
+                    Some(beginning) => Pattern::BeginsWith(beginning.to_owned()),
+                    None if text.ends_with(':') => Pattern::BeginsWith(text.to_owned()),
+                    None => Pattern::Exactly(text.to_owned()),
+                })
+            }
+        };
+        Ok(Self { caller, resource, kinds: kinds(kind)? })
+    }
+
+    /// Whether who listens still may.
+    pub(super) fn is_good(&self) -> bool {
+        self.caller.is_good()
+    }
+
+    /// Whether this one is told.
+    pub(super) fn passes(&self, event: &Happened) -> bool {
+        let is_wanted = match &self.kinds {
+            Kinds::Usual => event.kind.starts_with("lease.") || event.kind.starts_with("wait."),
+            Kinds::Every => true,
+            Kinds::Only(pattern) => pattern.fits(event.kind),
+        };
+        is_wanted && self.passes_resource(&event.about)
+    }
+
+    fn passes_resource(&self, about: &About) -> bool {
+        let fits = |resource: &Resource| {
+            self.resource.as_ref().is_none_or(|pattern| pattern.fits(resource.as_str()))
+        };
+        let is_seen = |resource: &Resource| self.caller.may_see(resource.as_str());
+        match about {
+            About::Nothing => self.resource.is_none(),
+            About::Lease(facts) => match &facts.start {
+                Some(start) => fits(&start.resource) && is_seen(&start.resource),
+                // Nobody knows any more what it was about, so only who may see everything is told.
+                None => self.resource.is_none() && self.caller.may_see(""),
+            },
+            About::Wait(wait) => match &wait.queued {
+                Some(asked) => {
+                    let mut names = asked.wants.iter().map(|(resource, _)| resource);
+                    names.clone().any(fits) && names.all(is_seen)
+                }
+                None => self.resource.is_none() && self.caller.may_see(""),
+            },
+        }
+    }
+}
+
+fn kinds(asked: Option<&str>) -> Result<Kinds, Failure> {
+    let pattern = match asked {
+        None => return Ok(Kinds::Usual),
+        Some("*") => return Ok(Kinds::Every),
+        Some(text) => match text.strip_suffix('*') {
+            Some(beginning) if beginning.ends_with('.') => Pattern::BeginsWith(beginning.to_owned()),
+            _ => Pattern::Exactly(text.to_owned()),
+        },
+    };
+    if Event::TYPE_NAMES.iter().any(|name| pattern.fits(name)) {
+        return Ok(Kinds::Only(pattern));
+    }
+    let reason =
+        format!("must be `*`, a beginning such as `lease.*`, or one of {}", Event::TYPE_NAMES.join(", "));
+    Err(Failure::invalid("type", &reason))
+}
+
+impl Pattern {
+    fn fits(&self, name: &str) -> bool {
+        match self {
+            Pattern::Exactly(text) => text == name,
+            Pattern::BeginsWith(text) => name.starts_with(text.as_str()),
+        }
+    }
+}

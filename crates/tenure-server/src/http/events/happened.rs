@@ -1,0 +1,129 @@
+//! One event as it is told: the same bytes for everybody who listens, made once.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::body::Bytes;
+use tenure_api::ServerEvent;
+use tenure_core::kernel::{Anchor, Event, Fence, LedgerTag, Resource, State, Tick, Ticket};
+
+use super::facts::{Asked, Facts, Wait};
+use super::frame;
+use crate::http::times::time_by;
+
+/// An event, and what it is about as it was right after.
+#[derive(Debug)]
+pub(super) struct Happened {
+    pub(super) seq: u64,
+    pub(super) kind: &'static str,
+    at: Tick,
+    pub(super) about: About,
+    cause: Option<&'static str>,
+    detail: Option<Arc<str>>,
+    tag: LedgerTag,
+    anchor: Anchor,
+    frame: OnceLock<Bytes>,
+}
+
+#[derive(Debug)]
+pub(super) enum About {
+    Nothing,
+    Lease(Facts),
+    Wait(Wait),
+}
+
+/// What is known of the time before an event.
+pub(super) trait Before {
+    fn lease(&self, fence: Fence) -> Option<Facts>;
+    fn waiter(&self, ticket: Ticket) -> Option<Arc<Asked>>;
+    /// How many wait for it; nothing where nobody remembers.
+    fn queue_length(&self, resource: &Resource) -> Option<usize>;
+}
+
+impl Before for &State {
+    fn lease(&self, fence: Fence) -> Option<Facts> {
+        State::lease(self, fence).map(Facts::of_live)
+    }
+
+    fn waiter(&self, ticket: Ticket) -> Option<Arc<Asked>> {
+        self.ticket(ticket).map(|waiting| Arc::new(Asked::of_waiting(waiting)))
+    }
+
+    fn queue_length(&self, resource: &Resource) -> Option<usize> {
+        Some(State::queue_length(self, resource))
+    }
+}
+
+impl Happened {
+    pub(super) fn new(
+        seq: u64,
+        event: &Event,
+        before: &impl Before,
+        tag: LedgerTag,
+        mut anchor: Anchor,
+    ) -> Self {
+        if let Event::Resumed { at, wall_anchor, .. } = event {
+            anchor = Anchor { tick: *at, wall: *wall_anchor };
+        }
+        let (mut cause, mut detail) = (None, None);
+        let about = match event {
+            Event::Queued(queued) => {
+                let first = queued.wants.first();
+                let length = first.and_then(|want| before.queue_length(&want.resource));
+                let position = length.map_or(0, |length| length + 1);
+                About::Wait(Wait {
+                    ticket: queued.ticket.0,
+                    position,
+                    queued: Some(Arc::new(Asked::of(queued))),
+                })
+            }
+            Event::Left { ticket, end, .. } => {
+                cause = Some(end.as_str());
+                About::Wait(Wait { ticket: ticket.0, position: 0, queued: before.waiter(*ticket) })
+            }
+            event => Facts::after(event, |fence| before.lease(fence)).map_or(About::Nothing, About::Lease),
+        };
+        if let Event::Revoked { cause: ground, detail: said, .. } = event {
+            (cause, detail) = (Some(ground.as_str()), Some(said.clone()).filter(|said| !said.is_empty()));
+        }
+        let (kind, at) = (event.type_name(), event.at());
+        Self { seq, kind, at, about, cause, detail, tag, anchor, frame: OnceLock::new() }
+    }
+
+    /// How much memory it takes, about.
+    pub(super) fn weight(&self) -> usize {
+        let names = match &self.about {
+            About::Nothing => 0,
+            About::Lease(facts) => facts.start.as_ref().map_or(0, |start| start.resource.as_str().len()),
+            About::Wait(wait) => wait.queued.as_ref().map_or(0, |asked| 64 * asked.wants.len()),
+        };
+        // What is told is kept beside it once somebody listens.
+        1_024 + 4 * names
+    }
+
+    /// How ticks were tied to times, right after it.
+    pub(super) fn anchor(&self) -> Anchor {
+        self.anchor
+    }
+
+    /// As it goes over the wire.
+    pub(super) fn frame(&self, epoch: u64) -> &Bytes {
+        self.frame.get_or_init(|| frame::event(epoch, &self.shown()))
+    }
+
+    fn shown(&self) -> ServerEvent {
+        let (lease, waiter) = match &self.about {
+            About::Nothing => (None, None),
+            About::Lease(facts) => (Some(facts.shown(self.at, self.tag, self.anchor)), None),
+            About::Wait(wait) => (None, Some(wait.shown(self.at, self.anchor))),
+        };
+        ServerEvent {
+            seq: self.seq,
+            r#type: self.kind.to_owned(),
+            at: time_by(self.anchor, self.at),
+            lease,
+            waiter,
+            cause: self.cause.map(str::to_owned),
+            detail: self.detail.as_deref().map(str::to_owned),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! `GET /v1/events`: what happens, as it happens, and from any point on that the ledger still knows.
+//!
+//! ```text
+//! registrar ──> hub        the last events in memory, each with its lease as it was right after; made once for all
+//!               courier    a task for each who listens: from the hub, while it keeps up
+//!               history    what is older, from the ledger, on a few threads that may wait for the disk
+//! ```
+
+mod courier;
+mod facts;
+mod filter;
+mod frame;
+mod happened;
+mod history;
+mod hub;
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, Uri, header};
+use axum::response::{IntoResponse as _, Response};
+use serde::Deserialize;
+use tenure_api::Code;
+
+pub(super) use self::courier::EventBody;
+use self::courier::{Courier, HEARTBEAT};
+use self::filter::Filter;
+use self::frame::Form;
+pub(crate) use self::hub::Hub;
+use super::answer::Failure;
+use super::auth::Caller;
+use super::fields::Fields;
+use super::fields::query;
+use crate::app::App;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    from: Option<String>,
+    resource: Option<String>,
+    r#type: Option<String>,
+}
+
+/// Listen to what happens.
+///
+/// Server-sent events: each has an `id` and `data`, which is a `ServerEvent` in JSON. A heartbeat comes every 15 s. Whoever
+/// reads too slowly gets an event named `resync` as the last one, and comes back with its id as `Last-Event-ID`.
+#[utoipa::path(
+    get,
+    path = "/v1/events",
+    tag = "watching",
+    operation_id = "events",
+    params(
+        ("from" = Option<String>, Query, description = "`now`, which is also what is meant by nothing, or the number of the first event to hear"),
+        ("resource" = Option<String>, Query, description = "Only about this resource, or about those that begin like this, where it ends in `:` or `*`"),
+        ("type" = Option<String>, Query, description = "Only of this type, such as `lease.issued`, or of those that begin like this: `lease.*`. `*` is every type; nothing is `lease.*` and `wait.*`"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The last id that you were told: go on after it. Wins over `from`"),
+    ),
+    responses((status = 200, description = "Events, until somebody hangs up", body = String, content_type = "text/event-stream")),
+    extensions(("x-codes" = json!(["INVALID", "COMPACTED"])))
+)]
+pub(super) async fn events(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Response, Failure> {
+    let asked: Asked = query(&uri)?;
+    let body = watch(&app, caller, &asked, last_event_id(&headers)?, Form::ServerSent)?;
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-store"),
+        // A proxy that gathers before it passes on would keep events back.
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    Ok((headers, Body::new(body)).into_response())
+}
+
+/// Begins to bring events to somebody.
+fn watch(
+    app: &App,
+    caller: Caller,
+    asked: &Asked,
+    last: Option<EventId>,
+    form: Form,
+) -> Result<EventBody, Failure> {
+    let filter = Filter::new(caller, asked.resource.as_deref(), asked.r#type.as_deref())?;
+    let feed = app.registrar.feed().clone();
+    let ledger = Ledger { epoch: feed.epoch(), first: feed.first().0, head: feed.head().seq.0 };
+    let after = match last {
+        Some(id) => ledger.after_id(id)?,
+        None => ledger.after_start(asked.from.as_deref())?,
+    };
+    let (hub, view, epoch) = (app.events.clone(), app.registrar.view().clone(), ledger.epoch);
+    Ok(Courier { hub, feed, view, filter, epoch, form, after, heartbeat: HEARTBEAT }.start())
+}
+
+/// Begins to bring events as answers to the command `id` of a WebSocket.
+pub(super) fn watch_as_answers(
+    app: &App,
+    caller: Caller,
+    id: u64,
+    mut fields: Fields,
+) -> Result<EventBody, Failure> {
+    let last = fields.optional_text("after")?;
+    let wrong = || Failure::invalid("after", "must be as `at` was in the events: EPOCH-NUMBER");
+    let last = last.map(|text| event_id(&text).ok_or_else(wrong)).transpose()?;
+    let asked = Asked {
+        from: fields.optional_text("from")?,
+        resource: fields.optional_text("resource")?,
+        r#type: fields.optional_text("type")?,
+    };
+    fields.finish()?;
+    watch(app, caller, &asked, last, Form::Answers { id })
+}
+
+/// Which events there are.
+struct Ledger {
+    epoch: u64,
+    /// The last event that is gone.
+    first: u64,
+    head: u64,
+}
+
+/// The last event that a client was told, in which epoch.
+#[derive(Clone, Copy)]
+struct EventId {
+    epoch: u64,
+    seq: u64,
+}
+
+impl Ledger {
+    /// Goes on after an event that the client was told.
+    fn after_id(&self, id: EventId) -> Result<u64, Failure> {
+        if id.epoch != self.epoch || id.seq > self.head {
+            let why =
+                "the ledger was restored from a copy, or is another one, since you were told that event";
+            return Err(self.compacted(why));
+        }
+        self.if_kept(id.seq)
+    }
+
+    /// Begins with an event, or with what comes next.
+    fn after_start(&self, from: Option<&str>) -> Result<u64, Failure> {
+        let from = match from {
+            None | Some("now") => return Ok(self.head),
+            Some(text) => number(text),
+        };
+        let wrong = |reason: &str| Failure::invalid("from", reason);
+        let from = from.ok_or_else(|| wrong("must be `now`, or the number of an event"))?;
+        if from > self.head + 1 {
+            return Err(wrong(&format!(
+                "the last event so far is {}; ask from there, or from `now`",
+                self.head
+            )));
+        }
+        self.if_kept(from.saturating_sub(1))
+    }
+
+    fn if_kept(&self, after: u64) -> Result<u64, Failure> {
+        if after < self.first {
+            Err(self.compacted("the events that come next were pruned"))
+        } else {
+            Ok(after)
+        }
+    }
+
+    fn compacted(&self, why: &str) -> Failure {
+        let first = self.first + 1;
+        let remedy =
+            format!("list what there is with GET /v1/leases, and listen from {first} or from now on");
+        let mut failure = Failure::new(Code::Compacted, format!("{why}; {remedy}"));
+        failure.0.from = Some(first);
+        failure
+    }
+}
+
+/// The header `Last-Event-ID`, which a client sends that comes back.
+fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, Failure> {
+    let mut all = headers.get_all("last-event-id").iter();
+    let Some(value) = all.next() else { return Ok(None) };
+    let wrong =
+        || Failure::invalid("Last-Event-ID", "must stand once, as it was in the events: EPOCH-NUMBER");
+    let text = value.to_str().ok().filter(|_| all.next().is_none()).ok_or_else(wrong)?;
+    event_id(text).map(Some).ok_or_else(wrong)
+}
+
+fn event_id(text: &str) -> Option<EventId> {
+    let (epoch, seq) = text.split_once('-')?;
+    Some(EventId { epoch: number(epoch)?, seq: number(seq)? })
+}
+
+/// Digits and nothing else, so that a number has one form.
+fn number(text: &str) -> Option<u64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}

@@ -1,0 +1,239 @@
+//! `GET /openapi.json`: the description of everything here. It is made from the code: each route's part of it stands beside
+//! the route, and what all have in common is added in one place, here.
+
+use std::sync::OnceLock;
+
+use axum::body::Bytes;
+use axum::http::{Method, header};
+use axum::response::{IntoResponse as _, Response};
+use serde_json::{Map, Value, json};
+use tenure_api::{Code, Problem, ServerEvent};
+use utoipa::OpenApi;
+
+use super::auth::scope_of;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Tenure",
+        description = "One lease authority for anything that two parties must not touch at once: who may touch this, until \
+                       when, and how can they prove it? Every answer that is not a success is a problem with a `code` that \
+                       programs can rely on."
+    ),
+    tags(
+        (name = "leases", description = "Take, keep and give back leases."),
+        (name = "watching", description = "See who holds and who waits, and listen to what happens."),
+        (name = "tokens", description = "Say who may speak."),
+        (name = "service", description = "The server itself."),
+    ),
+    components(schemas(Code, Problem, ServerEvent))
+)]
+struct Described;
+
+/// The field in which a route names the codes of its own. It does not go out.
+const CODES: &str = "x-codes";
+
+/// What any request may meet.
+const ANYWHERE: &[Code] = &[Code::ForeignOrigin, Code::ForeignHost, Code::Internal, Code::TooManyConnections];
+/// What any request may meet that needs a token.
+const WITH_TOKEN: &[Code] = &[Code::Unauthorized, Code::Forbidden];
+/// What any request with a body may meet.
+const WITH_BODY: &[Code] = &[Code::Invalid, Code::TooSlow, Code::TooLarge, Code::UnsupportedType];
+/// What any request may meet that changes something.
+const CHANGING: &[Code] = &[
+    Code::Busy,
+    Code::TooLate,
+    Code::Unavailable,
+    Code::OutcomeUnknown,
+    Code::NoSpace,
+    Code::HeldBack,
+    Code::Exhausted,
+];
+
+/// The description.
+///
+/// Everything that is described can be reached without a token, and names nobody.
+#[utoipa::path(
+    get,
+    path = "/openapi.json",
+    tag = "service",
+    responses((status = 200, description = "This description", content_type = "application/json", body = Object))
+)]
+pub(super) async fn openapi() -> Response {
+    static TEXT: OnceLock<Bytes> = OnceLock::new();
+    let text = TEXT.get_or_init(|| text().into()).clone();
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+/// The description as it goes out, and as it is kept in `docs/openapi.json`.
+fn text() -> String {
+    let (_, routes) = super::described().split_for_parts();
+    let mut described = Described::openapi();
+    described.merge(routes);
+    let mut document = serde_json::to_value(&described).expect("a description is JSON");
+    complete(&mut document);
+    let mut text = serde_json::to_string_pretty(&document).expect("a description is JSON");
+    text.push('\n');
+    text
+}
+
+/// Adds what all routes have in common.
+fn complete(document: &mut Value) {
+    document["components"]["securitySchemes"] = json!({ "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A token that an administrator made, or the one in admin.token. On the Unix socket none is needed: \
+                        there the user counts.",
+    }});
+    for (path, item) in fields(&mut document["paths"]) {
+        for (method, operation) in fields(item) {
+            complete_operation(&path, &method, operation);
+        }
+    }
+    for (_, schema) in fields(&mut document["components"]["schemas"]) {
+        tidy(schema);
+    }
+    // The one field that is there when it is nothing.
+    document["components"]["schemas"]["Page"]["properties"]["next"]["type"] = json!(["string", "null"]);
+}
+
+fn complete_operation(path: &str, method: &str, operation: &mut Value) {
+    let method = Method::from_bytes(method.to_uppercase().as_bytes()).expect("utoipa knows methods");
+    let mut codes: Vec<Code> = ANYWHERE.to_vec();
+    if let Some(scope) = scope_of(&method, path) {
+        codes.extend(WITH_TOKEN);
+        operation["security"] = json!([{ "bearer": [] }]);
+        let said = operation["description"].as_str().map(|text| format!("{text}\n\n")).unwrap_or_default();
+        operation["description"] = format!("{said}Needs the scope `{scope}`.").into();
+    }
+    if operation.get("requestBody").is_some() {
+        codes.extend(WITH_BODY);
+    }
+    if method != Method::GET {
+        codes.extend(CHANGING);
+    }
+    if let Some(Value::Array(own)) = operation.as_object_mut().and_then(|fields| fields.remove(CODES)) {
+        codes.extend(own.iter().map(|name| named(name.as_str().unwrap_or_default())));
+    }
+    for code in Code::ALL.iter().filter(|code| codes.contains(code)) {
+        add_problem(&mut operation["responses"][code.status().to_string()], *code);
+    }
+}
+
+fn named(name: &str) -> Code {
+    *Code::ALL.iter().find(|code| code.as_str() == name).unwrap_or_else(|| panic!("{name} is no code"))
+}
+
+/// Adds a code to the answers of its status.
+fn add_problem(response: &mut Value, code: Code) {
+    let line = format!("`{}`: {}", code.as_str(), code.title());
+    let before = response["description"].as_str().map(|text| format!("{text}\n\n")).unwrap_or_default();
+    response["description"] = format!("{before}{line}").into();
+    let schema = &mut response["content"][Problem::MEDIA_TYPE]["schema"];
+    if schema.is_null() {
+        let own = json!({ "properties": { "code": { "enum": [] }, "status": { "const": code.status() } } });
+        *schema = json!({ "allOf": [{ "$ref": "#/components/schemas/Problem" }, own] });
+    }
+    if let Some(names) = schema["allOf"][1]["properties"]["code"]["enum"].as_array_mut() {
+        names.push(code.as_str().into());
+    }
+    if code.is_retryable() {
+        let seconds = json!({ "description": "How many seconds to wait before asking again", "schema": { "type": "integer" } });
+        response["headers"]["Retry-After"] = seconds;
+    }
+    if code == Code::Unauthorized {
+        response["headers"]["WWW-Authenticate"] =
+            json!({ "description": "Bearer", "schema": { "type": "string" } });
+    }
+}
+
+/// What is not there is left out, never `null`; and what is said to programmers of this server is not said to others.
+fn tidy(schema: &mut Value) {
+    if let Some(text) = schema["description"].as_str() {
+        let said = text.split(" It has no `Debug`").next().unwrap_or_default().to_owned();
+        schema["description"] = said.into();
+    }
+    let Some(properties) = schema.get_mut("properties") else { return };
+    for (_, property) in fields(properties) {
+        let types = property.get("type").and_then(Value::as_array);
+        if let Some(only) = types.and_then(|types| types.iter().find(|name| *name != "null")) {
+            property["type"] = only.clone();
+        }
+        let choices = property.get("oneOf").and_then(Value::as_array);
+        let is_null = |choice: &&Value| choice.get("type").is_none_or(|name| name != "null");
+        if let Some(only) = choices.and_then(|choices| choices.iter().find(is_null)) {
+            *property = only.clone();
+        }
+    }
+}
+
+/// The fields of an object, with their names.
+fn fields(object: &mut Value) -> impl Iterator<Item = (String, &mut Value)> {
+    object.as_object_mut().into_iter().flat_map(Map::iter_mut).map(|(name, value)| (name.clone(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// `cargo xtask openapi --write` sets this.
+    const WRITE: &str = "TENURE_WRITE_OPENAPI";
+
+    #[test]
+    fn the_description_in_the_repository_is_what_the_code_says() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+        if std::env::var_os(WRITE).is_some() {
+            std::fs::write(&path, text()).unwrap();
+        }
+        let kept = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            kept == text(),
+            "docs/openapi.json is not what the code says; run `cargo xtask openapi --write`"
+        );
+    }
+
+    fn document() -> Value {
+        serde_json::from_str(&text()).unwrap()
+    }
+
+    #[test]
+    fn every_route_is_described_and_every_description_has_its_route() {
+        let document = document();
+        let mut described = Vec::new();
+        for (path, item) in document["paths"].as_object().unwrap() {
+            described.extend(
+                item.as_object().unwrap().keys().map(|method| format!("{} {path}", method.to_uppercase())),
+            );
+        }
+        let mut served: Vec<_> =
+            crate::http::auth::routes().map(|(method, path)| format!("{method} {path}")).collect();
+        described.sort();
+        served.sort();
+        assert_eq!(described, served);
+    }
+
+    #[test]
+    fn every_operation_says_what_it_does_what_can_go_wrong_and_what_it_needs() {
+        let document = document();
+        assert!(document["openapi"].as_str().unwrap().starts_with("3.1"), "{}", document["openapi"]);
+        for (path, item) in document["paths"].as_object().unwrap() {
+            for (method, operation) in item.as_object().unwrap() {
+                let place = format!("{method} {path}");
+                assert!(operation["summary"].is_string(), "{place} has no summary");
+                assert!(operation["operationId"].is_string() && operation["tags"].is_array(), "{place}");
+                assert!(operation.get(CODES).is_none(), "{place}");
+                let responses = operation["responses"].as_object().unwrap();
+                assert!(responses.contains_key("421") && responses.contains_key("500"), "{place}");
+                assert_eq!(responses.contains_key("401"), operation.get("security").is_some(), "{place}");
+                for (status, response) in responses {
+                    assert!(response["description"].is_string(), "{place} {status}");
+                    let problem = &response["content"][Problem::MEDIA_TYPE];
+                    let is_success = status.starts_with('2') || status == "101";
+                    assert_eq!(problem.is_object(), !is_success, "{place} {status}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Pools: a name for any one of several resources.
+
+use std::collections::BTreeMap;
+
+use tenure_core::kernel::{Others, Resource};
+use tenure_core::rules::names::InvalidInput;
+use thiserror::Error;
+
+/// The most members of a pool: as many as the kernel looks at for one lease.
+pub const MOST_MEMBERS: usize = 64;
+
+/// What a request for any one of a pool ends with.
+const ANY: &str = ":*";
+
+/// The pools that there are. `tuner:*` is any free one of the pool `tuner`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pools(BTreeMap<String, Vec<Resource>>);
+
+/// A pool that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PoolError {
+    /// It has no members, or more than are looked at.
+    #[error("the pool `{pool}` has {members} members; give it 1 to {MOST_MEMBERS}")]
+    Size {
+        /// Which pool.
+        pool: String,
+        /// How many it has.
+        members: usize,
+    },
+    /// A member stands twice.
+    #[error("the pool `{pool}` has `{member}` twice")]
+    Twice {
+        /// Which pool.
+        pool: String,
+        /// Which member.
+        member: String,
+    },
+    /// A name that no resource can have.
+    #[error("the pool `{pool}` has `{member}`, which cannot be a resource: {reason}")]
+    Name {
+        /// Which pool.
+        pool: String,
+        /// Which member.
+        member: String,
+        /// Why not.
+        reason: String,
+    },
+}
+
+impl Pools {
+    /// Adds the pool `domain`, with these names in it: `tuner` with `0` and `1` has `tuner:0` and `tuner:1`, which are
+    /// tried in this order.
+    pub fn add<'a>(
+        &mut self,
+        domain: &str,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), PoolError> {
+        let pool = || domain.to_owned();
+        let mut members = Vec::new();
+        for name in names {
+            let member = format!("{domain}:{name}");
+            let wrong = |reason| PoolError::Name { pool: pool(), member: member.clone(), reason };
+            if name == "*" || name.is_empty() || domain.contains(':') {
+                return Err(wrong("a member has a name of its own, and a domain no colon".to_owned()));
+            }
+            let resource = Resource::parse(&member).map_err(|invalid| wrong(invalid.reason))?;
+            if members.contains(&resource) {
+                return Err(PoolError::Twice { pool: pool(), member });
+            }
+            members.push(resource);
+        }
+        if !(1..=MOST_MEMBERS).contains(&members.len()) {
+            return Err(PoolError::Size { pool: pool(), members: members.len() });
+        }
+        self.0.insert(pool(), members);
+        Ok(())
+    }
+
+    /// What a request for `name` may be granted: that resource, or any one of the pool that it names.
+    pub(crate) fn resolve(&self, name: &str) -> Result<(Resource, Others), InvalidInput> {
+        let Some(domain) = name.strip_suffix(ANY) else {
+            return Ok((Resource::parse(name)?, Others::default()));
+        };
+        let Some([first, others @ ..]) = self.0.get(domain).map(Vec::as_slice) else {
+            let reason = "names a pool that is not configured; `[pools]` in the server's configuration says which there are";
+            return Err(InvalidInput::new("resource", reason));
+        };
+        Ok((first.clone(), Others::new(others.iter().cloned())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pools() -> Pools {
+        let mut pools = Pools::default();
+        pools.add("tuner", ["0", "1"]).unwrap();
+        pools
+    }
+
+    #[test]
+    fn a_pool_is_any_of_its_members_in_their_order() {
+        let (first, others) = pools().resolve("tuner:*").unwrap();
+        assert_eq!(first.as_str(), "tuner:0");
+        assert_eq!(others.iter().map(Resource::as_str).collect::<Vec<_>>(), ["tuner:1"]);
+        let (only, others) = pools().resolve("tuner:1").unwrap();
+        assert!(only.as_str() == "tuner:1" && others.is_empty());
+        assert!(pools().resolve("door:*").is_err(), "nobody waits for a pool that is not there");
+    }
+
+    #[test]
+    fn a_pool_that_cannot_be_is_refused() {
+        let many: Vec<String> = (0..=MOST_MEMBERS).map(|number| number.to_string()).collect();
+        for names in [&[][..], &["a", "a"], &["*"], &[""], &["a\n"]] {
+            assert!(Pools::default().add("door", names.iter().copied()).is_err(), "{names:?}");
+        }
+        assert!(Pools::default().add("door", many.iter().map(String::as_str)).is_err());
+        assert!(Pools::default().add("door", many[1..].iter().map(String::as_str)).is_ok());
+        assert!(Pools::default().add("a:b", ["c"]).is_err());
+    }
+}

@@ -1,0 +1,73 @@
+//! Many who listen, and some who do not.
+
+use serde_json::json;
+
+use crate::server::{Running, start};
+use crate::stream::listen;
+
+/// What a number of `/metrics` is.
+pub fn metric(server: &Running, name: &str) -> u64 {
+    let text = server.get("/metrics").text;
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
+}
+
+#[test]
+fn a_thousand_listeners_all_hear_everything_and_cost_nothing_once_they_are_gone() {
+    let server = start();
+    let mut streams: Vec<_> = (0..1_000).map(|_| listen(&server, "/v1/events", None)).collect();
+    assert_eq!(metric(&server, "tenure_event_streams"), 1_000);
+    for number in 0..20 {
+        server.acquire(&format!("db:{number}"), "a", 600_000);
+    }
+    for stream in &mut streams {
+        for number in 0..20 {
+            let issued = stream.expect("lease.issued");
+            assert_eq!(issued.data["lease"]["resource"], json!(format!("db:{number}")));
+        }
+    }
+    drop(streams);
+    // Nobody says when the server has noticed the last hang-up.
+    while metric(&server, "tenure_event_streams") > 0 {}
+    server.acquire("db:last", "a", 600_000);
+}
+
+#[test]
+fn whoever_does_not_read_delays_nobody_and_is_told_where_to_go_on() {
+    const AT_ONCE: usize = 250;
+    const ROUNDS: usize = 240;
+    let server = start();
+    let mut idle = listen(&server, "/v1/events", None);
+    let mut attentive = listen(&server, "/v1/events", None);
+    let granted = std::thread::scope(|scope| {
+        let listener = scope.spawn(move || {
+            (0..ROUNDS * AT_ONCE).map(|_| attentive.expect("lease.issued").seq()).collect::<Vec<_>>()
+        });
+        for round in 0..ROUNDS {
+            let wish =
+                |number| json!({"resource": format!("db:{round}-{number}"), "holder": "a", "ttlMs": 600_000});
+            let wishes: Vec<_> = (0..AT_ONCE).map(wish).collect();
+            assert_eq!(server.post("/v1/leases/batch", &json!({ "leases": wishes })).status, 201);
+        }
+        listener.join().unwrap()
+    });
+    assert!(granted.windows(2).all(|two| two[0] < two[1]), "each once, in order");
+    // Now it reads what was on its way, and then that it has missed something.
+    let mut heard = Vec::new();
+    let resync = loop {
+        let message = idle.next().expect("it is told before the stream ends");
+        if message.name == "resync" {
+            break message;
+        }
+        heard.push(message.seq());
+    };
+    assert_eq!(resync.data["type"], json!("resync"));
+    assert!(idle.next().is_none(), "nothing follows");
+    assert!(heard.len() < granted.len(), "the test must send more than fits on the way");
+    // It comes back with what it was told, and misses nothing.
+    let mut again = listen(&server, "/v1/events", Some(&resync.id));
+    while heard.len() < granted.len() {
+        heard.push(again.expect("lease.issued").seq());
+    }
+    assert_eq!(heard, granted);
+}

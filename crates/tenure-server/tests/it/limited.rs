@@ -1,0 +1,74 @@
+//! What somebody hears and sees who may not see everything.
+
+use serde_json::json;
+
+use crate::server::{Running, start, text};
+use crate::stream::listen_as;
+
+fn make(server: &Running, resources: &[&str]) -> (String, String) {
+    let wish = json!({ "name": "limited", "scopes": ["leases:read"], "resources": resources });
+    let made = server.post("/v1/tokens", &wish).json();
+    (text(&made["token"]["id"]), text(&made["secret"]))
+}
+
+#[test]
+fn a_limited_token_hears_of_its_own_resources_alone() {
+    let server = start();
+    let (_, secret) = make(&server, &["deploy:"]);
+    let mut stream = listen_as(&server, &secret, "/v1/events?type=*", None);
+    server.acquire("db:1", "a", 60_000);
+    let wait = json!({"resource": "db:1", "holder": "b", "ttlMs": 1_000, "waitMs": 100});
+    server.post("/v1/leases", &wait).is_problem(409, "HELD");
+    server.acquire("deploy:prod", "a", 60_000);
+    loop {
+        let message = stream.next().unwrap();
+        // The server's own events are about nobody's resource.
+        if !message.kind().starts_with("clock.") {
+            assert_eq!(message.data["lease"]["resource"], json!("deploy:prod"), "{message:?}");
+            break;
+        }
+    }
+    let bearer = [format!("Authorization: Bearer {secret}")];
+    for route in ["queue", "explain"] {
+        assert_eq!(server.ask(&format!("GET /v1/{route}?resource=deploy:prod"), &bearer, "").status, 200);
+        let refused = server.ask(&format!("GET /v1/{route}?resource=db:1"), &bearer, "");
+        refused.is_problem(403, "FORBIDDEN");
+    }
+}
+
+#[test]
+fn what_else_a_waiter_waits_for_is_not_shown_to_who_may_not_see_it() {
+    let server = start();
+    let (_, secret) = make(&server, &["deploy:"]);
+    let (id, token) = server.acquire("deploy:prod", "a", 60_000);
+    let entry =
+        |resource: &str| json!({"resource": resource, "holder": "b", "ttlMs": 60_000, "waitMs": 60_000});
+    let both = json!({ "leases": [entry("deploy:prod"), entry("db:1")] });
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| server.post("/v1/leases/batch", &both).status);
+        let bearer = [format!("Authorization: Bearer {secret}")];
+        let shown = loop {
+            let queue = server.ask("GET /v1/queue?resource=deploy:prod", &bearer, "").json();
+            if let Some(waiter) = queue["waiting"].get(0) {
+                break waiter.clone();
+            }
+        };
+        assert_eq!((&shown["holder"], &shown["resources"]), (&json!("b"), &json!(["deploy:prod"])));
+        let all = server.get("/v1/queue?resource=deploy:prod").json();
+        assert_eq!(all["waiting"][0]["resources"], json!(["deploy:prod", "db:1"]));
+        server.release(&id, &token);
+        assert_eq!(waiter.join().unwrap(), 201);
+    });
+}
+
+#[test]
+fn a_stream_ends_with_its_token() {
+    let server = start();
+    let (id, secret) = make(&server, &[]);
+    let mut stream = listen_as(&server, &secret, "/v1/events", None);
+    server.acquire("db:1", "a", 60_000);
+    stream.expect("lease.issued");
+    assert_eq!(server.ask(&format!("DELETE /v1/tokens/{id}"), &[server.bearer()], "").status, 200);
+    server.acquire("db:2", "a", 60_000);
+    assert!(stream.next().is_none(), "nothing that came after is told");
+}

@@ -1,0 +1,229 @@
+//! What happens, told as it happens.
+
+use serde_json::json;
+
+use crate::server::{Answer, Running, start, start_in, text, wish};
+use crate::stream::{Message, listen};
+
+fn release(server: &Running, (id, token): &(String, String)) {
+    assert_eq!(server.release(id, token).status, 200);
+}
+
+#[test]
+fn every_event_shows_its_lease_as_it_was_right_after() {
+    let server = start();
+    let mut stream = listen(&server, "/v1/events", None);
+    let lease = server.acquire("deploy:prod", "ci-42", 60_000);
+    server.renew(&lease.0, &lease.1);
+    server.renew(&lease.0, &lease.1);
+    release(&server, &lease);
+    let issued = stream.expect("lease.issued");
+    assert_eq!((&issued.name, issued.id.as_str()), (&String::new(), format!("1-{}", issued.seq()).as_str()));
+    let shown = &issued.data["lease"];
+    assert_eq!(shown["id"], json!(lease.0));
+    assert_eq!((&shown["resource"], &shown["holder"]), (&json!("deploy:prod"), &json!("ci-42")));
+    assert_eq!((&shown["state"], &shown["remainingMs"]), (&json!("ACTIVE"), &json!(60_000)));
+    assert_eq!(shown["acquiredAt"], issued.data["at"]);
+    for count in [1, 2] {
+        let renewed = stream.expect("lease.renewed");
+        assert_eq!(renewed.data["lease"]["renewalCount"], json!(count));
+        assert_eq!(renewed.data["lease"]["remainingMs"], json!(60_000));
+        assert_eq!(renewed.data["lease"]["resource"], json!("deploy:prod"));
+    }
+    let released = stream.expect("lease.released");
+    let shown = &released.data["lease"];
+    assert_eq!((&shown["state"], &shown["end"]), (&json!("RELEASED"), &json!("COMPLETED")));
+    assert_eq!((&shown["remainingMs"], &shown["endedAt"]), (&json!(0), &released.data["at"]));
+    assert_eq!(shown["renewalCount"], json!(2));
+    // The same again from the ledger, by somebody who comes later.
+    let again = listen(&server, &format!("/v1/events?from={}", issued.seq()), None).next().unwrap();
+    assert_eq!(again.data, issued.data);
+}
+
+#[test]
+fn an_end_that_nobody_asked_for_is_told_too() {
+    let server = start();
+    let mut stream = listen(&server, "/v1/events?type=lease.expired", None);
+    let (id, _) = server.acquire("db:1", "a", 1_000);
+    let expired = stream.expect("lease.expired");
+    assert_eq!(expired.data["lease"]["id"], json!(id));
+    assert_eq!(expired.data["lease"]["state"], json!("EXPIRED"));
+}
+
+#[test]
+fn a_quiet_stream_shows_that_it_lives_and_how_far_it_has_come() {
+    let server = start();
+    let mut stream = listen(&server, "/v1/events?resource=rare:1", None);
+    let before = stream.last_id.clone();
+    server.acquire("db:1", "a", 600_000);
+    let block = stream.block().unwrap();
+    assert!(block.starts_with(": heartbeat\n"), "{block}");
+    assert_ne!(stream.last_id, before, "what was passed over need not be read again");
+    let mut resumed = listen(&server, "/v1/events", Some(&stream.last_id));
+    server.acquire("db:2", "a", 600_000);
+    assert_eq!(resumed.expect("lease.issued").data["lease"]["resource"], json!("db:2"));
+}
+
+#[test]
+fn nothing_secret_is_told() {
+    let server = start();
+    let mut stream = listen(&server, "/v1/events?type=*", None);
+    let granted = server.post_with_key("a-key", &wish("db:1", "a", 60_000)).json();
+    let issued = stream.expect("lease.issued");
+    let token = text(&granted["token"]);
+    let text = issued.data.to_string();
+    assert!(!text.contains(&token) && !text.contains("nonce") && !text.contains("key"), "{text}");
+}
+
+#[test]
+fn a_filter_lets_through_what_was_asked_for_and_nothing_else() {
+    let server = start();
+    let mut databases = listen(&server, "/v1/events?resource=db:&type=lease.issued", None);
+    let mut starred = listen(&server, "/v1/events?resource=db:1*", None);
+    let mut exact = listen(&server, "/v1/events?resource=db:1&type=lease.released", None);
+    let mut every = listen(&server, "/v1/events?type=lease.*", None);
+    for resource in ["deploy:1", "db:1", "db:2", "db:10"] {
+        let lease = server.acquire(resource, "a", 60_000);
+        release(&server, &lease);
+    }
+    let resource = |message: &Message| text(&message.data["lease"]["resource"]);
+    for expected in ["db:1", "db:2", "db:10"] {
+        assert_eq!(resource(&databases.expect("lease.issued")), expected);
+    }
+    for expected in ["db:1", "db:10"] {
+        assert_eq!(resource(&starred.expect("lease.issued")), expected);
+        assert_eq!(resource(&starred.expect("lease.released")), expected);
+    }
+    assert_eq!(resource(&exact.expect("lease.released")), "db:1");
+    let more = server.acquire("db:1", "b", 60_000);
+    release(&server, &more);
+    assert_eq!(exact.expect("lease.released").data["lease"]["holder"], json!("b"), "and nothing in between");
+    for expected in ["deploy:1", "db:1", "db:2", "db:10"] {
+        assert_eq!(resource(&every.expect("lease.issued")), expected);
+        every.expect("lease.released");
+    }
+}
+
+#[test]
+fn a_question_that_makes_no_sense_is_refused_before_the_stream_begins() {
+    let server = start();
+    for query in [
+        "from=x",
+        "from=-1",
+        "from=",
+        "from=99999",
+        "type=lease.isued",
+        "type=",
+        "type=le*",
+        "resource=%0a",
+        "colour=red",
+    ] {
+        refused(&server, &format!("/v1/events?{query}"), None).is_problem(400, "INVALID");
+    }
+    for id in ["", "1", "1-", "-1", "a-b", "1-1-1", "1-+1"] {
+        refused(&server, "/v1/events", Some(id)).is_problem(400, "INVALID");
+    }
+}
+
+fn refused(server: &Running, path: &str, id: Option<&str>) -> Answer {
+    let mut headers = vec![server.bearer()];
+    headers.extend(id.map(|id| format!("Last-Event-ID: {id}")));
+    server.ask(&format!("GET {path}"), &headers, "")
+}
+
+#[test]
+fn an_id_of_another_ledger_is_told_that_what_follows_is_gone() {
+    let server = start();
+    for id in ["2-1", "1-99999"] {
+        let problem = refused(&server, "/v1/events", Some(id)).is_problem(410, "COMPACTED");
+        assert_eq!(problem["from"], json!(1), "from where it can be read");
+    }
+}
+
+#[test]
+fn whoever_comes_back_after_a_restart_misses_nothing_and_hears_nothing_twice() {
+    let mut server = start();
+    let mut seen: Vec<u64> = Vec::new();
+    let mut last = None;
+    let mut leases = Vec::new();
+    for round in 0..4 {
+        let mut stream = listen(&server, "/v1/events?from=1", last.as_deref());
+        // Half of it is heard, the rest happens while nobody listens.
+        for number in 0..10 {
+            leases.push(server.acquire(&format!("db:{round}-{number}"), "a", 600_000));
+        }
+        for _ in 0..5 {
+            seen.push(stream.expect("lease.issued").seq());
+        }
+        last = Some(stream.last_id.clone());
+        drop(stream);
+        server = start_in(server.stop(), |_| {}).unwrap();
+    }
+    let mut stream = listen(&server, "/v1/events", last.as_deref());
+    while seen.len() < leases.len() {
+        seen.push(stream.expect("lease.issued").seq());
+    }
+    let all: Vec<u64> = {
+        let mut stream = listen(&server, "/v1/events?from=1&type=lease.issued", None);
+        (0..leases.len()).map(|_| stream.expect("lease.issued").seq()).collect()
+    };
+    assert_eq!(seen, all, "each once, in order");
+    server.acquire("db:last", "a", 60_000);
+    assert_eq!(stream.expect("lease.issued").data["lease"]["resource"], json!("db:last"));
+}
+
+#[test]
+fn a_server_that_stops_lets_its_listeners_go_at_once() {
+    let server = start();
+    let mut streams: Vec<_> = (0..10).map(|_| listen(&server, "/v1/events", None)).collect();
+    server.acquire("db:1", "a", 60_000);
+    let folder = server.stop();
+    for stream in &mut streams {
+        stream.expect("lease.issued");
+        assert!(stream.next().is_none(), "the stream ends as it should, with its last chunk");
+    }
+    drop(folder);
+}
+
+#[test]
+fn who_waits_is_told_of_from_the_beginning_to_the_end() {
+    let server = start();
+    let lease = server.acquire("db:1", "a", 60_000);
+    let mut stream = listen(&server, "/v1/events", None);
+    let wait = json!({"resource": "db:1", "holder": "b", "ttlMs": 1_000, "waitMs": 1_000});
+    server.post("/v1/leases", &wait).is_problem(409, "HELD");
+    let queued = stream.expect("wait.queued").data["waiter"].clone();
+    assert_eq!((&queued["holder"], &queued["position"]), (&json!("b"), &json!(1)));
+    assert_eq!((&queued["resources"], &queued["remainingMs"]), (&json!(["db:1"]), &json!(1_000)));
+    let left = stream.expect("wait.left").data;
+    assert_eq!((&left["cause"], &left["waiter"]["ticket"]), (&json!("TIMED_OUT"), &queued["ticket"]));
+    assert_eq!(left["waiter"]["resources"], json!(["db:1"]), "so that a filter by resource finds it");
+    assert!(left["waiter"]["waitedMs"].as_u64().unwrap() >= 1_000);
+    release(&server, &lease);
+    stream.expect("lease.released");
+}
+
+#[test]
+fn what_is_pruned_is_said_to_be_gone_and_from_where_on_it_can_be_read() {
+    let server = start_in(tempfile::tempdir().unwrap(), |settings| {
+        settings.ledger.segment_size = 4_096;
+        settings.routine.checkpoint_after = 4;
+        settings.routine.retention.bytes = 8_192;
+    })
+    .unwrap();
+    let first = server.folder.path().join("data/0000000000000001.segment");
+    let mut number = 0;
+    while first.exists() {
+        number += 1;
+        assert!(number < 10_000, "it must be pruned at some time");
+        server.acquire(&format!("db:{number}"), "a", 600_000);
+        std::thread::park_timeout(std::time::Duration::from_millis(5));
+    }
+    let problem = refused(&server, "/v1/events?from=1", None).is_problem(410, "COMPACTED");
+    refused(&server, "/v1/events", Some("1-0")).is_problem(410, "COMPACTED");
+    let from = problem["from"].as_u64().unwrap();
+    assert!(from > 1, "{problem}");
+    let last = crate::crowds::metric(&server, "tenure_ledger_seq");
+    let told = listen(&server, &format!("/v1/events?type=*&from={last}"), None).next().unwrap();
+    assert_eq!(told.seq(), last);
+}

@@ -1,0 +1,154 @@
+//! The local socket: who may use it, and whose it is.
+
+use std::fs::{self, Permissions};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use tenure_server::{SocketError, SocketPlace, StartError};
+
+use crate::server::{Answer, Running, parse, start_in, wish};
+
+fn place(path: &Path) -> Option<SocketPlace> {
+    Some(SocketPlace { path: path.into(), users: Vec::new(), is_chosen: true })
+}
+
+fn socket_in(folder: &Path) -> PathBuf {
+    folder.join("runtime/tenure.sock")
+}
+
+/// A folder that nobody else can enter, whatever the usual permissions are.
+fn private() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).unwrap();
+    folder
+}
+
+fn start_with_socket() -> Running {
+    let folder = tempfile::tempdir().unwrap();
+    let path = socket_in(folder.path());
+    start_in(folder, |settings| settings.socket = place(&path)).unwrap()
+}
+
+/// Asks on the local socket: as this process's user, without a token.
+fn ask(path: &Path, line: &str, headers: &str, body: &str) -> Answer {
+    let mut stream = UnixStream::connect(path).unwrap();
+    let request = format!(
+        "{line} HTTP/1.1\r\nConnection: close\r\nContent-Type: application/json\r\n{headers}Content-Length: {}\r\n\r\n\
+         {body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    parse(&answer)
+}
+
+#[test]
+fn whoever_owns_the_server_needs_no_token_on_its_socket() {
+    let server = start_with_socket();
+    let path = socket_in(server.folder.path());
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o7777;
+    assert_eq!((mode(path.parent().unwrap()), mode(&path)), (0o700, 0o600));
+    assert_eq!(ask(&path, "GET /v1/tokens", "", "").status, 200, "an admin");
+    let wish = wish("db:1", "me", 60_000).to_string();
+    assert_eq!(ask(&path, "POST /v1/leases", "", &wish).status, 201);
+    // It is a principal of its own: the holder belongs to it.
+    let other = crate::server::wish("db:2", "me", 60_000);
+    server.post("/v1/leases", &other).is_problem(403, "HOLDER_TAKEN");
+    let _folder = server.stop();
+    assert!(!path.exists(), "a server that stops takes its socket away");
+}
+
+#[test]
+fn a_token_on_the_socket_counts_and_a_wrong_one_is_not_made_up_for() {
+    let server = start_with_socket();
+    let path = socket_in(server.folder.path());
+    let with = |header: &str| ask(&path, "GET /v1/leases", &format!("{header}\r\n"), "");
+    assert_eq!(with(&server.bearer()).status, 200);
+    with("Authorization: Bearer tnr_wrong").is_problem(401, "UNAUTHORIZED");
+    with("Authorization: Basic x").is_problem(401, "UNAUTHORIZED");
+}
+
+#[test]
+fn the_socket_has_no_name_and_no_page() {
+    let server = start_with_socket();
+    let path = socket_in(server.folder.path());
+    for headers in ["", "Host: localhost\r\n", "Host: whatever.example\r\n"] {
+        assert_eq!(ask(&path, "GET /healthz", headers, "").status, 200, "{headers}");
+    }
+    for origin in ["null", "http://localhost", &format!("http://{}", server.address)] {
+        let headers = format!("Origin: {origin}\r\n");
+        ask(&path, "GET /healthz", &headers, "").is_problem(403, "FOREIGN_ORIGIN");
+    }
+}
+
+#[test]
+fn the_socket_alone_is_enough_and_nowhere_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = socket_in(folder.path());
+    let server = start_in(folder, |settings| (settings.listen, settings.socket) = (None, place(&path)));
+    assert_eq!(ask(&path, "GET /v1/leases", "", "").status, 200);
+    let folder = server.unwrap().stop();
+    let refused = start_in(folder, |settings| settings.listen = None).map(|_| ()).unwrap_err();
+    assert!(matches!(refused, StartError::Nowhere), "{refused}");
+}
+
+fn refused(folder: TempDir, place: Option<SocketPlace>) -> SocketError {
+    match start_in(folder, |settings| settings.socket = place).map(|_| ()) {
+        Err(StartError::Socket(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_socket_of_a_dead_server_is_replaced_and_a_living_ones_is_not() {
+    let server = start_with_socket();
+    let path = socket_in(server.folder.path());
+    let error = refused(tempfile::tempdir().unwrap(), place(&path));
+    assert!(matches!(error, SocketError::Taken(_)), "{error}");
+    assert_eq!(ask(&path, "GET /healthz", "", "").status, 200, "the living one was not disturbed");
+    // Where nobody chose it and there is another way in, it is done without.
+    let unchosen = place(&path).map(|place| SocketPlace { is_chosen: false, ..place });
+    let other = start_in(tempfile::tempdir().unwrap(), |settings| settings.socket = unchosen).unwrap();
+    assert_eq!(other.get("/healthz").status, 200);
+    drop(server.stop());
+    // What a killed server leaves behind.
+    let folder = private();
+    let path = folder.path().join("left.sock");
+    drop(UnixListener::bind(&path).unwrap());
+    let _server = start_in(folder, |settings| settings.socket = place(&path)).unwrap();
+    assert_eq!(ask(&path, "GET /healthz", "", "").status, 200);
+}
+
+#[test]
+fn another_programs_socket_and_another_kind_of_file_are_left_alone() {
+    let folder = private();
+    let path = folder.path().join("theirs.sock");
+    let theirs = UnixListener::bind(&path).unwrap();
+    assert!(matches!(refused(tempfile::tempdir().unwrap(), place(&path)), SocketError::Taken(_)));
+    drop(theirs);
+    let file = folder.path().join("file");
+    fs::write(&file, "precious").unwrap();
+    assert!(matches!(refused(tempfile::tempdir().unwrap(), place(&file)), SocketError::NotASocket(_)));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
+}
+
+#[test]
+fn a_folder_that_others_can_enter_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    let path = folder.path().join("tenure.sock");
+    let error = refused(tempfile::tempdir().unwrap(), place(&path));
+    assert!(matches!(error, SocketError::OpenToOthers { mode: 0o755, .. }), "{error}");
+    // With other users it is what is wanted, as long as they cannot put something else there.
+    let with_users = place(&path).map(|place| SocketPlace { users: vec![4_000_000], ..place });
+    let _server =
+        start_in(tempfile::tempdir().unwrap(), |settings| settings.socket = with_users.clone()).unwrap();
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o7777, 0o666);
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+    let error = refused(tempfile::tempdir().unwrap(), with_users);
+    assert!(matches!(error, SocketError::OpenToOthers { mode: 0o777, .. }), "{error}");
+}

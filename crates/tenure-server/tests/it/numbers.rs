@@ -1,0 +1,37 @@
+//! What is counted.
+
+use crate::server::{start, wish};
+
+#[test]
+fn numbers_say_how_much_and_never_who() {
+    let server = start();
+    let (id, token) = server.acquire("secret-resource:1", "secret-holder", 60_000);
+    server.post("/v1/leases", &wish("secret-resource:1", "other-holder", 60_000)).is_problem(409, "HELD");
+    server.get("/v1/nowhere/at-all").is_problem(404, "NOT_FOUND");
+    let answer = server.get("/metrics");
+    assert_eq!(answer.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    let text = answer.text;
+    for line in [
+        "tenure_ready 1",
+        "tenure_leases 1",
+        "tenure_waiting 0",
+        "tenure_requests_total{route=\"/v1/leases\",method=\"POST\",status=\"201\"} 1",
+        "tenure_requests_total{route=\"/v1/leases\",method=\"POST\",status=\"409\"} 1",
+        "tenure_requests_total{route=\"none\",method=\"GET\",status=\"404\"} 1",
+        "tenure_problems_total{code=\"HELD\"} 1",
+        "# TYPE tenure_ledger_write_seconds histogram",
+    ] {
+        assert!(text.lines().any(|found| found == line), "no {line} in {text}");
+    }
+    assert!(crate::crowds::metric(&server, "tenure_connections") >= 1, "at least the one that asks");
+    let written = text.lines().find_map(|line| line.strip_prefix("tenure_ledger_write_seconds_count "));
+    assert!(written.unwrap().parse::<u64>().unwrap() >= 1, "{text}");
+    for name in ["secret-resource", "secret-holder", "other-holder", "at-all", &id, &token, &server.token] {
+        assert!(!text.contains(name), "{name} in {text}");
+    }
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let value = line.rsplit_once(' ').unwrap().1;
+        assert!(value.parse::<f64>().is_ok(), "{line}");
+    }
+    server.ask("GET /metrics", &[], "").is_problem(401, "UNAUTHORIZED");
+}

@@ -1,0 +1,78 @@
+//! `tenure acquire`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use tenure_api::GrantedAll;
+use tenure_client::IdempotencyKey;
+
+use super::wish::Wish;
+use super::{lease_token, lease_view};
+use crate::duration::parse_milliseconds;
+use crate::exit;
+use crate::failure::Failure;
+use crate::output::{write_answer, write_text};
+use crate::server::ask;
+
+/// Takes a lease, and prints its id, its fence and the token that renews and releases it.
+///
+/// Nobody renews it for you: `tenure renew` does, or it runs out. To run one command under a lease, `tenure run` is
+/// simpler and safer. Several resources are taken all at once or not at all. Exit code 75: somebody else has it.
+///
+/// Example: tenure acquire deploy:prod --ttl 5m --wait 1m --token-file lease.token
+#[derive(Debug, Args)]
+pub struct Acquire {
+    /// What to take, as `domain:name`; `pool:*` is any free one of a pool
+    #[arg(required = true, value_name = "RESOURCE")]
+    resources: Vec<String>,
+    #[command(flatten)]
+    wish: Wish,
+    /// How long to wait for it [default: not at all]
+    #[arg(long, value_name = "DURATION", value_parser = parse_milliseconds, default_value = "0s", hide_default_value = true)]
+    wait: u64,
+    /// Makes the request one and the same however often it is sent: 1 to 255 visible characters
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// Write the token to this file, which only its owner can read, and not to standard output
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Print one JSON value instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+impl Acquire {
+    /// Asks for the lease.
+    pub fn run(self) -> Result<(), Failure> {
+        let key = self.key.as_deref().map(IdempotencyKey::parse).transpose();
+        let key = key.map_err(|error| Failure::new(exit::USAGE, "--key cannot be used", &error))?;
+        if self.token_file.is_some() && self.resources.len() > 1 {
+            return Err(Failure::said(
+                exit::USAGE,
+                "--token-file is for one resource: each lease has a token of its own",
+            ));
+        }
+        let requests = self.wish.requests(self.resources, self.wait);
+        let mut leases = ask(async |client| match &requests[..] {
+            [request] => Ok(vec![client.acquire(request, key.as_ref()).await?]),
+            requests => Ok(client.acquire_all(requests, key.as_ref()).await?),
+        })?;
+        if let Some(path) = &self.token_file {
+            for granted in &mut leases {
+                lease_token::write(path, &granted.token)?;
+                granted.token.clear();
+            }
+        }
+        match (&leases[..], self.json) {
+            ([granted], true) => write_answer(granted)?,
+            (_, true) => write_answer(&GrantedAll { leases })?,
+            (all, false) => {
+                let texts = all
+                    .iter()
+                    .map(|granted| lease_view::granted(granted, self.token_file.is_none()).to_string());
+                write_text(&texts.collect::<Vec<_>>().join("\n"))?;
+            }
+        }
+        Ok(())
+    }
+}

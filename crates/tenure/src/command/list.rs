@@ -1,0 +1,93 @@
+//! `tenure list`.
+
+use clap::{Args, ValueEnum};
+use tenure_api::{Lease, LeaseState, Page};
+use tenure_client::{Client, Filter};
+
+use super::lease_view;
+use crate::failure::Failure;
+use crate::output::{write_answer, write_table, write_text};
+use crate::server::ask;
+
+/// As many as the server tells at once.
+const PART: usize = 1_000;
+
+/// Shows which leases there are, in the order in which they were granted.
+///
+/// Without more words those that live. Ended ones are remembered for a while only; `tenure log` shows all that happened.
+///
+/// Example: tenure list --resource deploy:prod
+#[derive(Debug, Args)]
+pub struct List {
+    /// Only those on this resource
+    #[arg(long)]
+    resource: Option<String>,
+    /// Only those of this holder
+    #[arg(long)]
+    holder: Option<String>,
+    /// Only those in this state [default: active]
+    #[arg(long, value_enum, conflicts_with = "all")]
+    state: Option<State>,
+    /// Those that are over, too
+    #[arg(long)]
+    all: bool,
+    /// Print one JSON value instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum State {
+    /// They live
+    Active,
+    /// They ran out
+    Expired,
+    /// They were given back or taken away
+    Released,
+}
+
+impl List {
+    /// Reads the list to its end and prints it.
+    pub fn run(self) -> Result<(), Failure> {
+        let states = match self.state {
+            _ if self.all => vec![LeaseState::Active, LeaseState::Expired, LeaseState::Released],
+            None | Some(State::Active) => vec![LeaseState::Active],
+            Some(State::Expired) => vec![LeaseState::Expired],
+            Some(State::Released) => vec![LeaseState::Released],
+        };
+        let leases = ask(async |client| {
+            let mut leases = Vec::new();
+            for state in states {
+                let (resource, holder) = (self.resource.clone(), self.holder.clone());
+                let filter = Filter { resource, holder, state: Some(state), limit: Some(PART), after: None };
+                leases.extend(all(&client, filter).await?);
+            }
+            Ok(leases)
+        });
+        let mut leases = leases?;
+        leases.sort_by_key(|lease| lease.fence);
+        // What ended between two questions was told twice.
+        leases.dedup_by_key(|lease| lease.fence);
+        if self.json {
+            write_answer(&Page { leases, next: None })?;
+        } else if leases.is_empty() {
+            write_text("No leases.\n")?;
+        } else {
+            write_table(&lease_view::table(&leases))?;
+        }
+        Ok(())
+    }
+}
+
+/// Every lease that fits.
+pub async fn all(client: &Client, mut filter: Filter) -> Result<Vec<Lease>, Failure> {
+    let mut leases = Vec::new();
+    loop {
+        let page = client.list(&filter).await?;
+        leases.extend(page.leases);
+        if page.next.is_none() {
+            return Ok(leases);
+        }
+        filter.after = page.next;
+    }
+}

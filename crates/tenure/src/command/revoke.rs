@@ -1,0 +1,40 @@
+//! `tenure revoke`.
+
+use clap::Args;
+use tenure_api::OneLease;
+
+use crate::failure::Failure;
+use crate::output::{write_answer, write_text};
+use crate::server::ask;
+
+/// Takes a lease away from its holder. Needs a token with the scope `admin`.
+///
+/// The holder finds out when it renews. Until then it may still act: only a resource that compares fences keeps it out.
+///
+/// Example: tenure revoke 4f1d09aa-17 --reason "the machine burnt down"
+#[derive(Debug, Args)]
+pub struct Revoke {
+    /// The lease's id
+    #[arg(value_name = "LEASE")]
+    id: String,
+    /// Why, for people; it stands in the ledger
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    /// Print one JSON value instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+impl Revoke {
+    /// Takes it away.
+    pub fn run(self) -> Result<(), Failure> {
+        let request = tenure_api::Revoke { reason: self.reason };
+        let lease = ask(async |client| Ok(client.revoke(&self.id, &request).await?))?;
+        if self.json {
+            write_answer(&OneLease { lease })?;
+        } else {
+            write_text(&format!("{} on {} was taken from {}\n", lease.id, lease.resource, lease.holder))?;
+        }
+        Ok(())
+    }
+}

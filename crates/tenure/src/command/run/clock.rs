@@ -1,0 +1,55 @@
+//! The clock that leases are kept by: CLOCK_BOOTTIME goes on while the machine sleeps, as the lease does.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::time::{
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
+    timerfd_create, timerfd_settime,
+};
+use tokio::io::unix::AsyncFd;
+
+/// Microseconds since the machine started, those included in which it slept.
+pub fn now() -> u64 {
+    let time = clock_gettime(ClockId::Boottime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000).saturating_add(nanoseconds / 1_000)
+}
+
+/// Wakes at an instant of that clock.
+#[derive(Debug)]
+pub struct Timer(AsyncFd<OwnedFd>);
+
+impl Timer {
+    /// A timer that is not set.
+    #[expect(
+        deprecated,
+        reason = "what could go wrong is a descriptor that is closed or becomes another; one that we own is neither"
+    )]
+    pub fn new() -> io::Result<Self> {
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        Ok(Self(AsyncFd::new(timerfd_create(TimerfdClockId::Boottime, flags)?)?))
+    }
+
+    /// Waits until it is `at`; for ever, if there is no such time.
+    pub async fn wait_until(&self, at: Option<u64>) {
+        let Some(at) = at else { return std::future::pending().await };
+        // Zero would turn the timer off.
+        let at = at.max(1);
+        let nanoseconds = i64::try_from(at % 1_000_000 * 1_000).expect("less than a second");
+        let value =
+            Timespec { tv_sec: i64::try_from(at / 1_000_000).unwrap_or(i64::MAX), tv_nsec: nanoseconds };
+        let once = Itimerspec { it_interval: Timespec::default(), it_value: value };
+        while now() < at {
+            if timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::ABSTIME, &once).is_err() {
+                return;
+            }
+            match self.0.readable().await {
+                // It stays readable until it is set anew, and whoever waits again sets it anew.
+                Ok(mut guard) => guard.clear_ready(),
+                Err(_) => return,
+            }
+        }
+    }
+}

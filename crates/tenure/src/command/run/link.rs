@@ -1,0 +1,122 @@
+//! What `tenure run` and its watchdog say to each other: one line of JSON each, over a pair of sockets that end with
+//! the processes that hold them.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream as Blocking;
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+
+/// To the watchdog.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Order {
+    /// Start the command.
+    Start {
+        /// Until when the lease is surely ours, in microseconds of CLOCK_BOOTTIME.
+        deadline: u64,
+        /// How long the command has between SIGTERM and SIGKILL, in microseconds.
+        grace: u64,
+        /// How long before the deadline it is killed, in microseconds.
+        reserve: u64,
+        /// What the command finds in its environment besides ours.
+        environment: Vec<(String, String)>,
+    },
+    /// The lease was renewed.
+    Deadline(u64),
+    /// Send this signal to the command's group.
+    Signal(i32),
+    /// The lease is lost: end the command.
+    End,
+}
+
+/// From the watchdog.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Report {
+    /// The command runs, and leads the group with this number.
+    Started(i32),
+    /// The command cannot be run.
+    NotStarted {
+        /// What the system's error is called by its number.
+        error: Option<i32>,
+    },
+    /// It was too late to start it.
+    TooLate,
+    /// The command was stopped by this signal.
+    Stopped(i32),
+    /// The deadline came near: the command was told to end.
+    Ending,
+    /// The command is gone, and so is everything that it left behind in its group.
+    Ended(Ended),
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ended {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// One end of the connection.
+#[derive(Debug)]
+pub struct Link {
+    lines: Lines<BufReader<OwnedReadHalf>>,
+    writer: OwnedWriteHalf,
+}
+
+impl Link {
+    /// Takes over a connection on which descriptors were sent or received already.
+    pub fn new(stream: Blocking) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        let (reader, writer) = UnixStream::from_std(stream)?.into_split();
+        Ok(Self { lines: BufReader::new(reader).lines(), writer })
+    }
+
+    /// Says something.
+    pub async fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        self.writer.write_all(&line).await
+    }
+
+    /// What the other one says next; nothing, if it is gone. May be given up and asked again.
+    pub async fn receive<T: DeserializeOwned>(&mut self) -> Option<T> {
+        let line = self.lines.next_line().await.ok().flatten()?;
+        serde_json::from_str(&line).ok()
+    }
+}
+
+/// Hands over standard input, output and error for the command: the watchdog's own input is the connection.
+pub fn send_standard(stream: &Blocking) -> io::Result<()> {
+    let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
+    let descriptors = [input.as_fd(), output.as_fd(), errors.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)), "there is space for three");
+    sendmsg(stream, &[IoSlice::new(b".")], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// Takes them.
+pub fn receive_standard(stream: &Blocking) -> io::Result<[OwnedFd; 3]> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    recvmsg(stream, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let received = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+        _ => None,
+    });
+    let descriptors: Vec<OwnedFd> = received.flatten().collect();
+    <[OwnedFd; 3]>::try_from(descriptors).map_err(|_| io::ErrorKind::UnexpectedEof.into())
+}

@@ -1,0 +1,207 @@
+//! `tenure run`.
+//!
+//! ```text
+//! tenure run ── keeps the lease, passes signals on ──┐ a connection: deadlines and signals down, reports up
+//!   └─ watchdog, in a group of its own ──────────────┘
+//!        └─ the command, in a group of its own, with the terminal
+//! ```
+
+mod clock;
+mod guarded;
+mod link;
+mod program;
+mod running;
+mod signals;
+mod terminal;
+mod waiting;
+mod watchdog;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use rustix::process::Signal;
+use tenure_api::Acquire;
+use tenure_client::{Client, Guard, HoldError, Wait};
+use tenure_core::kernel::Span;
+
+use self::guarded::Guarded;
+use self::running::{Outcome, Running};
+use self::signals::Signals;
+use self::waiting::Waiting;
+use self::watchdog::Margins;
+use super::wish::Wish;
+use crate::duration::{milliseconds, parse};
+use crate::exit;
+use crate::failure::Failure;
+use crate::message::{complain, tell};
+use crate::server::ask;
+
+/// How long a server may take to hear that we want nothing any more.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// Runs a command while it holds a lease, and ends it before anybody else can have the lease.
+///
+/// It waits for the lease, as long as it takes unless --wait or --no-wait says otherwise, renews it while the command
+/// runs, and gives it back at the end. If the lease is lost, the command and all that it started get SIGTERM, and
+/// SIGKILL before the lease is over, even if `tenure run` itself is stopped or killed. The command finds TENURE_FENCE,
+/// TENURE_LEASE and TENURE_RESOURCE in its environment.
+///
+/// Exit codes: the command's own, 128+n if signal n ended it; 75 held or waited in vain, 76 the lease was lost, 69 no
+/// server, 77 denied, 126 and 127 the command cannot be run.
+///
+/// Example: tenure run --on deploy:prod --wait 5m -- ./deploy.sh
+#[derive(Debug, Args)]
+pub struct Run {
+    /// What to hold, as `domain:name`; can be repeated: all of them, or none
+    #[arg(long, required = true, value_name = "RESOURCE")]
+    on: Vec<String>,
+    #[command(flatten)]
+    wish: Wish,
+    /// How long to wait for it [default: as long as it takes]
+    #[arg(long, value_name = "DURATION", value_parser = parse, conflicts_with = "no_wait")]
+    wait: Option<Duration>,
+    /// Do not wait: end with code 75 if somebody else has it
+    #[arg(long)]
+    no_wait: bool,
+    /// How long the command has between SIGTERM and SIGKILL [default: a quarter of the time to live, at most 5s]
+    #[arg(long, value_name = "DURATION", value_parser = parse)]
+    kill_after: Option<Duration>,
+    /// Say nothing while it waits
+    #[arg(long, short)]
+    quiet: bool,
+    /// The command and its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// What `tenure run` starts itself as, beside the command. These are no commands for people.
+pub fn assistant(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    let name = arguments.nth(1)?;
+    match name.to_str()? {
+        watchdog::NAME => Some(watchdog::run(&arguments.collect::<Vec<_>>())),
+        terminal::NAME => Some(terminal::hand_over(arguments.next())),
+        _ => None,
+    }
+}
+
+impl Run {
+    /// Runs the command to its end.
+    pub fn run(self) -> Result<ExitCode, Failure> {
+        let program = self.command.first().expect("the command line asks for one");
+        program::check(program)?;
+        let ttl = Span::from_millis(self.wish.ttl);
+        let grace = self.kill_after.map(|grace| Span::from_millis(milliseconds(grace)));
+        if grace.is_some_and(|grace| grace.0 > ttl.0 / 2) {
+            return Err(Failure::said(
+                exit::USAGE,
+                "--kill-after is more than half of --ttl: the command would be ended before the lease can be renewed",
+            ));
+        }
+        let margins = Margins::for_lease(ttl, grace);
+        let wait = match self.wait {
+            _ if self.no_wait => Wait::No,
+            Some(wait) if wait.is_zero() => Wait::No,
+            Some(wait) => Wait::For(wait),
+            None => Wait::Forever,
+        };
+        let wants = self.wish.requests(self.on, 0);
+        let waiting = Waiting::new(self.quiet);
+        ask(async |client| {
+            let code = run(&client, wants, wait, waiting, margins, &self.command).await;
+            // Then whoever gave up has left the queue, and whoever lost a lease has given it back. If the server does
+            // not answer, it finds out by itself that we are gone.
+            let _ = tokio::time::timeout(FAREWELL, client.settle()).await;
+            code
+        })
+    }
+}
+
+async fn run(
+    client: &Client,
+    wants: Vec<Acquire>,
+    wait: Wait,
+    waiting: Waiting,
+    margins: Margins,
+    command: &[OsString],
+) -> Result<ExitCode, Failure> {
+    let no_process = |error| Failure::new(exit::UNAVAILABLE, "the command cannot be watched", &error);
+    let mut signals = Signals::steering().map_err(no_process)?;
+    // It starts while the server is asked.
+    let guarded = Guarded::prepare(command).map_err(no_process)?;
+    let guard = tokio::select! {
+        guard = hold(client, wants, wait, waiting) => guard?,
+        signal = interruption(&mut signals) => return Ok(exit::by_signal(signal.as_raw()).into()),
+    };
+    let names = names(&guard);
+    let outcome =
+        Running::start(guarded, &guard, signals, margins, environment(&guard)).await.until_the_end().await;
+    let (reason, code) = match &outcome {
+        Outcome::Ended(ended) => (if ended.is_success() { "COMPLETED" } else { "ABORTED" }, ended.code()),
+        Outcome::NotStarted(_) => ("ABORTED", exit::CANNOT_EXECUTE),
+        Outcome::Lost { why, is_gone } => {
+            tell(&format!("tenure: {names} was lost, and the command was ended: {why}\n"));
+            if !is_gone {
+                tell(
+                    "tenure: it still runs all the same: the system does not end it. Look for it before others go on.\n",
+                );
+            }
+            return Ok(exit::LOST.into());
+        }
+    };
+    if let Err(error) = guard.release_with(Some(reason)).await {
+        complain(&format!("{names} was not given back, and is free when its time is over"), &error);
+    }
+    match outcome {
+        Outcome::NotStarted(error) => Err(program::cannot_run(&command[0], &error)),
+        _ => Ok(code.into()),
+    }
+}
+
+/// Waits for the lease, and says how that goes.
+async fn hold(client: &Client, wants: Vec<Acquire>, wait: Wait, waiting: Waiting) -> Result<Guard, Failure> {
+    let mut wants = wants;
+    let holding = match wants.len() {
+        1 => client.hold(wants.remove(0)),
+        _ => client.hold_all(wants),
+    };
+    let holding = holding.wait(wait);
+    let held = match waiting.teller() {
+        Some(tell) => holding.on_queue(tell).await,
+        None => holding.await,
+    };
+    drop(waiting);
+    held.map_err(|error| match error {
+        HoldError::Held(problem) => tenure_client::Error::Problem(problem).into(),
+        HoldError::Failed(error) => error.into(),
+        other => Failure::new(exit::UNAVAILABLE, "there is no lease", &other),
+    })
+}
+
+/// A signal after which nobody waits for the lease any more.
+async fn interruption(signals: &mut Signals) -> Signal {
+    loop {
+        match signals.next().await {
+            Signal::TSTP => terminal::stop_with_the_job(),
+            signal @ (Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT) => return signal,
+            _ => {}
+        }
+    }
+}
+
+/// What the command may know. The lease's token is not part of it: whoever has that could give the lease away.
+fn environment(guard: &Guard) -> Vec<(String, String)> {
+    let leases = guard.leases();
+    let list = |of: fn(&tenure_api::Lease) -> String| leases.iter().map(of).collect::<Vec<_>>().join(",");
+    let variables = [
+        ("TENURE_FENCE", list(|lease| lease.fence.to_string())),
+        ("TENURE_LEASE", list(|lease| lease.id.clone())),
+        ("TENURE_RESOURCE", list(|lease| lease.resource.clone())),
+    ];
+    variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn names(guard: &Guard) -> String {
+    guard.leases().iter().map(|lease| lease.resource.as_str()).collect::<Vec<_>>().join(", ")
+}

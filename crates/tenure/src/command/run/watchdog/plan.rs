@@ -1,0 +1,155 @@
+//! When a command has to be ended: told the time, it says what to do. It touches neither clock nor process.
+
+use tenure_core::kernel::Span;
+
+/// What is to be done to the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// Ask it to end.
+    Terminate,
+    /// End it.
+    Kill,
+}
+
+/// How much time an end takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Margins {
+    /// Between asking the command to end and ending it.
+    pub grace: Span,
+    /// Between ending it and the deadline: for a machine that is busy, and for a process that takes its time to go.
+    pub reserve: Span,
+}
+
+impl Margins {
+    /// What suits a lease of this length, unless the user chose a grace.
+    pub fn for_lease(ttl: Span, grace: Option<Span>) -> Self {
+        let usual = Span((ttl.0 / 4).min(Span::from_secs(5).0));
+        Self { grace: grace.unwrap_or(usual), reserve: Span((ttl.0 / 10).min(Span::from_millis(500).0)) }
+    }
+}
+
+/// One command under a lease, from its start to its end. Times are microseconds of the local clock.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    margins: Margins,
+    /// Until when the lease is surely ours.
+    deadline: u64,
+    /// When to kill, once the command was asked to end. From then on no deadline helps any more.
+    kill_at: Option<u64>,
+    is_killed: bool,
+}
+
+impl Plan {
+    /// A command that may run until `deadline`, unless that moves.
+    pub fn new(margins: Margins, deadline: u64) -> Self {
+        Self { margins, deadline, kill_at: None, is_killed: false }
+    }
+
+    /// The lease was renewed.
+    pub fn move_deadline(&mut self, deadline: u64) {
+        if self.kill_at.is_none() {
+            self.deadline = deadline;
+        }
+    }
+
+    /// Whether it was killed.
+    pub fn is_killed(&self) -> bool {
+        self.is_killed
+    }
+
+    /// The command has to end, whatever the deadline is.
+    pub fn end(&mut self, now: u64) -> Option<Act> {
+        if self.kill_at.is_some() {
+            return None;
+        }
+        self.kill_at = Some(now.saturating_add(self.margins.grace.0).min(self.last_moment()));
+        Some(Act::Terminate)
+    }
+
+    /// The command has to be gone at once.
+    pub fn kill(&mut self, now: u64) -> Option<Act> {
+        if std::mem::replace(&mut self.is_killed, true) {
+            return None;
+        }
+        self.kill_at = Some(now);
+        Some(Act::Kill)
+    }
+
+    /// When to look again.
+    pub fn wake_at(&self) -> Option<u64> {
+        match self.kill_at {
+            None => Some(self.last_moment().saturating_sub(self.margins.grace.0)),
+            Some(_) if self.is_killed => None,
+            Some(at) => Some(at),
+        }
+    }
+
+    /// What is due at `now`. Ask until nothing is.
+    pub fn due(&mut self, now: u64) -> Option<Act> {
+        if self.wake_at().is_none_or(|at| now < at) {
+            return None;
+        }
+        if self.kill_at.is_none() {
+            return self.end(now);
+        }
+        self.kill(now)
+    }
+
+    fn last_moment(&self) -> u64 {
+        self.deadline.saturating_sub(self.margins.reserve.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MARGINS: Margins = Margins { grace: Span(250), reserve: Span(100) };
+
+    #[test]
+    fn a_command_is_asked_in_time_and_killed_before_the_deadline() {
+        let mut plan = Plan::new(MARGINS, 1_000);
+        assert_eq!(plan.wake_at(), Some(650));
+        assert_eq!(plan.due(649), None);
+        assert_eq!(plan.due(650), Some(Act::Terminate));
+        assert_eq!((plan.due(899), plan.wake_at()), (None, Some(900)));
+        assert_eq!(plan.due(900), Some(Act::Kill));
+        assert_eq!((plan.due(1_000), plan.wake_at()), (None, None));
+    }
+
+    #[test]
+    fn who_wakes_late_kills_at_once() {
+        let mut plan = Plan::new(MARGINS, 1_000);
+        assert_eq!(plan.due(5_000), Some(Act::Terminate));
+        assert_eq!(plan.due(5_000), Some(Act::Kill));
+    }
+
+    #[test]
+    fn a_renewal_moves_the_end_until_the_command_was_asked() {
+        let mut plan = Plan::new(MARGINS, 1_000);
+        plan.move_deadline(2_000);
+        assert_eq!((plan.due(1_000), plan.wake_at()), (None, Some(1_650)));
+        assert_eq!(plan.due(1_650), Some(Act::Terminate));
+        plan.move_deadline(9_000);
+        assert_eq!(plan.due(1_900), Some(Act::Kill), "a lease that comes back comes too late");
+    }
+
+    #[test]
+    fn a_lost_lease_leaves_the_grace_but_never_more_than_the_deadline() {
+        let mut plan = Plan::new(MARGINS, 10_000);
+        assert_eq!(plan.end(1_000), Some(Act::Terminate));
+        assert_eq!((plan.end(1_100), plan.wake_at()), (None, Some(1_250)), "once is enough");
+        let mut plan = Plan::new(MARGINS, 10_000);
+        plan.end(9_800);
+        assert_eq!(plan.wake_at(), Some(9_900));
+    }
+
+    #[test]
+    fn margins_follow_the_length_of_the_lease() {
+        let of = |milliseconds| Margins::for_lease(Span::from_millis(milliseconds), None);
+        assert_eq!(of(1_000), Margins { grace: Span::from_millis(250), reserve: Span::from_millis(100) });
+        assert_eq!(of(30_000), Margins { grace: Span::from_secs(5), reserve: Span::from_millis(500) });
+        let chosen = Margins::for_lease(Span::from_secs(30), Some(Span::from_secs(1)));
+        assert_eq!(chosen.grace, Span::from_secs(1));
+    }
+}

@@ -1,0 +1,50 @@
+//! `tenure token list`.
+
+use clap::Args;
+use tenure_api::{Token, Tokens};
+
+use crate::failure::Failure;
+use crate::output::{Table, write_answer, write_table, write_text};
+use crate::server::ask;
+
+/// Shows every token that is good, without its secret.
+#[derive(Debug, Args)]
+pub struct List {
+    /// Print one JSON value instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    /// Reads the list and prints it.
+    pub fn run(self) -> Result<(), Failure> {
+        let tokens = ask(async |client| Ok(client.tokens().await?))?;
+        if self.json {
+            write_answer(&Tokens { tokens })?;
+        } else if tokens.is_empty() {
+            write_text("No tokens. `tenure token create` makes one.\n")?;
+        } else {
+            write_table(&table(&tokens))?;
+        }
+        Ok(())
+    }
+}
+
+fn table(tokens: &[Token]) -> Table {
+    let mut table =
+        Table::with_heads(&["TOKEN", "NAME", "SCOPES", "RESOURCES", "CREATED", "EXPIRES", "LAST USED"]);
+    let or_dash = |time: &Option<String>| time.clone().unwrap_or_else(|| "-".to_owned());
+    for token in tokens {
+        let resources = if token.resources.is_empty() { "all".to_owned() } else { token.resources.join(" ") };
+        table.row([
+            token.id.clone(),
+            token.name.clone(),
+            token.scopes.join(" "),
+            resources,
+            token.created_at.clone(),
+            or_dash(&token.expires_at),
+            or_dash(&token.last_used_at),
+        ]);
+    }
+    table
+}

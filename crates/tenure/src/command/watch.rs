@@ -1,0 +1,109 @@
+//! `tenure watch`.
+
+use std::io::Write as _;
+
+use clap::Args;
+use tenure_api::ServerEvent;
+use tenure_client::{EventFilter, From};
+
+use crate::failure::Failure;
+use crate::output::standard;
+use crate::server::ask;
+
+/// Shows what happens as it happens, one line each, until it is stopped.
+///
+/// It connects again by itself and misses nothing. What happened earlier is shown from --from on, as far back as the
+/// server still tells it; `tenure log` shows all of it.
+///
+/// Example: tenure watch --resource deploy:prod --json | jq .type
+#[derive(Debug, Args)]
+pub struct Watch {
+    /// Only what is about this resource
+    #[arg(long)]
+    resource: Option<String>,
+    /// Only what is of this type, such as `lease.expired`
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<String>,
+    /// The number of the first event to show, or `now`
+    #[arg(long, value_name = "SEQ", default_value = "now", value_parser = parse_from)]
+    from: From,
+    /// Print one JSON value for each event
+    #[arg(long)]
+    json: bool,
+}
+
+impl Watch {
+    /// Writes event after event.
+    pub fn run(self) -> Result<(), Failure> {
+        let filter = EventFilter { resource: self.resource, r#type: self.kind };
+        ask(async |client| {
+            let mut events = client.events(self.from, &filter).await?;
+            let mut output = standard();
+            while let Some(event) = events.next().await? {
+                if self.json {
+                    serde_json::to_writer(&mut output, &event).map_err(std::io::Error::from)?;
+                    writeln!(output)?;
+                } else {
+                    writeln!(output, "{}", line(&event))?;
+                }
+                output.flush()?;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn parse_from(text: &str) -> Result<From, String> {
+    match text {
+        "now" => Ok(From::Now),
+        number => {
+            number.parse().map(From::Seq).map_err(|_| "must be the number of an event, or `now`".to_owned())
+        }
+    }
+}
+
+fn line(event: &ServerEvent) -> String {
+    let ServerEvent { seq, r#type, at, lease, waiter, cause, detail } = event;
+    let mut words = Vec::new();
+    if let Some(lease) = lease {
+        words.push(format!("{} {} by {} fence {}", lease.id, lease.resource, lease.holder, lease.fence));
+        words.extend(lease.end.iter().filter(|end| Some(*end) != cause.as_ref()).cloned());
+    }
+    if let Some(waiter) = waiter {
+        words.push(format!(
+            "ticket {} of {} for {}",
+            waiter.ticket,
+            waiter.holder,
+            waiter.resources.join(", ")
+        ));
+    }
+    words.extend(cause.iter().cloned());
+    words.extend(detail.iter().map(|detail| detail.replace(char::is_control, " ")));
+    format!("{seq:>8}  {at:<24}  {type:<15}  {}", words.join("  ")).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_is_a_number_or_now() {
+        assert_eq!(parse_from("now"), Ok(From::Now));
+        assert_eq!(parse_from("17"), Ok(From::Seq(17)));
+        assert!(parse_from("yesterday").is_err());
+    }
+
+    #[test]
+    fn an_event_is_one_line_whatever_it_holds() {
+        let event = ServerEvent {
+            seq: 7,
+            r#type: "lease.revoked".into(),
+            at: "2026-01-02T03:04:05.678Z".into(),
+            lease: None,
+            waiter: None,
+            cause: Some("REVOKED".into()),
+            detail: Some("two\nlines".into()),
+        };
+        assert_eq!(line(&event), "       7  2026-01-02T03:04:05.678Z  lease.revoked    REVOKED  two lines");
+    }
+}

@@ -1,0 +1,110 @@
+//! How the server can be reached.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use tenure_server::{Limits, SocketPlace, TlsFiles};
+
+use super::{ConfigurationError, Folders, Sources};
+
+/// The word for not at all.
+const NONE: &str = "none";
+
+/// Where to listen on the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listen {
+    /// Nowhere.
+    None,
+    /// There.
+    At(SocketAddr),
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => formatter.write_str(NONE),
+            Self::At(address) => address.fmt(formatter),
+        }
+    }
+}
+
+impl FromStr for Listen {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == NONE {
+            return Ok(Self::None);
+        }
+        text.parse()
+            .map(Self::At)
+            .map_err(|_| "neither `none` nor an address and a port, such as 127.0.0.1:7420")
+    }
+}
+
+/// How the server can be reached.
+#[derive(Debug, Clone)]
+pub struct Reach {
+    /// Where to listen on the network.
+    pub listen: Option<SocketAddr>,
+    /// Where to listen for users of this machine.
+    pub socket: Option<SocketPlace>,
+    /// The certificate.
+    pub tls: Option<TlsFiles>,
+    /// What else the server is called.
+    pub hosts: Vec<String>,
+    /// How many connections there may be, and for how long.
+    pub limits: Limits,
+}
+
+impl Reach {
+    pub(super) fn new(sources: &Sources, folders: &Folders) -> Result<Self, ConfigurationError> {
+        let listen = sources.parse("listen", "an address and a port, such as 127.0.0.1:7420, or `none`")?;
+        let listen = match listen.unwrap_or(Listen::At(SocketAddr::from(([127, 0, 0, 1], 7420)))) {
+            Listen::None => None,
+            Listen::At(address) => Some(address),
+        };
+        Ok(Self {
+            listen,
+            socket: socket(sources, folders)?,
+            tls: tls(sources)?,
+            hosts: sources.list("http.hosts", "a list of names such as tenure.example")?,
+            limits: limits(sources)?,
+        })
+    }
+}
+
+fn socket(sources: &Sources, folders: &Folders) -> Result<Option<SocketPlace>, ConfigurationError> {
+    let users = sources.list("socket.users", "a list of user ids")?;
+    // In a file, `socket` is a path or a table; a table has its path inside.
+    match sources.get("socket").or_else(|| sources.get("socket.path")) {
+        Some(value) if value.text == NONE => Ok(None),
+        Some(value) => Ok(Some(SocketPlace { path: PathBuf::from(value.text), users, is_chosen: true })),
+        None => Ok(Some(SocketPlace { path: folders.socket(), users, is_chosen: false })),
+    }
+}
+
+fn tls(sources: &Sources) -> Result<Option<TlsFiles>, ConfigurationError> {
+    let path = |key| sources.get(key).map(|value| PathBuf::from(value.text));
+    match (path("tls.certificate"), path("tls.key")) {
+        (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key })),
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(ConfigurationError::Half { given: "tls.certificate", missing: "tls.key" }),
+        (None, Some(_)) => Err(ConfigurationError::Half { given: "tls.key", missing: "tls.certificate" }),
+    }
+}
+
+fn limits(sources: &Sources) -> Result<Limits, ConfigurationError> {
+    let usual = Limits::default();
+    let connections: Option<NonZeroUsize> =
+        sources.parse("http.connections", "a number of connections, 1 at least")?;
+    let idle: Option<NonZeroU32> = sources.parse("http.idle_seconds", "a number of seconds, 1 at least")?;
+    Ok(Limits {
+        connections: connections.map_or(usual.connections, NonZeroUsize::get),
+        idle: idle.map_or(usual.idle, |seconds| Duration::from_secs(seconds.get().into())),
+        ..usual
+    })
+}

@@ -1,0 +1,121 @@
+//! The server that client commands talk to.
+
+use std::fs::File;
+use std::io::Read as _;
+
+use tenure_api::{Code, Problem};
+use tenure_client::{Client, Error, SettingsError};
+
+use crate::exit;
+use crate::failure::Failure;
+
+/// Finds the server as the environment says, and lets `work` talk to it.
+///
+/// One thread does for a command that asks one question.
+pub fn ask<T>(work: impl AsyncFnOnce(Client) -> Result<T, Failure>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime
+        .map_err(|error| Failure::new(exit::UNAVAILABLE, "the system gives no means to connect", &error))?;
+    let client = Client::from_environment()?;
+    runtime.block_on(work(client))
+}
+
+impl From<SettingsError> for Failure {
+    fn from(error: SettingsError) -> Self {
+        Self::new(exit::CONFIGURATION, "the server cannot be found", &error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match &error {
+            Error::Problem(problem) => of_problem(problem),
+            Error::Unknown { .. } => Self::said(exit::UNAVAILABLE, &error.to_string())
+                .with_hint("`tenure list` shows what has happened."),
+            // It says itself where it was looked for and what to do.
+            _ => Self::said(exit::UNAVAILABLE, &error.to_string()),
+        }
+    }
+}
+
+fn of_problem(problem: &Problem) -> Failure {
+    let failure =
+        Failure::said(code_of(problem.code), &format!("{} ({})", problem.detail, problem.code.as_str()));
+    match problem.code {
+        Code::Held => match &problem.resource {
+            Some(resource) => failure.with_hint(&format!("`tenure explain {resource}` says more.")),
+            None => failure,
+        },
+        Code::Unauthorized => failure.with_hint("The token for requests belongs into TENURE_TOKEN."),
+        Code::Forbidden => failure.with_hint("`tenure token list` shows what each token may do."),
+        _ => failure,
+    }
+}
+
+/// With which code a command ends that the server refused.
+fn code_of(code: Code) -> u8 {
+    match code {
+        Code::Held | Code::Deadlock | Code::QueueFull | Code::QuotaExceeded => exit::HELD,
+        Code::Expired => exit::LOST,
+        Code::Unauthorized
+        | Code::TokenInvalid
+        | Code::Forbidden
+        | Code::HolderTaken
+        | Code::ForeignHost
+        | Code::ForeignOrigin => exit::DENIED,
+        Code::Invalid | Code::TtlOutOfRange | Code::KeyReused | Code::TooLarge => exit::USAGE,
+        Code::NotFound | Code::Compacted => exit::NO,
+        _ => exit::UNAVAILABLE,
+    }
+}
+
+/// A name for whoever runs this command: `user@host:process`.
+pub fn usual_holder() -> String {
+    let user = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    let user = user.filter(|user| !user.is_empty());
+    let user = user.unwrap_or_else(|| rustix::process::getuid().as_raw().to_string());
+    holder_of(&user, &host(), std::process::id())
+}
+
+fn host() -> String {
+    let mut name = String::new();
+    // A machine without a name is nobody's mistake.
+    let _ = File::open("/proc/sys/kernel/hostname").and_then(|file| file.take(256).read_to_string(&mut name));
+    name.trim_end().to_owned()
+}
+
+/// Names have at most 128 bytes, and hold nothing that cannot be seen.
+fn holder_of(user: &str, host: &str, process: u32) -> String {
+    let clean = |text: &str, most: usize| -> String {
+        let visible = text.chars().filter(|letter| letter.is_ascii_graphic());
+        visible.take(most).collect()
+    };
+    format!("{}@{}:{process}", clean(user, 40), clean(host, 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_without_a_name_gets_one_that_fits() {
+        assert_eq!(holder_of("ann", "build-3", 42), "ann@build-3:42");
+        assert!(holder_of(&"u".repeat(500), &"h".repeat(500), u32::MAX).len() <= 128);
+        assert_eq!(holder_of("a b\n", "ü", 1), "ab@:1");
+    }
+
+    #[test]
+    fn a_refusal_ends_with_the_code_that_says_what_to_do_next() {
+        for (code, number) in [
+            (Code::Held, 75),
+            (Code::Expired, 76),
+            (Code::Unauthorized, 77),
+            (Code::Forbidden, 77),
+            (Code::TtlOutOfRange, 64),
+            (Code::NotFound, 1),
+            (Code::Busy, 69),
+        ] {
+            assert_eq!(code_of(code), number, "{code:?}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! `tenure run` on a terminal, which `script` makes.
+
+use std::io::Write as _;
+use std::process::{Child, Command, Stdio};
+
+use crate::client::wait_until;
+use crate::commands::{World, text_of};
+
+/// A shell on a terminal of its own, whose screen goes to a file.
+struct Screen<'a> {
+    world: &'a World,
+    script: Child,
+}
+
+impl<'a> Screen<'a> {
+    /// Runs `line` there.
+    fn show(world: &'a World, line: &str) -> Self {
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--flush", "--return", "--command", line, "screen"]);
+        let environment = world.command(&[]);
+        command.env_clear().envs(environment.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command
+            .env("TENURE", env!("CARGO_BIN_EXE_tenure"))
+            .env("SHELL", "/bin/sh")
+            .current_dir(world.path(""));
+        let script = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        Self { world, script }
+    }
+
+    /// Types this.
+    fn type_in(&mut self, keys: &str) {
+        let mut input = self.script.stdin.as_ref().unwrap();
+        input.write_all(keys.as_bytes()).unwrap();
+        input.flush().unwrap();
+    }
+
+    fn text(&self) -> String {
+        text_of(&self.world.path("screen"))
+    }
+
+    fn wait_for(&self, what: &str) {
+        wait_until(&format!("{what:?} is shown"), || self.text().contains(what));
+    }
+
+    /// Waits for the end: the exit code.
+    fn end(&mut self) -> Option<i32> {
+        self.script.wait().unwrap().code()
+    }
+}
+
+impl Drop for Screen<'_> {
+    fn drop(&mut self) {
+        let _ = self.script.kill();
+        let _ = self.script.wait();
+    }
+}
+
+#[test]
+fn ctrl_c_reaches_the_command_and_its_code_comes_back() {
+    let world = World::new();
+    // The eighth word about a process is the group that has its terminal: the command begins a moment before it gets it.
+    let script = r#"trap "echo caught; exit 9" INT
+        until set -- $(cat /proc/$$/stat); [ "$8" = $$ ]; do sleep 0.01; done
+        echo begun; while :; do sleep 0.05; done"#;
+    std::fs::write(world.path("script.sh"), script).unwrap();
+    let run = r#""$TENURE" run --on db:a -- sh script.sh"#;
+    let mut screen = Screen::show(&world, run);
+    screen.wait_for("begun");
+    screen.type_in("\x03");
+    screen.wait_for("caught");
+    assert_eq!(screen.end(), Some(9), "{}", screen.text());
+    assert_eq!(world.run(&["who", "db:a"]).code, Some(1), "it was given back");
+}
+
+#[test]
+fn the_command_has_the_terminal_and_the_script_around_it_gets_it_back() {
+    let world = World::new();
+    let line = r#""$TENURE" run --on db:a -- sh -c 'read a; echo first $a'; read b; echo second $b"#;
+    let mut screen = Screen::show(&world, line);
+    screen.type_in("one\n");
+    screen.wait_for("first one");
+    screen.type_in("two\n");
+    screen.wait_for("second two");
+    assert_eq!(screen.end(), Some(0));
+}
+
+#[test]
+fn ctrl_z_stops_the_whole_job_and_fg_lets_it_go_on() {
+    let world = World::new();
+    let mut screen = Screen::show(&world, "bash --norc --noprofile -i");
+    screen.type_in("\"$TENURE\" run --on db:a -- sh -c 'echo beg\"\"un; read a; echo got $a'\n");
+    screen.wait_for("begun");
+    screen.type_in("\x1a");
+    screen.wait_for("Stopped");
+    screen.type_in("echo at the pro\"\"mpt\n");
+    screen.wait_for("at the prompt");
+    screen.type_in("fg\n");
+    screen.type_in("input\n");
+    screen.wait_for("got input");
+    screen.type_in("exit\n");
+    assert_eq!(screen.end(), Some(0));
+}
+
+#[test]
+fn who_waits_sees_one_line_that_goes_away() {
+    let world = World::new();
+    let held = world.client().acquire("db:a", 60_000, None).unwrap().granted();
+    let mut screen = Screen::show(&world, r#""$TENURE" run --on db:a -- echo it runs"#);
+    screen.wait_for("waiting for db:a: place 1 of 1, held by tester for ");
+    world.client().release(&held).unwrap();
+    screen.wait_for("it runs");
+    assert_eq!(screen.end(), Some(0));
+    assert!(screen.text().contains("\r\x1b[Kit runs"), "{:?}", screen.text());
+}
