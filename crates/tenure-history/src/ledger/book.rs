@@ -27,6 +27,8 @@ struct Book<'a> {
     waiters: BTreeMap<u64, Waiter<'a>>,
     last: Option<&'a Entry>,
     last_fence: u64,
+    /// How what was ended last was held: another lease may go on in its place.
+    last_ended: Option<(u64, Mode)>,
     violations: Vec<Violation>,
 }
 
@@ -61,7 +63,7 @@ impl<'a> Book<'a> {
             }
             Event::Released { fence } | Event::Revoked { fence, .. } => {
                 self.act(entry, *fence);
-                self.leases.remove(fence);
+                self.last_ended = self.leases.remove(fence).map(|lease| (*fence, lease.mode));
             }
             Event::Expired { fence } => match self.leases.remove(fence) {
                 Some(lease) if entry.at < lease.expires_at => {
@@ -101,10 +103,9 @@ impl<'a> Book<'a> {
             let reason = format!("{resource} was not free until {until}");
             self.report(Law::OneHolder, reason, &[rival, entry]);
         }
-        // Who goes on with what it has overtakes nobody.
-        if continues.is_none() {
-            self.check_turn(entry, resource, *mode, *ticket);
-        }
+        // Who goes on overtakes those alone whom its lease did not keep out before.
+        let before = self.last_ended.filter(|(ended, _)| Some(*ended) == *continues).map(|(_, mode)| mode);
+        self.check_turn(entry, resource, (*mode, before), *ticket);
         if let Some(ticket) = ticket {
             self.serve(entry, after, *ticket);
         }
@@ -112,10 +113,19 @@ impl<'a> Book<'a> {
     }
 
     /// Nobody who came earlier, and still waits, may be in conflict with this one.
-    fn check_turn(&mut self, entry: &'a Entry, resource: &str, mode: Mode, ticket: Option<u64>) {
+    fn check_turn(
+        &mut self,
+        entry: &'a Entry,
+        resource: &str,
+        (mode, before): (Mode, Option<Mode>),
+        ticket: Option<u64>,
+    ) {
         let earlier = self.waiters.iter().filter(|(other, _)| ticket.is_none_or(|own| **other < own));
         let overtaken = earlier.filter(|(_, waiter)| waiter.until > entry.at).find(|(_, waiter)| {
-            waiter.wants.iter().any(|(name, wanted)| name == resource && !wanted.goes_with(mode))
+            let is_kept_out = |wanted: &Mode| {
+                !wanted.goes_with(mode) && before.is_none_or(|before| wanted.goes_with(before))
+            };
+            waiter.wants.iter().any(|(name, wanted)| name == resource && is_kept_out(wanted))
         });
         if let Some((other, waiter)) = overtaken {
             let (reason, queued) = (format!("ticket {other} came first"), waiter.queued);

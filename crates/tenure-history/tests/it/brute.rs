@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tenure_history::linear::{self, ENOUGH, Verdict};
 use tenure_history::{Action, Answer, History, Mode, Operation};
 
-use crate::random::{Chance, play};
+use crate::random::{Chance, config, play};
 
 /// A lease with its exact end, in milliseconds.
 #[derive(Clone)]
@@ -83,6 +83,8 @@ fn any_history(seed: u64) -> History {
 }
 
 proptest! {
+    #![proptest_config(config())]
+
     #[test]
     fn whatever_one_clock_explains_is_accepted(seed in any::<u64>()) {
         for number in 0..20 {

@@ -338,3 +338,27 @@ fn a_transfer_that_nobody_heard_of_explains_an_end_and_a_beginning() {
     ";
     assert_eq!(laws(told, entries), []);
 }
+
+#[test]
+fn an_upgrade_that_overtakes_a_reader_who_waits_is_found() {
+    let asked = "
+        a  0..9    acquire db s 100
+        b  5..999  acquire db x 100 wait 500
+        c  6..999  acquire db s 100 wait 500
+        a  20..30  change 1 db x
+    ";
+    let upgraded = |readers: &str| {
+        format!(
+            "
+            1   issued 1 db a s 100
+            10  queued 1 b db x 510
+            {readers}
+            25  revoked 1
+            25  issued 2 db a x 100 continues 1
+        "
+        )
+    };
+    // It kept the writer out all the time.
+    assert_eq!(laws(asked, &upgraded("")), []);
+    breaks(Law::FirstComeFirstServed, asked, &upgraded("11  queued 2 c db s 511"));
+}

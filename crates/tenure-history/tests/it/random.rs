@@ -1,11 +1,19 @@
 //! Random executions of a simple server: accepted as they are, and mostly caught when an answer is changed.
 
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 use tenure_history::ledger::{self, Entry, Event};
 use tenure_history::linear::{self, ENOUGH, Verdict};
 use tenure_history::{Action, Answer, Grant, History, Life, Mode, Operation, Seen, Want, fences};
 
 use crate::story::CLOCK;
+
+/// Failing cases are kept beside the crate's other ones, out of the repository.
+pub fn config() -> ProptestConfig {
+    let file =
+        FileFailurePersistence::Direct(concat!(env!("CARGO_MANIFEST_DIR"), "/proptest-regressions/it.txt"));
+    ProptestConfig { failure_persistence: Some(Box::new(file)), ..ProptestConfig::default() }
+}
 
 /// A small generator (SplitMix64).
 pub struct Chance(pub u64);
@@ -213,6 +221,8 @@ fn lie(chance: &mut Chance, history: &mut History) {
 }
 
 proptest! {
+    #![proptest_config(config())]
+
     #[test]
     fn what_a_simple_server_says_is_accepted(seed in any::<u64>()) {
         let Played { history, entries } = play(seed, 60, true);

@@ -229,8 +229,10 @@ impl Worker {
                 | Action::Change { fence, .. }
                 | Action::Revoke { fence, .. },
                 Some(Answer::Over | Answer::Released | Answer::Unknown),
-                // Now and then it acts on what is over, too.
-            ) if self.chance.percent(80) => self.mine.retain(|mine| mine.fence != *fence),
+            ) if self.chance.percent(80) => {
+                // Otherwise it acts on what is over once more.
+                self.mine.retain(|mine| mine.fence != *fence);
+            }
             _ => {}
         }
     }
