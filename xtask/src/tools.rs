@@ -34,17 +34,25 @@ pub const NEXTEST: Tool = Tool {
 pub const DENY: Tool =
     Tool { name: "cargo-deny", minimum: (0, 20, 2), install: "0.20.2", version_arguments: &["--version"] };
 
-/// Debian packages: the program that is looked for, and the package that brings it.
-const PACKAGES: &[(&str, &str)] = &[
-    ("cc", "gcc"),
-    ("ld", "binutils"),
-    ("git", "git"),
+/// What the tests need of the system.
+#[derive(Clone, Copy)]
+enum Need {
+    Program(&'static str),
+    /// A part of Python that Debian has in a package of its own.
+    PythonModule(&'static str),
+}
+
+/// Debian packages: what is looked for, and the package that brings it.
+const PACKAGES: &[(Need, &str)] = &[
+    (Need::Program("cc"), "gcc"),
+    (Need::Program("ld"), "binutils"),
+    (Need::Program("git"), "git"),
     // Syncs that are slow or fail, disks that are full and clocks that went back are shown to the real program.
-    ("strace", "strace"),
-    ("unshare", "util-linux"),
-    ("mount", "mount"),
-    // Schemathesis comes from PyPI, into a folder of its own.
-    ("python3", "python3-venv"),
+    (Need::Program("strace"), "strace"),
+    (Need::Program("unshare"), "util-linux"),
+    (Need::Program("mount"), "mount"),
+    // Schemathesis comes from PyPI, into a folder of its own, which Python alone cannot make.
+    (Need::PythonModule("ensurepip"), "python3-venv"),
 ];
 
 /// Installs whatever is missing. Touches no network if nothing is.
@@ -121,17 +129,16 @@ fn parse_version(answer: &str) -> Option<Version> {
 
 /// Installs the Debian packages that are missing, if this is root on a Debian machine.
 fn install_packages() -> Result<(), Problem> {
-    let missing: Vec<_> = PACKAGES.iter().filter(|(program, _)| process::find(program).is_none()).collect();
+    let missing: Vec<_> = PACKAGES.iter().filter(|(need, _)| !need.is_met()).collect();
     if missing.is_empty() {
         return Ok(());
     }
     let packages: Vec<_> = missing.iter().map(|(_, package)| *package).collect();
-    let programs: Vec<_> = missing.iter().map(|(program, _)| *program).collect();
     let remedy =
         format!("as root: apt-get update && apt-get install --no-install-recommends {}", packages.join(" "));
     if process::find("apt-get").is_none() || !is_root()? {
         return Err(Problem::new(
-            format!("these programs are missing: {}", programs.join(" ")),
+            format!("these packages are missing: {}", packages.join(" ")),
             "the tests cannot be built or run, and only root may install packages",
             remedy,
         ));
@@ -143,6 +150,19 @@ fn install_packages() -> Result<(), Problem> {
     process::succeed(install.env("DEBIAN_FRONTEND", "noninteractive"), means, &remedy)
 }
 
+impl Need {
+    fn is_met(self) -> bool {
+        match self {
+            Need::Program(program) => process::find(program).is_some(),
+            Need::PythonModule(module) => {
+                let mut python = process::command("python3");
+                let imported = python.args(["-c", &format!("import {module}")]).output();
+                imported.is_ok_and(|output| output.status.success())
+            }
+        }
+    }
+}
+
 fn is_root() -> Result<bool, Problem> {
     let means = "nobody can say whether packages may be installed";
     Ok(process::output(process::command("id").arg("-u"), means, "install coreutils")?.trim() == "0")
@@ -151,6 +171,12 @@ fn is_root() -> Result<bool, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_there_is_missing_be_it_a_program_or_a_part_of_python() {
+        assert!(Need::Program("cargo").is_met() && !Need::Program("there-is-no-such-program").is_met());
+        assert!(!Need::PythonModule("there_is_no_such_module").is_met());
+    }
 
     #[test]
     fn versions_are_read_and_compared_as_numbers() {
