@@ -4,18 +4,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::time::{
-    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
-    timerfd_create, timerfd_settime,
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 use tokio::io::unix::AsyncFd;
 
-/// Microseconds since the machine started, those included in which it slept.
-pub fn now() -> u64 {
-    let time = clock_gettime(ClockId::Boottime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
-    seconds.saturating_mul(1_000_000).saturating_add(nanoseconds / 1_000)
-}
+pub use tenure_client::boot_microseconds as now;
 
 /// Wakes at an instant of that clock.
 #[derive(Debug)]
