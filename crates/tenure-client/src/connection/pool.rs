@@ -14,9 +14,9 @@ use crate::clock::boot_microseconds;
 
 pub(crate) type Sender = SendRequest<Full<Bytes>>;
 
-/// The server closes a connection that is not used for 5 s. One that is nearly there is not used any more, so that no
-/// request meets the closing on its way.
-const KEPT: u64 = 4_000_000;
+/// A server closes a connection that is not used for 75 s, unless it is configured otherwise. One that is nearly there is
+/// not used any more, so that no request meets the closing on its way.
+const KEPT: u64 = 60_000_000;
 /// The most connections that are kept. More are opened while they are needed.
 const MOST_KEPT: usize = 4;
 /// How long a connection may take to come about, TLS included.
