@@ -41,13 +41,13 @@ fn holds(resource: &str, lease: &Lease) -> String {
     let Lease { holder, mode, fence, acquired_at, expires_at, remaining_ms, .. } = lease;
     let left = in_words(*remaining_ms);
     let renewed = match lease.renewal_count {
-        0 => "it was never renewed".to_owned(),
-        1 => "it was renewed once".to_owned(),
-        count => format!("it was renewed {count} times"),
+        0 => "unless it is renewed".to_owned(),
+        1 => "it was renewed once, and unless it is renewed again".to_owned(),
+        count => format!("it was renewed {count} times, and unless it is renewed again"),
     };
     format!(
-        "{holder} holds {resource} ({mode}, fence {fence}) since {acquired_at}; {renewed}, and unless it is renewed \
-         again it ends at {expires_at}, in {left}."
+        "{holder} holds {resource} ({mode}, fence {fence}) since {acquired_at}; {renewed} \
+         it ends at {expires_at}, in {left}."
     )
 }
 
