@@ -7,9 +7,9 @@ use std::time::Duration;
 use tenure_core::kernel::{Fence, State};
 use tenure_ledger::{AppendError, MemoryLedger};
 use tenure_registrar::Reply;
-use tenure_registrar::shell::{Handle, Response};
+use tenure_registrar::shell::{Handle, Response, Writer};
 
-use crate::shell::{HandClock, PanickingLedger, acquire, granted, slow, start};
+use crate::shell::{HandClock, PanickingLedger, SlowLedger, acquire, granted, slow, start};
 use crate::story::check;
 
 #[test]
@@ -74,20 +74,35 @@ fn wait_for(begun: &AtomicUsize, writes: usize) {
 /// More than the writer writes by itself.
 const MANY: usize = 100;
 
+/// A writer with a large write under way, and as much asked for behind it.
+struct Busy {
+    gate: mpsc::Sender<Result<(), AppendError>>,
+    writer: Writer<SlowLedger>,
+    second: mpsc::Receiver<Response>,
+    third: mpsc::Receiver<Response>,
+}
+
+impl Busy {
+    fn start() -> Self {
+        let (gate, ledger) = slow();
+        let begun = ledger.begun.clone();
+        let writer = start(ledger, Arc::new(HandClock::default()));
+        let handle = writer.handle();
+        let first = ask_for(&handle, "first", 1);
+        wait_for(&begun, 3);
+        let second = ask_for(&handle, "second", MANY);
+        gate.send(Ok(())).unwrap();
+        assert_eq!(granted(first.recv().unwrap()), Fence(1));
+        wait_for(&begun, 4);
+        let third = ask_for(&handle, "third", MANY);
+        Self { gate, writer, second, third }
+    }
+}
+
 #[test]
 fn a_large_write_is_waited_for_on_another_thread_and_nobody_is_told_early() {
-    let (gate, ledger) = slow();
-    let begun = ledger.begun.clone();
-    let writer = start(ledger, Arc::new(HandClock::default()));
+    let Busy { gate, writer, second, third } = Busy::start();
     let handle = writer.handle();
-    let first = ask_for(&handle, "first", 1);
-    wait_for(&begun, 3);
-    let second = ask_for(&handle, "second", MANY);
-    gate.send(Ok(())).unwrap();
-    assert_eq!(granted(first.recv().unwrap()), Fence(1));
-    // The large write is under way now; what comes next is decided, and waits.
-    wait_for(&begun, 4);
-    let third = ask_for(&handle, "third", MANY);
     second.recv_timeout(Duration::from_millis(200)).expect_err("the second write is not back");
     third.recv_timeout(Duration::from_millis(1)).expect_err("and the third is not begun");
     assert_eq!(handle.view().read(State::live_leases), 1, "nobody sees what is not durable");
@@ -97,24 +112,13 @@ fn a_large_write_is_waited_for_on_another_thread_and_nobody_is_told_early() {
     third.recv_timeout(Duration::from_millis(200)).expect_err("the third write is not back");
     drop(gate);
     assert_eq!(third.iter().take(MANY).count(), MANY);
-    let (ledger, failure) = writer.stop();
-    assert!(failure.is_none());
-    drop(ledger);
+    assert!(writer.stop().1.is_none());
 }
 
 #[test]
 fn a_large_write_that_fails_takes_along_what_was_decided_ahead() {
-    let (gate, ledger) = slow();
-    let begun = ledger.begun.clone();
-    let writer = start(ledger, Arc::new(HandClock::default()));
+    let Busy { gate, writer, second, third } = Busy::start();
     let handle = writer.handle();
-    let first = ask_for(&handle, "first", 1);
-    wait_for(&begun, 3);
-    let second = ask_for(&handle, "second", MANY);
-    gate.send(Ok(())).unwrap();
-    assert_eq!(granted(first.recv().unwrap()), Fence(1));
-    wait_for(&begun, 4);
-    let third = ask_for(&handle, "third", MANY);
     gate.send(Err(AppendError::Unavailable(std::io::Error::other("not now")))).unwrap();
     let replies = second.iter().take(MANY).chain(third.iter().take(MANY));
     assert!(replies.map(|response| response.reply).all(|reply| reply == Reply::Unavailable));
