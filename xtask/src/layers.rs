@@ -63,8 +63,15 @@ const LAYERS: &[Layer] = &[
         reason: "what goes over the wire; server and clients share it, so it knows neither",
     },
     Layer {
+        name: "tenure-control",
+        uses: &["tenure-core"],
+        // Named one by one, as in the core: time comes in as a tick.
+        external: Some(&["blake3", "serde", "serde_json", "sha2", "subtle"]),
+        reason: "who may move a device, and a device to move; no socket, file or clock",
+    },
+    Layer {
         name: "tenure-server",
-        uses: &["tenure-api", "tenure-core", "tenure-ledger", "tenure-registrar"],
+        uses: &["tenure-api", "tenure-control", "tenure-core", "tenure-ledger", "tenure-registrar"],
         external: None,
         reason: "authenticates, parses once, asks the registrar; decides nothing about a lease",
     },
@@ -85,6 +92,7 @@ const LAYERS: &[Layer] = &[
         uses: &[
             "tenure-api",
             "tenure-client",
+            "tenure-control",
             "tenure-core",
             "tenure-history",
             "tenure-ledger",

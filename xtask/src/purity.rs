@@ -8,7 +8,7 @@ use crate::source::{Source, is_test_file};
 use crate::workspace::files_below;
 
 /// The folders whose programs are pure.
-const PURE: &[&str] = &["crates/tenure-core/src"];
+const PURE: &[&str] = &["crates/tenure-core/src", "crates/tenure-control/src"];
 
 const CLOCK: &str = "time comes in as an argument, so that a replay sees the same time";
 const OUTSIDE: &str =

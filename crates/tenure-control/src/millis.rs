@@ -1,0 +1,78 @@
+//! The device's own clock: milliseconds since it started, in 32 bits. It wraps after 49.7 days.
+
+use serde::Serialize;
+use tenure_core::kernel::{Span, Tick};
+
+/// A moment on the device's clock. Two of them can only be compared by how far apart they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Millis(pub u32);
+
+impl Millis {
+    /// How many milliseconds from `earlier` to this, also across the wrap.
+    pub const fn since(self, earlier: Millis) -> u32 {
+        self.0.wrapping_sub(earlier.0)
+    }
+
+    /// Whether this is at or after `moment`, of two that are less than 24.8 days apart.
+    pub const fn has_reached(self, moment: Millis) -> bool {
+        self.since(moment) < 1 << 31
+    }
+}
+
+/// What the device's clock says at a tick.
+#[derive(Debug, Clone, Copy)]
+pub struct Uptime {
+    started: Tick,
+    at_start: u32,
+}
+
+impl Uptime {
+    /// A clock that says `at_start` at the tick `started`.
+    pub const fn new(started: Tick, at_start: u32) -> Self {
+        Self { started, at_start }
+    }
+
+    /// What it says at `now`.
+    pub fn at(self, now: Tick) -> Millis {
+        Millis(self.at_start.wrapping_add(low(self.whole(now))))
+    }
+
+    /// Milliseconds since the start, which do not wrap: for everything inside.
+    pub fn whole(self, now: Tick) -> u64 {
+        now.since(self.started).0 / 1_000
+    }
+}
+
+/// Whole milliseconds of a span. What is left of a millisecond does not count: nobody is told more than the truth.
+pub fn whole_millis(span: Span) -> u32 {
+    u32::try_from(span.0 / 1_000).unwrap_or(u32::MAX)
+}
+
+/// The lower 32 bits: a clock of 32 bits wraps.
+#[expect(clippy::cast_possible_truncation, reason = "that is what wrapping is")]
+const fn low(number: u64) -> u32 {
+    number as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // S0-15
+    #[test]
+    fn the_clock_wraps_and_what_is_apart_stays_apart() {
+        let uptime = Uptime::new(Tick(5_000_000), u32::MAX - 2_999);
+        let before = uptime.at(Tick(5_000_000));
+        let after = uptime.at(Tick(8_500_000));
+        assert_eq!((before, after), (Millis(u32::MAX - 2_999), Millis(500)));
+        assert_eq!(after.since(before), 3_500);
+        assert!(after.has_reached(before) && !before.has_reached(after) && before.has_reached(before));
+        assert_eq!(uptime.whole(Tick(8_500_000)), 3_500);
+    }
+
+    #[test]
+    fn a_part_of_a_millisecond_does_not_count() {
+        assert_eq!([999, 1_000, 1_999].map(|ticks| whole_millis(Span(ticks))), [0, 1, 1]);
+    }
+}
