@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use crate::clock::wall_ms;
+use crate::control::Control;
 use crate::http::Names;
 use crate::http::events::Hub;
 use crate::metrics::Metrics;
@@ -36,6 +37,8 @@ pub(crate) struct App {
     pub(crate) names: Option<Names>,
     /// Names for any one of several resources.
     pub(crate) pools: Pools,
+    /// The device, and whose hand is on it.
+    pub(crate) control: Control,
     /// Who else may use the local socket, by user id.
     pub(crate) local_users: Vec<u32>,
     stopping: watch::Sender<bool>,
@@ -48,11 +51,12 @@ impl App {
         names: Option<Names>,
         local_users: Vec<u32>,
         pools: Pools,
+        control: Control,
     ) -> Self {
         let Secrets { tokens, admin, given } = secrets;
         let stopping = watch::Sender::new(false);
         let metrics = Arc::new(Metrics::default());
-        let events = Hub::start(registrar.feed(), metrics.clone());
+        let events = Hub::start(registrar.feed(), metrics.clone(), control.desk.clone());
         let refusals = Refusals::default();
         Self {
             registrar,
@@ -64,6 +68,7 @@ impl App {
             given,
             names,
             pools,
+            control,
             local_users,
             stopping,
         }

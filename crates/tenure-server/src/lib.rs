@@ -5,6 +5,7 @@
 //!                http/origin    is it meant for us, and not sent by a web page from elsewhere
 //!                http/auth      who speaks, and whether that one may
 //!                http/leases    one file per route: read strictly, ask, answer
+//!                control        the device: a WebSocket and REST behind one lease
 //!                registrar      alone knows the writer
 //! ```
 //!
@@ -12,6 +13,7 @@
 
 mod app;
 mod clock;
+mod control;
 mod http;
 mod metrics;
 mod pools;
@@ -23,6 +25,7 @@ mod socket;
 mod tls;
 mod tokens;
 
+pub use control::{ControlSettings, StoreError};
 pub use http::accept::Limits;
 pub use pools::{MOST_MEMBERS, PoolError, Pools};
 pub use registrar::{RegistrarEnd, RegistrarError};

@@ -104,6 +104,11 @@ impl Registrar {
         receiver.await.unwrap_or_else(|_| Reply::OutcomeUnknown.into())
     }
 
+    /// Sees to it that this is done, though nobody waits for it.
+    pub(crate) fn see_to(&self, command: Command) {
+        self.errands.run(command);
+    }
+
     /// The proof of a lease for others. Not from within [`Self::read`]: it looks by itself.
     pub(crate) fn passport(&self, response: &Response, lease: Fence) -> Option<String> {
         self.handle.passport(response, lease).map(|passport| passport.to_text())

@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::app::{App, Secrets};
 use crate::clock::wall_ms;
+use crate::control::{Control, ControlSettings, StoreError};
 use crate::http::accept::{self, Limits, Listeners};
 use crate::http::{self, Names};
 use crate::pools::Pools;
@@ -42,6 +43,8 @@ pub struct Settings {
     pub routine: Routine,
     /// Names for any one of several resources.
     pub pools: Pools,
+    /// The device, and its lease.
+    pub control: ControlSettings,
     /// The admin token, where it was preset; else the one in the data directory counts.
     pub admin_token: Option<AdminToken>,
 }
@@ -59,6 +62,7 @@ impl Settings {
             ledger: Options::default(),
             routine: Routine::default(),
             pools: Pools::default(),
+            control: ControlSettings::default(),
             admin_token: None,
         }
     }
@@ -101,6 +105,9 @@ pub enum StartError {
     /// A file with a secret is not as it should be.
     #[error(transparent)]
     Secret(#[from] SecretFileError),
+    /// What the device keeps cannot be read.
+    #[error(transparent)]
+    Device(#[from] StoreError),
     /// Nobody knows which tokens are good.
     #[error(transparent)]
     Tokens(#[from] TokenFileError),
@@ -124,8 +131,8 @@ pub struct Server {
 impl Server {
     /// Starts. When this returns, requests are answered.
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
-        let Settings { listen, tls, hosts, socket: place, limits, data, ledger, routine, pools, admin_token } =
-            settings;
+        let Settings { listen, tls, hosts, socket: place, limits, data, ledger, routine, .. } = settings;
+        let (pools, control, admin_token) = (settings.pools, settings.control, settings.admin_token);
         if listen.is_none() && place.is_none() {
             return Err(StartError::Nowhere);
         }
@@ -147,10 +154,13 @@ impl Server {
             let tokens = TokenKey::open(&data)?;
             let admin = admin_token.map_or_else(|| AdminToken::open(&data), Ok)?;
             let given = TokenStore::open(&data, Now { wall_ms: wall_ms(), tick: registrar.now() })?;
-            Ok::<_, StartError>(App::new(registrar, Secrets { tokens, admin, given }, names, users, pools))
+            let control = Control::open(&control, &data, &registrar)?;
+            let secrets = Secrets { tokens, admin, given };
+            Ok::<_, StartError>(App::new(registrar, secrets, names, users, pools, control))
         };
         let opened = tokio::task::spawn_blocking(open).await;
         let app = Arc::new(opened.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?);
+        app.control.start(&app.registrar).await;
         let (socket, local, no_socket) = listen_locally(place.as_ref(), network.is_some())?;
         let listeners = Listeners { network, tls: tls.clone(), local };
         let (metrics, stop) = (app.metrics.clone(), app.stop_signal());

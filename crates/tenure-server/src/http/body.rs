@@ -33,9 +33,7 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
     async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
         let (parts, body) = request.into_parts();
         let is_json = is_json(&parts.headers);
-        let too_slow =
-            |_| Failure::new(Code::TooSlow, "the body was not complete within 10 s; send it again");
-        let bytes = timeout(BODY_TIME, collect(body)).await.map_err(too_slow)??;
+        let bytes = bytes(body).await?;
         if !is_json {
             return Err(Failure::new(
                 Code::UnsupportedType,
@@ -44,6 +42,12 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
         }
         Ok(Self { fields: Fields::read(&bytes)?, digest: Digest::of(&bytes) })
     }
+}
+
+/// All of a body, if it is not too large and not too slow.
+pub(crate) async fn bytes(body: Body) -> Result<Vec<u8>, Failure> {
+    let too_slow = |_| Failure::new(Code::TooSlow, "the body was not complete within 10 s; send it again");
+    timeout(BODY_TIME, collect(body)).await.map_err(too_slow)?
 }
 
 async fn collect(mut body: Body) -> Result<Vec<u8>, Failure> {
@@ -68,7 +72,8 @@ async fn collect(mut body: Body) -> Result<Vec<u8>, Failure> {
     if dropped > 0 { Err(too_large()) } else { Ok(bytes) }
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+/// Whether a body says that it is JSON.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let mut all = headers.get_all(header::CONTENT_TYPE).iter();
     let (Some(only), None) = (all.next(), all.next()) else { return false };
     let Ok(text) = only.to_str() else { return false };

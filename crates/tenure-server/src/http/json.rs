@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 const DEEPEST: usize = 16;
 
 /// Reads one JSON value. Names that stand twice in an object and deep nesting are refused.
-pub(super) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = Strict { levels: DEEPEST }.deserialize(&mut deserializer)?;
     deserializer.end()?;

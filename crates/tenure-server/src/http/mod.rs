@@ -1,24 +1,25 @@
 //! HTTP: one file per subject.
 
 pub(crate) mod accept;
-mod answer;
-mod auth;
-mod body;
+pub(crate) mod answer;
+pub(crate) mod auth;
+pub(crate) mod body;
 pub(crate) mod events;
 mod explain;
 mod fields;
 mod health;
-mod json;
+pub(crate) mod json;
 mod leases;
 mod metrics;
 mod names;
 mod openapi;
 mod origin;
 mod queue;
-mod refusal;
+pub(crate) mod refusal;
 mod stream;
 mod times;
 mod tokens;
+pub(crate) mod websocket;
 
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ use utoipa_axum::routes;
 use self::answer::Failure;
 pub(crate) use self::names::Names;
 use crate::app::App;
+use crate::control;
 
 /// Every route. `auth` has the table of what each needs; a route that is not in it cannot be reached.
 pub(crate) fn router(app: Arc<App>) -> Router {
@@ -55,6 +57,7 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(explain::explain))
         .routes(routes!(events::events))
         .routes(routes!(stream::stream))
+        .merge(control::routes())
         .routes(routes!(health::alive))
         .routes(routes!(health::ready))
         .routes(routes!(metrics::metrics))

@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use tenure_api::{Code, Problem, ServerEvent};
 use utoipa::OpenApi;
 
-use super::auth::scope_of;
+use super::auth::scopes_of;
+use crate::control;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -23,6 +24,7 @@ use super::auth::scope_of;
     tags(
         (name = "leases", description = "Take, keep and give back leases."),
         (name = "watching", description = "See who holds and who waits, and listen to what happens."),
+        (name = "control", description = "Drive a device, one hand at a time."),
         (name = "tokens", description = "Say who may speak."),
         (name = "service", description = "The server itself."),
     ),
@@ -71,6 +73,7 @@ fn text() -> String {
     let mut described = Described::openapi();
     described.merge(routes);
     let mut document = serde_json::to_value(&described).expect("a description is JSON");
+    control::complete_description(&mut document);
     complete(&mut document);
     let mut text = serde_json::to_string_pretty(&document).expect("a description is JSON");
     text.push('\n');
@@ -100,16 +103,18 @@ fn complete(document: &mut Value) {
 fn complete_operation(path: &str, method: &str, operation: &mut Value) {
     let method = Method::from_bytes(method.to_uppercase().as_bytes()).expect("utoipa knows methods");
     let mut codes: Vec<Code> = ANYWHERE.to_vec();
-    if let Some(scope) = scope_of(&method, path) {
+    let scopes: Vec<_> = scopes_of(&method, path).iter().map(|scope| format!("`{scope}`")).collect();
+    if !scopes.is_empty() {
         codes.extend(WITH_TOKEN);
         operation["security"] = json!([{ "bearer": [] }]);
         let said = operation["description"].as_str().map(|text| format!("{text}\n\n")).unwrap_or_default();
-        operation["description"] = format!("{said}Needs the scope `{scope}`.").into();
+        operation["description"] = format!("{said}Needs the scope {}.", scopes.join(" or ")).into();
     }
-    if operation.get("requestBody").is_some() {
+    let has_own_shape = operation.as_object_mut().and_then(|fields| fields.remove(control::OWN_SHAPE)).is_some();
+    if operation.get("requestBody").is_some() && !has_own_shape {
         codes.extend(WITH_BODY);
     }
-    if method != Method::GET {
+    if method != Method::GET && !has_own_shape {
         codes.extend(CHANGING);
     }
     if let Some(Value::Array(own)) = operation.as_object_mut().and_then(|fields| fields.remove(CODES)) {
@@ -230,8 +235,11 @@ mod tests {
                 for (status, response) in responses {
                     assert!(response["description"].is_string(), "{place} {status}");
                     let problem = &response["content"][Problem::MEDIA_TYPE];
+                    // The device has a shape of its own for what goes wrong with it.
+                    let of_device = &response["content"]["application/json"]["schema"]["allOf"];
                     let is_success = status.starts_with('2') || status == "101";
-                    assert_eq!(problem.is_object(), !is_success, "{place} {status}");
+                    let is_refused = problem.is_object() || of_device.is_array();
+                    assert_eq!(is_refused, !is_success, "{place} {status}");
                 }
             }
         }

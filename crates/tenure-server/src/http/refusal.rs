@@ -17,7 +17,7 @@ pub(super) fn answered(reply: Reply, now: impl FnOnce() -> Tick) -> Result<(Answ
 }
 
 /// Why a caller does not get what it asked for. An answer that is no refusal is none that was expected.
-pub(super) fn failure_of(reply: Reply, now: impl FnOnce() -> Tick) -> Failure {
+pub(crate) fn failure_of(reply: Reply, now: impl FnOnce() -> Tick) -> Failure {
     match reply {
         Reply::Answered { answer: Answer::Refused(refusal), .. } => refused(refusal, now),
         Reply::Answered { .. } => unexpected(),

@@ -4,6 +4,7 @@ mod acquiring;
 mod bodies;
 mod bounds;
 mod connections;
+mod control;
 mod crowds;
 mod described;
 mod disk;

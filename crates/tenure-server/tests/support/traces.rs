@@ -10,6 +10,9 @@ use serde_json::Value;
 /// Files of a data directory that are secrets by design, and that nobody but their owner can read.
 pub const SECRET_FILES: &[&str] = &["admin.token", "token.key", "node.key"];
 
+/// Fields that are secrets by design, in answers to those whose secrets they are.
+const SECRET_FIELDS: &[&str] = &["token", "secret", "leaseToken"];
+
 /// A secret that this process got.
 pub fn secret(text: &str) {
     append("secrets", format!("{}\n", text.trim_end()).as_bytes());
@@ -39,7 +42,7 @@ pub fn take_secrets(json: &mut Value, got: &mut impl FnMut(&str)) {
         Value::Object(fields) => {
             for (name, value) in fields {
                 match value {
-                    Value::String(text) if name == "token" || name == "secret" => got(&std::mem::take(text)),
+                    Value::String(text) if SECRET_FIELDS.contains(&name.as_str()) => got(&std::mem::take(text)),
                     value => take_secrets(value, got),
                 }
             }

@@ -43,12 +43,18 @@ impl Caller {
     /// Refuses a caller without this scope, by saying what is missing. The table of routes has asked already; this is
     /// for what depends on the request.
     pub(crate) fn require(&self, scope: Scope) -> Result<(), Failure> {
+        self.require_one_of(&[scope])
+    }
+
+    /// The same where one of several is enough.
+    pub(crate) fn require_one_of(&self, scopes: &[Scope]) -> Result<(), Failure> {
         self.must_be_good()?;
-        if self.scopes.contain(scope) {
+        if scopes.iter().any(|scope| self.scopes.contain(*scope)) {
             return Ok(());
         }
         let have: Vec<_> = self.scopes.named().map(Scope::as_str).collect();
-        let detail = format!("this needs the scope `{scope}`; the token has: {}", have.join(", "));
+        let need: Vec<_> = scopes.iter().map(|scope| format!("`{scope}`")).collect();
+        let detail = format!("this needs the scope {}; the token has: {}", need.join(" or "), have.join(", "));
         Err(Failure::new(Code::Forbidden, detail))
     }
 

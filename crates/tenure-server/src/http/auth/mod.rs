@@ -15,8 +15,8 @@ use tenure_core::kernel::Principal;
 pub(crate) use self::caller::Caller;
 #[cfg(test)]
 pub(crate) use self::needs::routes;
-pub(crate) use self::needs::scope_of;
-use self::needs::{Need, need_of};
+pub(crate) use self::needs::scopes_of;
+use self::needs::{DEVICE, Need, need_of};
 use super::accept::Peer;
 use super::answer::Failure;
 use crate::app::App;
@@ -40,11 +40,14 @@ pub(crate) async fn require(
         Ok(need) => need,
         Err(response) => return Ok(*response),
     };
-    if let Need::Scope(scope) = need {
-        let caller = caller(&app, &request)?;
-        caller.require(scope)?;
-        request.extensions_mut().insert(caller);
-    }
+    let enough: &[Scope] = match &need {
+        Need::Nothing => return Ok(next.run(request).await),
+        Need::Scope(scope) => std::slice::from_ref(scope),
+        Need::Device => &DEVICE,
+    };
+    let caller = caller(&app, &request)?;
+    caller.require_one_of(enough)?;
+    request.extensions_mut().insert(caller);
     Ok(next.run(request).await)
 }
 
@@ -53,10 +56,15 @@ fn caller(app: &App, request: &Request) -> Result<Caller, Failure> {
     let Some(token) = bearer(request.headers()) else {
         let peer = request.extensions().get().copied().unwrap_or(Peer::Network);
         return match peer {
-            Peer::Local { uid } if !request.headers().contains_key(header::AUTHORIZATION) => local(app, uid),
+            Peer::Local { uid } if !shows_something(request.headers()) => local(app, uid),
             _ => Err(unauthorized("there is no bearer token")),
         };
     };
+    caller_of(app, token)
+}
+
+/// Whom this token lets speak.
+pub(crate) fn caller_of(app: &App, token: &str) -> Result<Caller, Failure> {
     if app.admin.is(token) {
         return Ok(Caller::admin(Principal::parse(ADMIN)?));
     }
@@ -84,6 +92,11 @@ fn rights(uid: u32, own: u32, others: &[u32]) -> Option<Scopes> {
     others.contains(&uid).then(|| Scopes::from_iter([Scope::LeasesRead, Scope::LeasesWrite]))
 }
 
+/// Whether the caller wants to be known by more than its user, though that cannot be read.
+fn shows_something(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::AUTHORIZATION) || headers.contains_key("x-api-key")
+}
+
 /// The refusal of somebody who does not say who speaks.
 fn unauthorized(what: &str) -> Failure {
     let remedy = "send the header `Authorization: Bearer …` with a token that an admin made, or with the one from \
@@ -91,8 +104,13 @@ fn unauthorized(what: &str) -> Failure {
     Failure::new(Code::Unauthorized, format!("{what}; {remedy}"))
 }
 
-/// The bearer token, if there is exactly one.
+/// The bearer token, if there is exactly one. Clients of devices call it an API key, and know another header for it.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
+    if !headers.contains_key(header::AUTHORIZATION) {
+        let mut keys = headers.get_all("x-api-key").iter();
+        let (Some(only), None) = (keys.next(), keys.next()) else { return None };
+        return only.to_str().ok();
+    }
     let mut all = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(only), None) = (all.next(), all.next()) else { return None };
     let (scheme, token) = only.to_str().ok()?.split_once(' ')?;

@@ -4,7 +4,9 @@ use axum::http::Method;
 use axum::http::header::ALLOW;
 use axum::response::{IntoResponse as _, Response};
 use tenure_api::Code;
+use tenure_control::COMMANDS;
 
+use crate::control::may_change;
 use crate::http::answer::Failure;
 use crate::tokens::Scope;
 
@@ -15,6 +17,8 @@ pub(super) enum Need {
     Nothing,
     /// A token with this scope.
     Scope(Scope),
+    /// A token that may look at leases, or drive a device.
+    Device,
 }
 
 use Need::{Nothing, Scope as Needs};
@@ -22,6 +26,9 @@ use Need::{Nothing, Scope as Needs};
 const READ: Need = Needs(Scope::LeasesRead);
 const WRITE: Need = Needs(Scope::LeasesWrite);
 const ADMIN: Need = Needs(Scope::Admin);
+
+/// Who may look at a device.
+pub(super) const DEVICE: [Scope; 2] = [Scope::LeasesRead, Scope::ControlWrite];
 
 /// Every route there is. Who may `GET` may `HEAD`.
 const ROUTES: &[(Method, &str, Need)] = &[
@@ -47,31 +54,50 @@ const ROUTES: &[(Method, &str, Need)] = &[
     (Method::GET, "/v1/tokens", ADMIN),
     (Method::POST, "/v1/tokens", ADMIN),
     (Method::DELETE, "/v1/tokens/{id}", ADMIN),
+    (Method::GET, "/ws", Need::Device),
 ];
 
-/// The scope that this method of this route needs, if it needs one.
-pub(crate) fn scope_of(method: &Method, route: &str) -> Option<Scope> {
-    let found = ROUTES.iter().find(|(known, path, _)| known == method && *path == route);
-    found.and_then(|(_, _, need)| if let Needs(scope) = need { Some(*scope) } else { None })
+/// Every route there is, those of the device included: what they need follows from the table of its commands.
+fn all() -> impl Iterator<Item = (Method, &'static str, Need)> {
+    let own = ROUTES.iter().map(|(method, path, need)| (method.clone(), *path, *need));
+    own.chain(COMMANDS.iter().flat_map(|row| {
+        // An upload may show a right of its own instead.
+        let must_drive = may_change(row) && row.name != "ota.upload";
+        let need = if must_drive { Needs(Scope::ControlWrite) } else { Need::Device };
+        row.rest.iter().map(move |rest| {
+            (Method::from_bytes(rest.method.as_bytes()).expect("the table has methods"), rest.path, need)
+        })
+    }))
+}
+
+/// The scopes of which this method of this route needs one.
+pub(crate) fn scopes_of(method: &Method, route: &str) -> Vec<Scope> {
+    let found = all().find(|(known, path, _)| known == method && *path == route);
+    match found.map(|(_, _, need)| need) {
+        Some(Needs(scope)) => vec![scope],
+        Some(Need::Device) => DEVICE.to_vec(),
+        Some(Nothing) | None => Vec::new(),
+    }
 }
 
 /// Every route there is.
 #[cfg(test)]
-pub(crate) fn routes() -> impl Iterator<Item = (&'static Method, &'static str)> {
-    ROUTES.iter().map(|(method, path, _)| (method, *path))
+pub(crate) fn routes() -> impl Iterator<Item = (Method, &'static str)> {
+    all().map(|(method, path, _)| (method, path))
 }
 
 /// What this method of this route needs. Where there is no such method, the answer that says so.
 pub(super) fn need_of(method: &Method, route: &str) -> Result<Need, Box<Response>> {
     let asked = if *method == Method::HEAD { &Method::GET } else { method };
-    let of_route = || ROUTES.iter().filter(|(_, path, _)| *path == route);
+    let of_route = || all().filter(|(_, path, _)| *path == route);
     if let Some((_, _, need)) = of_route().find(|(method, _, _)| method == asked) {
-        return Ok(*need);
+        return Ok(need);
     }
     let mut allowed = Vec::new();
     for (method, _, _) in of_route() {
-        allowed.push(method.as_str());
-        allowed.extend((*method == Method::GET).then_some("HEAD"));
+        let is_get = method == Method::GET;
+        allowed.push(method.as_str().to_owned());
+        allowed.extend(is_get.then(|| "HEAD".to_owned()));
     }
     if allowed.is_empty() {
         return Err(Box::new(crate::http::no_such_route().into_response()));
@@ -120,11 +146,11 @@ mod tests {
     #[test]
     fn every_route_stands_once_in_the_table_and_only_a_few_are_open() {
         let mut seen = Vec::new();
-        for (method, path, need) in ROUTES {
-            assert!(!seen.contains(&(method, path)), "{method} {path}");
-            seen.push((method, path));
-            let is_open = ["/healthz", "/readyz", "/openapi.json"].contains(path);
-            assert_eq!(*need == Nothing, is_open, "{method} {path}");
+        for (method, path, need) in all() {
+            assert!(!seen.contains(&(method.clone(), path)), "{method} {path}");
+            seen.push((method.clone(), path));
+            let is_open = ["/healthz", "/readyz", "/openapi.json"].contains(&path);
+            assert_eq!(need == Nothing, is_open, "{method} {path}");
         }
     }
 

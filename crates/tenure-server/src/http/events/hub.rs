@@ -28,6 +28,8 @@ pub(crate) struct Hub {
     listeners: AtomicUsize,
     events: AtomicUsize,
     metrics: Arc<Metrics>,
+    /// Who else is told of everything, first.
+    next: Arc<dyn Observer>,
 }
 
 #[derive(Default)]
@@ -54,8 +56,8 @@ pub(super) enum Found {
 }
 
 impl Hub {
-    /// Listens to `feed` from now on, until it ends.
-    pub(crate) fn start(feed: &Feed, metrics: Arc<Metrics>) -> Arc<Self> {
+    /// Listens to `feed` from now on, until it ends, and tells `next` of everything too.
+    pub(crate) fn start(feed: &Feed, metrics: Arc<Metrics>, next: Arc<dyn Observer>) -> Arc<Self> {
         let hub = Arc::new(Self {
             recent: Mutex::default(),
             signal: watch::Sender::new(Signal { batches: 0, has_ended: false }),
@@ -63,6 +65,7 @@ impl Hub {
             listeners: AtomicUsize::new(0),
             events: AtomicUsize::new(0),
             metrics,
+            next,
         });
         feed.observe(hub.clone());
         let ended = hub.clone();
@@ -118,6 +121,7 @@ impl Hub {
 
 impl Observer for Hub {
     fn happens(&self, seq: Seq, event: &Event, before: &State) {
+        self.next.happens(seq, event, before);
         let anchor = before.clock().map_or(Anchor::default(), |clock| clock.anchor);
         let happened = Arc::new(Happened::new(seq.0, event, &before, before.tag(), anchor));
         self.events.fetch_add(1, Ordering::Relaxed);

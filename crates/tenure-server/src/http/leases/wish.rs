@@ -4,6 +4,7 @@ use axum::http::HeaderMap;
 use tenure_api::{Acquire, Code};
 use tenure_core::kernel::{Contention, Digest, Holder, Labels, Mode, Nonce, RequestKey, Span, Want};
 
+use crate::control;
 use crate::http::answer::Failure;
 use crate::http::fields::Fields;
 use crate::pools::Pools;
@@ -34,6 +35,11 @@ impl Wish {
             nonce: nonce()?,
             labels: Labels::parse(labels)?,
         };
+        if want.resources().any(|resource| resource.as_str().starts_with(control::DOMAIN)) {
+            let detail = "a control lease belongs to a WebSocket at /ws: send `control.acquire` there; resources that \
+                          begin with `control:` cannot be leased here";
+            return Err(Failure::new(Code::Forbidden, detail));
+        }
         Ok(Self { holder: holder("holder", &asked.holder)?, want, wait_ms: asked.wait_ms })
     }
 }

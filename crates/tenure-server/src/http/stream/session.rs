@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::command::carry_out;
@@ -21,6 +21,7 @@ use crate::http::accept::Stream;
 use crate::http::answer::Failure;
 use crate::http::auth::Caller;
 use crate::http::events::{EventBody, watch_as_answers};
+use crate::http::websocket::{self, PING_TIME, WRITE_TIME};
 use crate::tokens::Scope;
 
 /// The most bytes of one message.
@@ -31,10 +32,6 @@ const MOST_UNDER_WAY: usize = 1_024;
 const MOST_WATCHES: u64 = 64;
 /// About how many bytes go out in one message.
 const PIECE: usize = 64 << 10;
-/// A caller that takes nothing for so long is not there any more.
-const WRITE_TIME: Duration = Duration::from_secs(10);
-/// After so long without a word the caller is asked whether it is there; after three times as long it is not.
-const PING_TIME: Duration = Duration::from_secs(30);
 
 type UnderWay = FuturesUnordered<Pin<Box<dyn Future<Output = Answer> + Send>>>;
 
@@ -56,13 +53,7 @@ struct Over;
 
 impl Session {
     pub(super) async fn new(app: Arc<App>, caller: Caller, stream: Stream, begun: Vec<u8>) -> Self {
-        let mut config = WebSocketConfig::default();
-        // By default each takes 128 KiB, and what is not taken by the caller grows without bound.
-        config.read_buffer_size = 4 << 10;
-        config.write_buffer_size = 0;
-        config.max_write_buffer_size = 4 * MOST_BYTES;
-        config.max_message_size = Some(MOST_BYTES);
-        config.max_frame_size = Some(MOST_BYTES);
+        let config = websocket::config(MOST_BYTES);
         let socket = WebSocketStream::from_partially_read(stream, begun, Role::Server, Some(config)).await;
         let (bring, brought) = mpsc::channel(4);
         let (under_way, heard) = (UnderWay::new(), Instant::now());

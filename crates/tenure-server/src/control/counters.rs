@@ -1,0 +1,69 @@
+//! How often the lease kept something out, and when it last changed.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+use tenure_control::{Source, Uptime};
+use tenure_core::kernel::Tick;
+
+/// Counts.
+#[derive(Default)]
+pub(crate) struct Counters {
+    websocket: AtomicU64,
+    rest: AtomicU64,
+    encoder: AtomicU64,
+    serial: AtomicU64,
+    frames: AtomicU64,
+    /// The tick of the last event of the lease; 0 before the first.
+    last_event: AtomicU64,
+}
+
+/// What clients are told of it.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Counts {
+    pub(crate) blocked_ws_commands: u64,
+    pub(crate) blocked_rest_requests: u64,
+    pub(crate) blocked_local_encoder_inputs: u64,
+    pub(crate) blocked_local_serial_inputs: u64,
+    pub(crate) last_lease_event_ms: u32,
+}
+
+impl Counters {
+    /// Something was kept out.
+    pub(super) fn blocked(&self, source: Source) {
+        let counter = match source {
+            Source::WebSocket => &self.websocket,
+            Source::Rest => &self.rest,
+            Source::Encoder => &self.encoder,
+            Source::Serial => &self.serial,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A frame was kept out. It is no command: 240 of them a second would drown what people sent.
+    pub(super) fn blocked_frame(&self) {
+        self.frames.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The lease changed.
+    pub(super) fn lease_changed(&self, at: Tick) {
+        self.last_event.store(at.0, Ordering::Relaxed);
+    }
+
+    /// How many frames were kept out.
+    pub(crate) fn blocked_frames(&self) -> u64 {
+        self.frames.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn read(&self, uptime: Uptime) -> Counts {
+        let last = self.last_event.load(Ordering::Relaxed);
+        Counts {
+            blocked_ws_commands: self.websocket.load(Ordering::Relaxed),
+            blocked_rest_requests: self.rest.load(Ordering::Relaxed),
+            blocked_local_encoder_inputs: self.encoder.load(Ordering::Relaxed),
+            blocked_local_serial_inputs: self.serial.load(Ordering::Relaxed),
+            last_lease_event_ms: if last == 0 { 0 } else { uptime.at(Tick(last)).0 },
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! What a client of the device is told about the lease, field by field in the order that clients know.
+
+use serde::Serialize;
+use serde_json::{Value, value::to_raw_value, value::RawValue};
+use tenure_control::refusal::SCOPE;
+use tenure_control::{Held, Problem, Refusal, Uptime};
+use tenure_core::kernel::Tick;
+
+use super::counters::Counts;
+
+/// The answer to `control.acquire`: the one place where the token is.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Acquired<'a> {
+    active: bool,
+    lease_id: &'a str,
+    lease_token: &'a str,
+    scope: &'a str,
+    owner_ws_client_id: u32,
+    owner_client_name: &'a str,
+    owner_instance_id: &'a str,
+    ttl_ms: u32,
+    heartbeat_interval_ms: u32,
+    acquired_at_ms: u32,
+    expires_at_ms: u32,
+    remaining_ms: u32,
+    takeover_allowed: bool,
+}
+
+impl<'a> Acquired<'a> {
+    pub(super) fn new(held: &'a Held, token: &'a str, heartbeat_interval_ms: u32, uptime: Uptime) -> Self {
+        Self {
+            active: true,
+            lease_id: &held.lease_id,
+            lease_token: token,
+            scope: SCOPE,
+            owner_ws_client_id: held.owner.websocket_client_id,
+            owner_client_name: &held.owner.client_name,
+            owner_instance_id: &held.owner.instance_id,
+            ttl_ms: held.ttl_ms(),
+            heartbeat_interval_ms,
+            acquired_at_ms: uptime.at(held.acquired_at).0,
+            expires_at_ms: uptime.at(held.expires_at).0,
+            // A client counts from when it sent its request.
+            remaining_ms: held.ttl_ms(),
+            takeover_allowed: false,
+        }
+    }
+}
+
+/// The answer to `control.heartbeat`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct HeartbeatAck<'a> {
+    pub(super) lease_id: &'a str,
+    pub(super) ttl_ms: u32,
+    pub(super) remaining_ms: u32,
+    pub(super) expires_at_ms: u32,
+}
+
+/// The answer to `control.release`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Released<'a> {
+    pub(super) released: bool,
+    pub(super) lease_id: &'a str,
+    pub(super) released_at_ms: u32,
+    pub(super) reason: &'a str,
+}
+
+/// The answer to `control.status`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Status<'a> {
+    active: bool,
+    lease_id: &'a str,
+    scope: &'a str,
+    owner_client_name: &'a str,
+    owner_instance_id: &'a str,
+    owner_ws_client_id: u32,
+    remaining_ms: u32,
+    ttl_ms: u32,
+    heartbeat_interval_ms: u32,
+    takeover_allowed: bool,
+}
+
+impl<'a> Status<'a> {
+    /// What there is at `now`. Where there is nothing, every field is there all the same, and empty.
+    pub(super) fn new(held: Option<&'a Held>, now: Tick, ttl_ms: u32, heartbeat_interval_ms: u32) -> Self {
+        let owner = held.map(|held| &held.owner);
+        Self {
+            active: held.is_some(),
+            lease_id: held.map_or("", |held| &held.lease_id),
+            scope: SCOPE,
+            owner_client_name: owner.map_or("", |owner| &owner.client_name),
+            owner_instance_id: owner.map_or("", |owner| &owner.instance_id),
+            owner_ws_client_id: owner.map_or(0, |owner| owner.websocket_client_id),
+            remaining_ms: held.map_or(0, |held| held.remaining_ms(now)),
+            ttl_ms: held.map_or(ttl_ms, Held::ttl_ms),
+            heartbeat_interval_ms,
+            takeover_allowed: false,
+        }
+    }
+}
+
+/// What everybody is told when the lease changes.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Changed<'a> {
+    active: bool,
+    lease_id: &'a str,
+    scope: &'a str,
+    owner_client_name: &'a str,
+    owner_instance_id: &'a str,
+    owner_ws_client_id: u32,
+    ttl_ms: u32,
+    heartbeat_interval_ms: u32,
+    remaining_ms: u32,
+    takeover_allowed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    counters: Counts,
+}
+
+impl<'a> Changed<'a> {
+    pub(super) fn new(change: &'a super::desk::Change, now: Tick, heartbeat: u32, counters: Counts) -> Self {
+        let held = &change.held;
+        Self {
+            active: change.is_active(),
+            lease_id: &held.lease_id,
+            scope: SCOPE,
+            owner_client_name: &held.owner.client_name,
+            owner_instance_id: &held.owner.instance_id,
+            owner_ws_client_id: held.owner.websocket_client_id,
+            ttl_ms: held.ttl_ms(),
+            heartbeat_interval_ms: heartbeat,
+            remaining_ms: if change.is_active() { held.remaining_ms(now) } else { 0 },
+            takeover_allowed: false,
+            reason: change.reason.as_deref(),
+            counters,
+        }
+    }
+}
+
+/// Why a command did nothing.
+#[derive(Debug)]
+pub(crate) enum Blocked {
+    /// The lease keeps it out.
+    Refused(Refusal),
+    /// It makes no sense, or the device cannot do it.
+    Problem(Problem),
+}
+
+impl From<Refusal> for Blocked {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<Problem> for Blocked {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+#[derive(Serialize)]
+struct ProblemBody<'a> {
+    code: &'a str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<&'a str>,
+}
+
+impl Blocked {
+    /// The part `error` of what a WebSocket is told.
+    pub(super) fn on_websocket(&self) -> Box<RawValue> {
+        match self {
+            Self::Refused(refusal) => raw(&refusal.on_websocket()),
+            Self::Problem(problem) => problem_body(problem),
+        }
+    }
+
+    /// The part `error` of what REST is told.
+    pub(super) fn on_rest(&self) -> Box<RawValue> {
+        match self {
+            Self::Refused(refusal) => raw(&refusal.on_rest()),
+            Self::Problem(problem) => problem_body(problem),
+        }
+    }
+
+    pub(super) fn status(&self) -> u16 {
+        match self {
+            Self::Refused(refusal) => refusal.code.status(),
+            Self::Problem(problem) => problem.code.status(),
+        }
+    }
+}
+
+fn problem_body(problem: &Problem) -> Box<RawValue> {
+    let (code, field) = (problem.code.as_str(), problem.field.as_deref());
+    raw(&ProblemBody { code, message: &problem.message, field })
+}
+
+/// What is said on a WebSocket.
+#[derive(Serialize)]
+struct Envelope<'a, T> {
+    r#type: &'a str,
+    #[serde(rename = "requestId", skip_serializing_if = "Option::is_none")]
+    request_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<&'a str>,
+    success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'a T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a RawValue>,
+}
+
+/// An answer that says yes.
+pub(super) fn success(kind: &str, request_id: Option<&str>, data: &impl Serialize) -> String {
+    let (event, error) = (None, None);
+    text(&Envelope { r#type: kind, request_id, event, success: true, data: Some(data), error })
+}
+
+/// An answer that says no.
+pub(super) fn error(request_id: Option<&str>, blocked: &Blocked) -> String {
+    let (event, data) = (None, None::<&Value>);
+    let error = blocked.on_websocket();
+    text(&Envelope { r#type: "error", request_id, event, success: false, data, error: Some(&error) })
+}
+
+/// What everybody is told.
+pub(super) fn broadcast(event: &str, data: &Changed<'_>) -> String {
+    let (request_id, error) = (None, None);
+    let kind = "control.stateChanged";
+    text(&Envelope { r#type: kind, request_id, event: Some(event), success: true, data: Some(data), error })
+}
+
+pub(super) fn raw(value: &impl Serialize) -> Box<RawValue> {
+    to_raw_value(value).expect("text, numbers and maps of text can be written as JSON")
+}
+
+fn text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("text, numbers and maps of text can be written as JSON")
+}

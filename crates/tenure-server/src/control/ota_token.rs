@@ -1,0 +1,87 @@
+//! A right to upload one image of firmware, for a program that may do nothing else.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use tenure_control::{Problem, TokenDigest};
+use tenure_core::kernel::{Span, Tick};
+use zeroize::Zeroizing;
+
+use super::seat::new_token;
+
+/// How long such a right lasts.
+const LIFE: Span = Span::from_secs(300);
+
+/// The right that is out, if one is.
+#[derive(Default)]
+pub(super) struct OtaToken(Mutex<Option<(TokenDigest, Tick)>>);
+
+/// What whoever asked for it is told, once.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Given<'a> {
+    token: &'a str,
+    expires_in_ms: u64,
+    header: &'a str,
+}
+
+/// What anybody is told of it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Out {
+    active: bool,
+    expires_in_ms: u64,
+}
+
+/// Which header shows it.
+pub(super) const HEADER: &str = "X-OTA-Token";
+
+impl OtaToken {
+    /// A new one. The one before is worth nothing from now on.
+    pub(super) fn make(&self, now: Tick) -> Result<Zeroizing<String>, Problem> {
+        let token = new_token()?;
+        *self.lock() = Some((TokenDigest::of(&token), now.saturating_add(LIFE)));
+        Ok(token)
+    }
+
+    /// What its maker is told.
+    pub(super) fn given(token: &str) -> Given<'_> {
+        Given { token, expires_in_ms: LIFE.as_millis(), header: HEADER }
+    }
+
+    /// Whether one is out.
+    pub(super) fn look(&self, now: Tick) -> Out {
+        let left = self.lock().as_ref().map_or(0, |(_, until)| until.since(now).as_millis());
+        Out { active: left > 0, expires_in_ms: left }
+    }
+
+    /// Uses it up, if this is the one.
+    pub(super) fn spend(&self, token: &str, now: Tick) -> bool {
+        let mut out = self.lock();
+        let is_this = out.as_ref().is_some_and(|(digest, until)| now < *until && digest.is_of(token));
+        if is_this {
+            *out = None;
+        }
+        is_this
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<(TokenDigest, Tick)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_right_is_used_once_and_in_time() {
+        let (tokens, now) = (OtaToken::default(), Tick(7));
+        let first = tokens.make(now).unwrap();
+        let second = tokens.make(now).unwrap();
+        assert!(!tokens.spend(&first, now) && tokens.look(now).active);
+        assert!(tokens.spend(&second, now) && !tokens.spend(&second, now) && !tokens.look(now).active);
+        let third = tokens.make(now).unwrap();
+        assert!(!tokens.spend(&third, now.saturating_add(LIFE)));
+    }
+}

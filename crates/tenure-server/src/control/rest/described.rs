@@ -1,0 +1,144 @@
+//! What is said of the device's routes in the description of everything. It is made from the table of commands.
+
+use serde_json::{Value, json};
+use tenure_control::{COMMANDS, Class, ProblemCode, RefusalCode};
+
+/// The field by which an operation says that its answers are described already. It does not go out.
+pub(crate) const OWN_SHAPE: &str = "x-own-shape";
+
+/// Adds every route of the device to the paths of a description.
+pub(crate) fn complete(document: &mut Value) {
+    document["components"]["schemas"]["ControlError"] = error_schema();
+    for row in COMMANDS {
+        for rest in row.rest {
+            let mut operation = json!({
+                "tags": ["control"],
+                "summary": format!("{}.", row.summary),
+                "operationId": operation_id(rest.method, rest.path),
+                "description": description(row.name, row.class),
+                "parameters": parameters(rest.path, row.class),
+                "responses": responses(row.class),
+            });
+            if rest.method != "GET" && rest.method != "DELETE" {
+                operation["requestBody"] = body(row.name);
+            }
+            // What goes wrong with a command is said in the shape of the device, not as a problem.
+            operation[OWN_SHAPE] = true.into();
+            document["paths"][rest.path][rest.method.to_ascii_lowercase()] = operation;
+        }
+    }
+}
+
+fn operation_id(method: &str, path: &str) -> String {
+    let words = path.split(['/', '-']).filter(|word| !word.is_empty() && !["api", "v1"].contains(word));
+    let name: String = words.map(|word| capitalized(word.trim_matches(['{', '}']))).collect();
+    format!("{}Device{name}", method.to_ascii_lowercase())
+}
+
+fn capitalized(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
+}
+
+fn description(name: &str, class: Class) -> String {
+    let lease = match class {
+        Class::Mutates => " While a control lease is active it needs the lease's token.",
+        Class::Exempt => " It is permitted whatever the control lease says.",
+        Class::Reads | Class::Streams => " It changes nothing.",
+    };
+    format!("The same as `{name}` over the WebSocket.{lease}")
+}
+
+fn parameters(path: &str, class: Class) -> Value {
+    let mut all = Vec::new();
+    if path.contains("{id}") {
+        let id = json!({ "type": "string" });
+        all.push(json!({ "name": "id", "in": "path", "required": true, "schema": id }));
+    }
+    if class == Class::Mutates {
+        for (name, said) in [
+            ("X-Control-Lease", "The token of the control lease; needed while one is active"),
+            ("X-Control-Lease-Id", "Which lease it is of"),
+        ] {
+            let text = json!({ "type": "string" });
+            all.push(json!({ "name": name, "in": "header", "description": said, "schema": text }));
+        }
+    }
+    Value::Array(all)
+}
+
+fn body(name: &str) -> Value {
+    if name == "ota.upload" {
+        let schema = json!({ "type": "string", "format": "binary" });
+        return json!({ "content": { "application/octet-stream": { "schema": schema } }, "required": true });
+    }
+    json!({ "content": { "application/json": { "schema": { "type": "object" } } } })
+}
+
+fn responses(class: Class) -> Value {
+    let envelope = json!({
+        "type": "object",
+        "required": ["success", "data", "timestamp", "version"],
+        "properties": {
+            "success": { "const": true },
+            "data": { "type": "object" },
+            "timestamp": { "type": "integer", "description": "The device's clock, which wraps at 2^32 ms" },
+            "version": { "const": "2.0" },
+        },
+    });
+    let mut responses = json!({
+        "200": { "description": "Done", "content": { "application/json": { "schema": envelope } } },
+    });
+    // Frames and connections are not REST's.
+    let is_rest = |code: &ProblemCode| !code.as_str().starts_with("STREAM_") && *code != ProblemCode::Unauthorized;
+    for code in ProblemCode::ALL.into_iter().filter(is_rest) {
+        add(&mut responses, code.status(), code.as_str());
+    }
+    if class == Class::Mutates {
+        for code in RefusalCode::ALL {
+            add(&mut responses, code.status(), code.as_str());
+        }
+    }
+    responses
+}
+
+/// Adds a code to the answers of its status.
+fn add(responses: &mut Value, status: u16, code: &str) {
+    let response = &mut responses[status.to_string()];
+    let before = response["description"].as_str().map(|text| format!("{text}, ")).unwrap_or_default();
+    response["description"] = format!("{before}`{code}`").into();
+    let schema = &mut response["content"]["application/json"]["schema"];
+    if schema.is_null() {
+        let own = json!({ "properties": { "error": { "properties": { "code": { "enum": [] } } } } });
+        *schema = json!({ "allOf": [{ "$ref": "#/components/schemas/ControlError" }, own] });
+    }
+    if let Some(names) = schema["allOf"][1]["properties"]["error"]["properties"]["code"]["enum"].as_array_mut() {
+        names.push(code.into());
+    }
+}
+
+fn error_schema() -> Value {
+    json!({
+        "type": "object",
+        "description": "Why the device does not do it.",
+        "required": ["success", "error", "timestamp", "version"],
+        "properties": {
+            "success": { "const": false },
+            "error": {
+                "type": "object",
+                "required": ["code", "message"],
+                "properties": {
+                    "code": { "type": "string" },
+                    "message": { "type": "string" },
+                    "field": { "type": "string", "description": "Which field is wrong, if it is one" },
+                    "ownerClientName": { "type": "string", "description": "Who has the control lease" },
+                    "remainingMs": { "type": "integer", "description": "How long it lasts" },
+                    "scope": { "type": "string" },
+                    "requiredHeader": { "type": "string" },
+                },
+            },
+            "timestamp": { "type": "integer", "description": "The device's clock, which wraps at 2^32 ms" },
+            "version": { "const": "2.0" },
+        },
+    })
+}

@@ -1,0 +1,173 @@
+//! One WebSocket of a client of the device.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+use super::desk::Change;
+use super::dispatch;
+use super::message::{self, Changed};
+use super::pace::Pace;
+use super::seat::Seat;
+use crate::app::App;
+use crate::http::accept::Stream;
+use crate::http::websocket::{self, PING_TIME, WRITE_TIME};
+
+/// The most bytes of one message: a piece of firmware is the largest.
+const MOST_BYTES: usize = 256 << 10;
+/// So many commands a second. A person needs fewer, and others are served as well.
+const COMMANDS_PER_SECOND: u32 = 1_000;
+/// So many frames a second: twice what the device shows.
+const FRAMES_PER_SECOND: u32 = 480;
+/// So many answers a second to frames that were not shown: whoever sends 240 of them need not hear it of each.
+const FRAME_ERRORS_PER_SECOND: u32 = 20;
+
+/// One WebSocket.
+pub(super) struct Session {
+    app: Arc<App>,
+    seat: Seat,
+    socket: WebSocketStream<Stream>,
+    changes: broadcast::Receiver<Arc<Change>>,
+    commands: Pace,
+    frames: Pace,
+    frame_errors: Pace,
+    heard: Instant,
+}
+
+/// Whether there is anybody to go on with.
+type Going = ControlFlow<()>;
+
+impl Session {
+    pub(super) async fn new(app: Arc<App>, seat: Seat, stream: Stream, begun: Vec<u8>) -> Self {
+        let config = Some(websocket::config(MOST_BYTES));
+        let socket = WebSocketStream::from_partially_read(stream, begun, Role::Server, config).await;
+        let (changes, heard) = (app.control.desk.changes(), Instant::now());
+        Self {
+            app,
+            seat,
+            socket,
+            changes,
+            commands: Pace::new(COMMANDS_PER_SECOND, heard),
+            frames: Pace::new(FRAMES_PER_SECOND, heard),
+            frame_errors: Pace::new(FRAME_ERRORS_PER_SECOND, heard),
+            heard,
+        }
+    }
+
+    /// Speaks until one side has enough. One command is done after the other, in the order in which they came.
+    pub(super) async fn run(mut self, mut stop: watch::Receiver<bool>) {
+        let mut ping_at = self.heard + PING_TIME;
+        loop {
+            let going = tokio::select! {
+                biased;
+                () = stopping(&mut stop) => {
+                    return self.close(CloseCode::Away, "the server is stopping").await;
+                }
+                change = self.changes.recv() => self.tell_change(change).await,
+                message = self.socket.next() => self.hear(message).await,
+                () = sleep_until(ping_at) => self.ping().await,
+            };
+            if going.is_break() {
+                return;
+            }
+            if !self.seat.caller.is_good() {
+                return self.close(CloseCode::Policy, "the token was revoked").await;
+            }
+            ping_at = ping_at.max(self.heard + PING_TIME).max(Instant::now());
+        }
+    }
+
+    async fn hear(&mut self, message: Option<Result<Message, Error>>) -> Going {
+        let message = match message {
+            Some(Ok(message)) => message,
+            Some(Err(Error::Capacity(_))) => {
+                self.close(CloseCode::Size, "a message has at most 256 KiB").await;
+                return ControlFlow::Break(());
+            }
+            Some(Err(_)) | None => return ControlFlow::Break(()),
+        };
+        self.heard = Instant::now();
+        match message {
+            Message::Text(text) => {
+                slow_down(self.commands.count(self.heard)).await;
+                let answer = dispatch::answer(&self.app, &mut self.seat, &text).await;
+                self.send(answer).await
+            }
+            Message::Binary(bytes) => self.frame(&bytes).await,
+            // The answer to a ping or a farewell is there already, and wants to be sent.
+            Message::Ping(_) | Message::Close(_) => match timeout(WRITE_TIME, self.socket.flush()).await {
+                Ok(Ok(())) => ControlFlow::Continue(()),
+                _ => ControlFlow::Break(()),
+            },
+            Message::Pong(_) | Message::Frame(_) => ControlFlow::Continue(()),
+        }
+    }
+
+    /// A frame that is shown is not answered.
+    async fn frame(&mut self, bytes: &[u8]) -> Going {
+        slow_down(self.frames.count(self.heard)).await;
+        let shown = match dispatch::frame(&self.app, &self.seat, bytes) {
+            Ok(()) => return ControlFlow::Continue(()),
+            Err(blocked) => blocked,
+        };
+        if !self.frame_errors.may(self.heard) {
+            return ControlFlow::Continue(());
+        }
+        self.send(message::error(None, &shown)).await
+    }
+
+    /// What remains of the lease is counted when it is said, not when it happened.
+    async fn tell_change(&mut self, change: Result<Arc<Change>, RecvError>) -> Going {
+        let Ok(change) = change else {
+            self.close(CloseCode::Again, "too far behind; connect again, and ask for control.status").await;
+            return ControlFlow::Break(());
+        };
+        let desk = &self.app.control.desk;
+        let data = Changed::new(&change, desk.now(), desk.terms.heartbeat_interval_ms, desk.counts());
+        let text = message::broadcast(change.event.as_str(), &data);
+        self.send(text).await
+    }
+
+    async fn send(&mut self, text: String) -> Going {
+        match timeout(WRITE_TIME, self.socket.send(Message::text(text))).await {
+            Ok(Ok(())) => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        }
+    }
+
+    async fn ping(&mut self) -> Going {
+        if self.heard.elapsed() >= PING_TIME * 3 {
+            return ControlFlow::Break(());
+        }
+        match timeout(WRITE_TIME, self.socket.send(Message::Ping(Vec::new().into()))).await {
+            Ok(Ok(())) => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        }
+    }
+
+    async fn close(&mut self, code: CloseCode, reason: &'static str) {
+        let farewell = CloseFrame { code, reason: reason.into() };
+        let _ = timeout(Duration::from_secs(1), self.socket.close(Some(farewell))).await;
+    }
+}
+
+async fn stopping(stop: &mut watch::Receiver<bool>) {
+    // An error means that the server is gone: the same.
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+async fn slow_down(wait: Option<Duration>) {
+    if let Some(wait) = wait {
+        sleep(wait).await;
+    }
+}
+

@@ -1,0 +1,152 @@
+//! At most one hand on the device, whatever happens.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::client::{Client, rest, with_ttl};
+use crate::server::{start, start_in};
+
+/// How many acquisitions are raced for.
+const ACQUISITIONS: u64 = 10_000;
+
+// S0-1, S0-2
+#[test]
+fn two_clients_that_race_never_both_have_it() {
+    let server = start();
+    let (owned, won) = (AtomicBool::new(false), AtomicU64::new(0));
+    let last = Mutex::new(String::new());
+    std::thread::scope(|scope| {
+        for name in ["left", "right"] {
+            let (server, owned, won, last) = (&server, &owned, &won, &last);
+            scope.spawn(move || {
+                let mut client = Client::open(server);
+                while won.load(Ordering::SeqCst) < ACQUISITIONS {
+                    let answer = client.try_acquire(name);
+                    client.pending.clear();
+                    if answer["type"] != "control.acquired" {
+                        assert_eq!(answer["error"]["code"], "CONTROL_LOCKED", "{answer}");
+                        continue;
+                    }
+                    assert!(!owned.swap(true, Ordering::SeqCst), "two owners");
+                    let text = |field: &str| answer["data"][field].as_str().unwrap().to_owned();
+                    let lease = super::client::Lease { id: text("leaseId"), token: text("leaseToken") };
+                    assert_ne!(*last.lock().unwrap(), lease.id, "an id was used twice");
+                    lease.id.clone_into(&mut last.lock().unwrap());
+                    won.fetch_add(1, Ordering::SeqCst);
+                    owned.store(false, Ordering::SeqCst);
+                    assert_eq!(client.release(&lease)["success"], json!(true));
+                    client.pending.clear();
+                }
+            });
+        }
+    });
+    assert!(won.load(Ordering::SeqCst) >= ACQUISITIONS);
+    server.stop();
+}
+
+// S0-8, S0-43
+#[test]
+fn nobody_takes_it_over_by_force() {
+    let server = start();
+    let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
+    owner.acquire("K1 Composer");
+    for force in ["force", "takeover", "takeoverAllowed"] {
+        let mut fields = json!({ "clientName": "Tablet", "clientInstanceId": "1", "scope": "global" });
+        fields[force] = json!(true);
+        assert_eq!(other.refused("control.acquire", &fields), "CONTROL_LOCKED");
+    }
+    assert_eq!(other.status()["ownerClientName"], "K1 Composer");
+    server.stop();
+}
+
+/// A request that was let in before a change of hands, and whose body comes after it, does nothing.
+#[test]
+fn what_was_let_in_before_a_change_of_hands_has_no_effect_after_it() {
+    use std::io::Write as _;
+    let server = start();
+    let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
+    let before = other.ask("parameters.get", &json!({}))["data"].clone();
+    let lease = owner.acquire("K1 Composer");
+    let body = r#"{"brightness":7}"#;
+    let mut late = server.connect();
+    let head = format!(
+        "PATCH /api/v1/parameters HTTP/1.1\r\nHost: {}\r\n{}\r\nConnection: close\r\nX-Control-Lease: {}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+        server.address,
+        server.bearer(),
+        lease.token,
+        body.len(),
+        &body[..4],
+    );
+    late.write_all(head.as_bytes()).unwrap();
+    // Long enough for the gate to have seen it; if it has not, it is refused there, and this shows nothing.
+    std::thread::sleep(Duration::from_millis(200));
+    owner.release(&lease);
+    let next = other.acquire("Tablet");
+    late.write_all(&body.as_bytes()[4..]).unwrap();
+    let answer = crate::server::read_to_end(late);
+    assert_eq!((answer.status, &answer.json()["error"]["code"]), (409, &json!("CONTROL_LOCKED")), "{answer:?}");
+    assert_eq!(other.ask("parameters.get", &json!({}))["data"], before);
+    // With the lease of now it works.
+    let answer = rest(&server, "PATCH /api/v1/parameters", Some(&next.token), None, &json!({ "brightness": 7 }));
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_ne!(other.ask("parameters.get", &json!({}))["data"], before);
+    server.stop();
+}
+
+/// Connections of a server that was stopped are gone; so are their leases, though their time is not over.
+#[test]
+fn a_server_that_starts_anew_has_a_free_device() {
+    let server = with_ttl(60_000);
+    let mut owner = Client::open(&server);
+    owner.acquire("K1 Composer");
+    let folder = server.stop();
+    let server = start_in(folder, |_| {}).unwrap();
+    let mut other = Client::open(&server);
+    assert_eq!(other.status()["active"], json!(false));
+    other.acquire("Tablet");
+    server.stop();
+}
+
+/// A client that sends without end is slowed; another one is served meanwhile.
+#[test]
+fn who_floods_does_so_at_its_own_cost() {
+    let server = start();
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut flooding = Client::open(&server);
+    let flood = std::thread::spawn({
+        let stop = stop.clone();
+        move || {
+            let mut sent = 0_u64;
+            while !stop.load(Ordering::Relaxed) {
+                for _ in 0..100 {
+                    flooding.begin("control.status", &json!({}));
+                    sent += 1;
+                }
+                for _ in 0..100 {
+                    flooding.receive_where(|message| message["type"] == "control.status");
+                }
+                flooding.pending.clear();
+            }
+            sent
+        }
+    });
+    let mut owner = Client::open(&server);
+    let begun = std::time::Instant::now();
+    let lease = owner.acquire("K1 Composer");
+    for _ in 0..50 {
+        assert_eq!(owner.heartbeat(&lease)["success"], json!(true));
+        owner.pending.clear();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let elapsed = begun.elapsed();
+    stop.store(true, Ordering::Relaxed);
+    let sent = flood.join().unwrap();
+    // A second's worth at once, and then a thousand a second.
+    let most = 2_200 + 1_000 * u64::from(elapsed.as_secs() as u32 + 1);
+    assert!(sent <= most, "{sent} in {elapsed:?}");
+    server.stop();
+}

@@ -1,0 +1,106 @@
+//! Who may keep the lease, and what is asked first.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::client::{Client, Lease, on_each_clock, with_ttl};
+
+// S0-41, O-4
+#[test]
+fn its_owner_may_acquire_it_again_and_it_stays_the_same() {
+    on_each_clock(|server| {
+        let mut client = Client::open(server);
+        let first = client.try_acquire("K1 Composer")["data"].clone();
+        std::thread::sleep(Duration::from_millis(50));
+        let second = client.try_acquire("K1 Composer")["data"].clone();
+        for field in ["leaseId", "leaseToken", "acquiredAtMs"] {
+            assert_eq!(first[field], second[field], "{field}");
+        }
+        assert_ne!(first["expiresAtMs"], second["expiresAtMs"]);
+        assert_eq!(second["remainingMs"], json!(5000));
+    });
+}
+
+// S0-48, S0-79, O-1, O-2
+#[test]
+fn what_is_wrong_with_a_heartbeat_is_said_in_one_order() {
+    on_each_clock(|server| {
+        let (mut owner, mut other) = (Client::open(server), Client::open(server));
+        let nothing = Lease { id: "cl_0".into(), token: "A".repeat(22) };
+        // Nothing active comes before everything else, also before a field that is missing.
+        assert_eq!(owner.refused("control.heartbeat", &nothing.shown()), "LEASE_EXPIRED");
+        assert_eq!(owner.refused("control.heartbeat", &json!({})), "LEASE_EXPIRED");
+        let lease = owner.acquire("K1 Composer");
+        // Another connection, whatever it shows: also the right token.
+        assert_eq!(other.refused("control.heartbeat", &lease.shown()), "CONTROL_LOCKED");
+        assert_eq!(other.refused("control.heartbeat", &json!({})), "CONTROL_LOCKED");
+        assert_eq!(owner.refused("control.heartbeat", &json!({ "leaseId": lease.id })), "MISSING_FIELD");
+        assert_eq!(owner.refused("control.heartbeat", &json!({ "leaseToken": lease.token })), "MISSING_FIELD");
+        let wrong = |id: &str, token: &str| json!({ "leaseId": id, "leaseToken": token });
+        for fields in [wrong("cl_0", &lease.token), wrong(&lease.id, "short"), wrong(&lease.id, &nothing.token)] {
+            assert_eq!(owner.refused("control.heartbeat", &fields), "LEASE_INVALID");
+        }
+        let number = json!({ "leaseId": 7, "leaseToken": lease.token });
+        assert_eq!(owner.refused("control.heartbeat", &number), "INVALID_TYPE");
+        assert_eq!(owner.heartbeat(&lease)["success"], json!(true));
+    });
+}
+
+// S0-80, O-3
+#[test]
+fn only_its_owner_gives_it_back_and_what_is_over_is_given_back_already() {
+    on_each_clock(|server| {
+        let (mut owner, mut other) = (Client::open(server), Client::open(server));
+        let lease = owner.acquire("K1 Composer");
+        assert_eq!(other.refused("control.release", &lease.shown()), "LEASE_INVALID");
+        let wrong = json!({ "leaseId": lease.id, "leaseToken": "A".repeat(22) });
+        assert_eq!(owner.refused("control.release", &wrong), "LEASE_INVALID");
+        assert_eq!(owner.refused("control.release", &json!({ "leaseId": lease.id })), "MISSING_FIELD");
+        assert_eq!(owner.release(&lease)["data"]["reason"], "user_release");
+        for client in [&mut owner, &mut other] {
+            let again = client.release(&lease);
+            assert_eq!((&again["type"], &again["data"]["released"]), (&json!("control.released"), &json!(true)));
+        }
+    });
+}
+
+// S0-49, S0-50, S0-58
+#[test]
+fn a_lease_without_heartbeats_is_over_and_the_next_one_gets_it() {
+    let server = with_ttl(1_000);
+    let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
+    let lease = owner.acquire("K1 Composer");
+    other.change_to("expired");
+    assert_eq!(owner.refused("control.heartbeat", &lease.shown()), "LEASE_EXPIRED");
+    other.acquire("Tablet");
+    assert_eq!(owner.refused("control.heartbeat", &lease.shown()), "CONTROL_LOCKED");
+    server.stop();
+}
+
+// S0-16
+#[test]
+fn what_remains_only_falls_and_at_nothing_the_next_one_gets_it_at_once() {
+    let server = with_ttl(1_000);
+    let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
+    for _ in 0..3 {
+        owner.acquire("K1 Composer");
+        // Counted from after the answer: it can only be less than this.
+        let begun = Instant::now();
+        let mut last = 1_000;
+        loop {
+            let status = other.status();
+            let left = status["remainingMs"].as_u64().unwrap();
+            assert!(left <= last, "{left} after {last}");
+            let truth = Duration::from_millis(1_000).saturating_sub(begun.elapsed()) + Duration::from_millis(50);
+            assert!(u128::from(left) <= truth.as_millis(), "{left} is more than {truth:?}");
+            last = left;
+            if left == 0 {
+                break;
+            }
+        }
+        let lease = other.acquire("Tablet");
+        assert_eq!(other.release(&lease)["success"], json!(true));
+    }
+    server.stop();
+}

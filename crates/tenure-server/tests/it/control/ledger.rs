@@ -1,0 +1,47 @@
+//! The lease is a lease like any other: fenced, recorded, and without its secret.
+
+use serde_json::json;
+
+use super::client::{Client, on_each_clock};
+use crate::traces::files_below;
+
+// S0-13
+#[test]
+fn it_is_fenced_and_recorded_and_the_token_is_nowhere() {
+    on_each_clock(|server| {
+        let mut owner = Client::open(server);
+        let lease = owner.acquire("K1 Composer");
+        let listed = server.get("/v1/leases?resource=control:global").json()["leases"][0].clone();
+        assert_eq!((&listed["state"], &listed["mode"]), (&json!("ACTIVE"), &json!("exclusive")));
+        assert!(listed["fence"].as_u64().unwrap() > 0 && listed["holder"].as_str().unwrap().starts_with("ws-"));
+        owner.heartbeat(&lease);
+        owner.release(&lease);
+        let next = owner.acquire("K1 Composer");
+        assert_ne!(lease.id, next.id);
+        assert_ne!(lease.token, next.token);
+        for (path, content) in files_below(server.folder.path()) {
+            for token in [&lease.token, &next.token] {
+                let found = content.windows(token.len()).any(|window| window == token.as_bytes());
+                assert!(!found, "the token is in {}", path.display());
+            }
+        }
+        let metrics = server.get("/metrics").text;
+        assert!(!metrics.contains(&next.token));
+    });
+}
+
+/// An administrator may end it like any other lease; everybody is told.
+#[test]
+fn an_administrator_may_end_it() {
+    on_each_clock(|server| {
+        let (mut owner, mut other) = (Client::open(server), Client::open(server));
+        let lease = owner.acquire("K1 Composer");
+        let id = server.get("/v1/leases?resource=control:global").json()["leases"][0]["id"].clone();
+        let path = format!("/v1/leases/{}/revoke", id.as_str().unwrap());
+        assert_eq!(server.post(&path, &json!({ "reason": "maintenance" })).status, 200);
+        let change = other.change_to("released");
+        assert_eq!((&change["data"]["active"], &change["data"]["reason"]), (&json!(false), &json!("revoked")));
+        assert_eq!(owner.refused("control.heartbeat", &lease.shown()), "LEASE_EXPIRED");
+        other.acquire("Tablet");
+    });
+}

@@ -1,0 +1,125 @@
+//! Every cell of the matrix, on a running server: every command of the table, from each source that can be spoken to here.
+
+use serde_json::json;
+use tenure_control::table::FRAME;
+use tenure_control::{COMMANDS, Class, Source, Standing, Verdict, judge};
+
+use super::client::{Client, Lease, on_each_clock, rest};
+use crate::server::Running;
+
+/// What a lease says to who is kept out.
+const KEPT_OUT: [&str; 4] = ["CONTROL_LOCKED", "LEASE_REQUIRED", "LEASE_INVALID", "LEASE_EXPIRED"];
+
+/// Commands of the lease itself have stories of their own.
+fn is_lifecycle(name: &str) -> bool {
+    ["control.acquire", "control.heartbeat", "control.release"].contains(&name)
+}
+
+struct Cell<'a> {
+    server: &'a Running,
+    owner: Client,
+    other: Client,
+    lease: Option<Lease>,
+}
+
+impl<'a> Cell<'a> {
+    /// A device with or without a lease.
+    fn new(server: &'a Running, standing: Standing) -> Self {
+        let (mut owner, other) = (Client::open(server), Client::open(server));
+        let lease = (standing != Standing::Inactive).then(|| owner.acquire("K1 Composer"));
+        Self { server, owner, other, lease }
+    }
+
+    /// Who speaks.
+    fn speaker(&mut self, standing: Standing) -> &mut Client {
+        if standing == Standing::Other { &mut self.other } else { &mut self.owner }
+    }
+}
+
+// S0-17, S0-18, S0-20, S0-21, S0-22, S0-73, S0-77, S0-82, S0-85
+#[test]
+fn every_command_over_a_websocket() {
+    on_each_clock(|server| {
+        for standing in Standing::ALL {
+            let mut cell = Cell::new(server, standing);
+            for row in COMMANDS.iter().filter(|row| row.on_websocket && !is_lifecycle(row.name)) {
+                let answer = cell.speaker(standing).ask(row.name, &json!({}));
+                let code = answer["error"]["code"].as_str().unwrap_or_default();
+                let is_kept_out = KEPT_OUT.contains(&code);
+                let is_blocked = judge(Source::WebSocket, row.class, standing) == Verdict::Block;
+                assert_eq!(is_kept_out, is_blocked, "{} with {standing:?}: {answer}", row.name);
+                if is_blocked {
+                    let expected = if standing == Standing::Inactive { "LEASE_REQUIRED" } else { "CONTROL_LOCKED" };
+                    assert_eq!(code, expected, "{}", row.name);
+                }
+                // It goes on, whatever the command did before.
+                if let Some(lease) = cell.lease.clone() {
+                    cell.owner.heartbeat(&lease);
+                    cell.owner.pending.clear();
+                    cell.other.pending.clear();
+                }
+            }
+            drop(cell);
+            wait_until_free(server);
+        }
+    });
+}
+
+// S0-6, S0-64, S0-74, S0-77, S0-83, S0-84, O-5
+#[test]
+fn every_command_over_rest() {
+    on_each_clock(|server| {
+        for standing in Standing::ALL {
+            let mut cell = Cell::new(server, standing);
+            for row in COMMANDS {
+                for address in row.rest {
+                    let line = format!("{} {}", address.method, address.path.replace("{id}", "7"));
+                    let shown = cell.lease.as_ref().filter(|_| standing == Standing::Owner);
+                    let token = shown.map(|lease| lease.token.as_str());
+                    let answer = rest(cell.server, &line, token, None, &json!({}));
+                    let code = answer.json()["error"]["code"].as_str().unwrap_or_default().to_owned();
+                    let is_blocked = judge(Source::Rest, row.class, standing) == Verdict::Block;
+                    assert_eq!(KEPT_OUT.contains(&code.as_str()), is_blocked, "{line} with {standing:?}: {answer:?}");
+                    if is_blocked {
+                        assert_eq!((answer.status, code.as_str()), (428, "LEASE_REQUIRED"), "{line}");
+                    }
+                    if let Some(lease) = cell.lease.clone() {
+                        cell.owner.heartbeat(&lease);
+                        cell.owner.pending.clear();
+                    }
+                }
+            }
+            drop(cell);
+            wait_until_free(server);
+        }
+    });
+}
+
+// S0-19, S0-20, O-7
+#[test]
+fn every_frame() {
+    on_each_clock(|server| {
+        for (standing, code) in [
+            (Standing::Inactive, "LEASE_REQUIRED"),
+            (Standing::Owner, "STREAM_NOT_ACTIVE"),
+            (Standing::Other, "CONTROL_LOCKED"),
+        ] {
+            let mut cell = Cell::new(server, standing);
+            assert_eq!(judge(Source::WebSocket, FRAME, standing) == Verdict::Allow, code == "STREAM_NOT_ACTIVE");
+            let speaker = cell.speaker(standing);
+            speaker.send_bytes(&[0; 976]);
+            let answer = speaker.receive_where(|message| message["type"] == "error");
+            assert_eq!(answer["error"]["code"], code, "{standing:?}");
+            drop(cell);
+            wait_until_free(server);
+        }
+        assert_eq!(FRAME, Class::Streams);
+    });
+}
+
+fn wait_until_free(server: &Running) {
+    let mut client = Client::open(server);
+    while client.status()["active"] == json!(true) {
+        client.change();
+    }
+}

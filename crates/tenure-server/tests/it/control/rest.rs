@@ -1,0 +1,52 @@
+//! REST beside the lease.
+
+use serde_json::json;
+
+use super::client::{Client, on_each_clock};
+
+// S0-62
+#[test]
+fn rest_tells_who_has_the_lease() {
+    on_each_clock(|server| {
+        let idle = server.get("/api/v1/control/status");
+        assert_eq!((idle.status, &idle.json()["data"]["active"]), (200, &json!(false)));
+        let mut owner = Client::open(server);
+        let lease = owner.acquire("K1 Composer");
+        let held = server.get("/api/v1/control/status").json();
+        assert_eq!(held["success"], json!(true));
+        assert_eq!(held["data"]["leaseId"], json!(lease.id));
+        assert_eq!(held["data"]["ownerClientName"], "K1 Composer");
+        assert!(held["data"]["remainingMs"].as_u64().unwrap() <= 5_000);
+        assert!(held["data"].get("leaseToken").is_none());
+    });
+}
+
+#[test]
+fn clients_of_devices_may_call_their_token_an_api_key() {
+    let server = crate::server::start();
+    let key = |key: &str| server.ask("GET /api/v1/control/status", &[format!("X-API-Key: {key}")], "").status;
+    assert_eq!((key(&server.token), key("wrong")), (200, 401));
+    let both = [format!("X-API-Key: {}", server.token), "Authorization: Bearer wrong".to_owned()];
+    assert_eq!(server.ask("GET /api/v1/control/status", &both, "").status, 401);
+    server.stop();
+}
+
+/// A right to upload one image is enough to upload one image, and for nothing else.
+#[test]
+fn a_right_to_upload_is_good_for_one_upload() {
+    let server = crate::server::start();
+    let reader = server.post("/v1/tokens", &json!({ "name": "robot", "scopes": ["leases:read"] })).json();
+    let bearer = format!("Authorization: Bearer {}", reader["secret"].as_str().unwrap());
+    let upload = |right: Option<&str>| {
+        let mut headers = vec![bearer.clone(), "Content-Type: application/octet-stream".to_owned()];
+        headers.extend(right.map(|right| format!("X-OTA-Token: {right}")));
+        let answer = server.ask("POST /update", &headers, "no image");
+        (answer.status, answer.json()["error"]["code"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(upload(None), (403, "FORBIDDEN".to_owned()));
+    let right = server.post("/api/v1/device/ota-token", &json!({})).json()["data"]["token"].clone();
+    assert_eq!(server.get("/api/v1/device/ota-token").json()["data"]["active"], json!(true));
+    assert_eq!(upload(right.as_str()), (400, "FIRMWARE_INVALID".to_owned()));
+    assert_eq!(upload(right.as_str()), (403, "FORBIDDEN".to_owned()));
+    server.stop();
+}
