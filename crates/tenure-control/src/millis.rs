@@ -33,6 +33,11 @@ impl Uptime {
         Self { started, at_start }
     }
 
+    /// When it started.
+    pub const fn started(self) -> Tick {
+        self.started
+    }
+
     /// What it says at `now`.
     pub fn at(self, now: Tick) -> Millis {
         Millis(self.at_start.wrapping_add(low(self.whole(now))))

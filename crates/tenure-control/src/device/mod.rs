@@ -1,0 +1,169 @@
+//! The virtual light: a device that needs no hardware. It carries out every command of the table that is the device's own.
+//!
+//! ```text
+//! commands   which function a command is
+//! look       effects, parameters, presets, transport, settings
+//! report     what the device is, does and shows
+//! upload     firmware in pieces
+//! ```
+//!
+//! Whoever calls has the pass of a command looked at again right before: this is the point that all commands go through,
+//! one after the other. Everything that is shown follows from what was stored, the commands and their ticks.
+
+mod commands;
+mod look;
+mod report;
+mod upload;
+
+use serde_json::{Map, Value, json};
+use tenure_core::kernel::Tick;
+
+use crate::firmware::Image;
+use crate::light::{Effect, Parameters, Presets, Settings, Transport};
+use crate::millis::Uptime;
+use crate::problem::Problem;
+use crate::rate::Rate;
+use crate::stored::Stored;
+use crate::stream::{StopReason, Stream};
+use upload::Upload;
+
+pub use upload::{IDLE_LIMIT, MOST_PIECE_BYTES};
+
+/// A virtual light.
+pub struct VirtualDevice {
+    settings: Settings,
+    presets: Presets,
+    firmware: Image,
+    next_firmware: Option<Image>,
+    effect: Effect,
+    parameters: Parameters,
+    transport: Transport,
+    stream: Stream,
+    upload: Upload,
+    uptime: Uptime,
+    started_at: Tick,
+    rendered: Rate,
+    counters: Counters,
+}
+
+/// What happened since the device was made.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counters {
+    commands: u64,
+    commands_refused: u64,
+    frames_rendered: u64,
+    restarts: u64,
+}
+
+/// A command was carried out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Done {
+    /// What to answer.
+    pub data: Value,
+    /// Whether [`VirtualDevice::stored`] changed, and must be on the disk before the answer.
+    pub must_store: bool,
+}
+
+impl VirtualDevice {
+    /// A device that starts with what was stored. Firmware that was waiting for a start runs from now on.
+    pub fn new(stored: Stored, uptime: Uptime) -> Self {
+        let Stored { settings, presets, firmware, next_firmware } = stored;
+        let is_playing = settings.power_on_playing;
+        Self {
+            effect: settings.power_on_effect,
+            parameters: power_on_parameters(&settings),
+            transport: Transport::new(is_playing, uptime.started()),
+            settings,
+            presets,
+            firmware: next_firmware.unwrap_or(firmware),
+            next_firmware: None,
+            stream: Stream::default(),
+            upload: Upload::default(),
+            uptime,
+            started_at: uptime.started(),
+            rendered: Rate::default(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Carries out a command: any of the table but those about the lease, about who speaks, and `ota.upload` and
+    /// `ota.token(s)`, which are about requests. A command that is refused has changed nothing that is shown or stored.
+    pub fn carry_out(
+        &mut self,
+        command: &str,
+        fields: Map<String, Value>,
+        now: Tick,
+    ) -> Result<Done, Problem> {
+        self.stream.settle(now);
+        let answer = self.obey(command, fields, now);
+        self.counters.commands += 1;
+        if answer.is_err() {
+            self.counters.commands_refused += 1;
+        }
+        answer
+    }
+
+    /// Shows a frame: a binary message whose pass counted.
+    pub fn frame(&mut self, bytes: &[u8], now: Tick) -> Result<(), Problem> {
+        self.stream.frame(bytes, now)
+    }
+
+    /// Ends the render stream. Whether there was one.
+    pub fn stop_stream(&mut self, reason: StopReason, now: Tick) -> bool {
+        self.stream.stop(reason, now)
+    }
+
+    /// When to call [`VirtualDevice::pass_time`]: no frame has come for too long then.
+    pub fn next_deadline(&self) -> Option<Tick> {
+        self.stream.next_deadline()
+    }
+
+    /// Ends a stream whose time is over. Each end is told once, also one that a command found before this was called.
+    pub fn pass_time(&mut self, now: Tick) -> Option<StopReason> {
+        self.stream.pass_time(now)
+    }
+
+    /// Keeps an image that was found to be whole. It runs from the next start on, so it must be stored before the answer.
+    pub fn accept_firmware(&mut self, image: Image, now: Tick) -> Result<Value, Problem> {
+        self.stream.settle(now);
+        let answer = json!({ "accepted": true, "next": image.shown(), "restartRequired": true });
+        self.next_firmware = Some(image);
+        Ok(answer)
+    }
+
+    /// What outlives a restart.
+    pub fn stored(&self) -> Stored {
+        Stored {
+            settings: self.settings.clone(),
+            presets: self.presets.clone(),
+            firmware: self.firmware.clone(),
+            next_firmware: self.next_firmware.clone(),
+        }
+    }
+
+    /// Takes back what could not be written: `stored` is what the disk holds. What is shown stays as it is.
+    pub fn take_back(&mut self, stored: Stored) {
+        let Stored { settings, presets, firmware, next_firmware } = stored;
+        (self.settings, self.presets) = (settings, presets);
+        (self.firmware, self.next_firmware) = (firmware, next_firmware);
+    }
+
+    /// Starts again: what is stored stays, what is not is as it was at the first start.
+    fn restart(&mut self, now: Tick) {
+        self.stream.stop(StopReason::ClientStop, now);
+        self.upload = Upload::default();
+        if let Some(next) = self.next_firmware.take() {
+            self.firmware = next;
+        }
+        self.effect = self.settings.power_on_effect;
+        self.parameters = power_on_parameters(&self.settings);
+        self.transport = Transport::new(self.settings.power_on_playing, now);
+        self.rendered = Rate::default();
+        self.started_at = now;
+        self.counters.restarts += 1;
+    }
+}
+
+fn power_on_parameters(settings: &Settings) -> Parameters {
+    Parameters { brightness: settings.power_on_brightness, ..Parameters::default() }
+}

@@ -1,0 +1,100 @@
+//! What the device is, what it does, and what it shows.
+
+use serde_json::{Value, json};
+use tenure_core::kernel::Tick;
+
+use super::VirtualDevice;
+use crate::frame::{FORMAT, FRAME_BYTES, VERSION};
+use crate::light::render::{self, Pixels};
+use crate::light::settings::MOST_FPS;
+use crate::light::{EFFECTS, LEDS, PALETTES, Playing};
+use crate::text::to_hex;
+
+/// What all lights show at a moment, and what that comes from.
+pub struct Shown {
+    /// `effect`, `stream` or `stopped`.
+    pub source: &'static str,
+    /// Which frame it is, of the effect or of the stream.
+    pub sequence: u64,
+    /// When it began, in the light's own time; for a stream the light's time now.
+    pub position_ms: u64,
+    /// The colours.
+    pub pixels: Pixels,
+}
+
+impl VirtualDevice {
+    /// What all lights show at `now`.
+    pub fn shown(&self, now: Tick) -> Shown {
+        let limit = self.settings.brightness_limit;
+        let position_ms = self.transport.position_ms(now);
+        if let Some((sequence, colours)) = self.stream.shown(now) {
+            let pixels = render::streamed(colours, limit);
+            return Shown { source: "stream", sequence: sequence.unwrap_or(0).into(), position_ms, pixels };
+        }
+        if self.transport.state() == Playing::Stopped {
+            return Shown { source: "stopped", sequence: 0, position_ms, pixels: render::DARK };
+        }
+        let moment = self.transport.moment(now, self.parameters.speed, self.settings.max_fps);
+        let pixels = render::effect(self.effect, &self.parameters, moment.motion, limit);
+        Shown { source: "effect", sequence: moment.frame, position_ms: moment.position / 1_000, pixels }
+    }
+
+    pub(super) fn shown_frame(&mut self, now: Tick) -> Value {
+        let shown = self.shown(now);
+        self.counters.frames_rendered += 1;
+        self.rendered.count(now);
+        json!({
+            "source": shown.source,
+            "sequence": shown.sequence,
+            "positionMs": shown.position_ms,
+            "timeMs": self.uptime.at(now).0,
+            "ledCount": LEDS,
+            "encoding": "hex",
+            "rgb": to_hex(&shown.pixels),
+        })
+    }
+
+    pub(super) fn info(&self) -> Value {
+        json!({
+            "name": self.settings.device_name,
+            "model": "Tenure virtual light",
+            "kind": "virtual",
+            "firmware": self.firmware.version,
+            "project": self.firmware.project,
+            "ledCount": LEDS,
+            "maxFps": MOST_FPS,
+            "effects": EFFECTS.len(),
+            "palettes": PALETTES.len(),
+            "stream": { "version": VERSION, "format": FORMAT, "frameBytes": FRAME_BYTES },
+        })
+    }
+
+    pub(super) fn status(&self, now: Tick) -> Value {
+        let counters = self.counters;
+        let asked = self.stream.target_fps().unwrap_or(self.settings.max_fps);
+        let rendered = match self.stream.is_active() {
+            true => self.stream.measured_fps(now),
+            false => self.rendered.per_second(now),
+        };
+        json!({
+            "name": self.settings.device_name,
+            "uptimeMs": now.since(self.started_at).as_millis(),
+            "millis": self.uptime.at(now).0,
+            "firmware": self.firmware.version,
+            "nextFirmware": self.next_firmware.as_ref().map(|image| &image.version),
+            "effectId": self.effect.number(),
+            "effectName": self.effect.name(),
+            "brightness": self.parameters.brightness,
+            "brightnessLimit": self.settings.brightness_limit,
+            "fps": { "asked": asked, "rendered": rendered },
+            "transport": self.transport.shown(now),
+            "stream": self.stream.status(self.uptime, now),
+            "counters": {
+                "commands": counters.commands,
+                "commandsRefused": counters.commands_refused,
+                "framesRendered": counters.frames_rendered,
+                "restarts": counters.restarts,
+            },
+        })
+    }
+}

@@ -1,0 +1,178 @@
+//! Firmware that comes in pieces. Each piece is looked at and forgotten.
+
+use serde_json::{Value, json};
+use tenure_core::kernel::{Span, Tick};
+use tenure_core::rules::time::is_over;
+
+use super::commands::{answer, stored_answer};
+use super::{Done, VirtualDevice};
+use crate::fields::{Fields, required};
+use crate::firmware::{Checker, Flaw, MOST_BYTES};
+use crate::problem::{Problem, ProblemCode};
+use crate::text::{from_base64, from_hex};
+
+/// How many bytes a piece has at most.
+pub const MOST_PIECE_BYTES: usize = 64 << 10;
+/// How long an upload keeps others out without a piece.
+pub const IDLE_LIMIT: Span = Span::from_secs(60);
+
+/// An upload, or what became of the last one.
+#[derive(Default)]
+pub(super) enum Upload {
+    /// There was none since the start.
+    #[default]
+    None,
+    /// Pieces come in. Boxed: most of the time there is none.
+    Receiving(Box<Receiving>),
+    /// The last one was no firmware, or was dropped.
+    Ended(&'static str, Option<Flaw>),
+}
+
+pub(super) struct Receiving {
+    checker: Checker,
+    size: u32,
+    last_piece_at: Tick,
+}
+
+impl VirtualDevice {
+    pub(super) fn firmware_version(&self) -> Value {
+        json!({
+            "version": self.firmware.version,
+            "project": self.firmware.project,
+            "running": self.firmware.shown(),
+            "next": self.next_firmware.as_ref().map(crate::firmware::Image::shown),
+            "restartRequired": self.next_firmware.is_some(),
+        })
+    }
+
+    pub(super) fn upload_status(&self) -> Value {
+        let (state, received, size, message) = match &self.upload {
+            Upload::None => ("idle", 0, None, None),
+            Upload::Receiving(upload) => ("receiving", upload.checker.taken(), Some(upload.size), None),
+            Upload::Ended(state, flaw) => (*state, 0, None, flaw.map(|flaw| flaw.to_string())),
+        };
+        json!({
+            "state": state,
+            "received": received,
+            "size": size,
+            "message": message,
+            "maxBytes": MOST_BYTES,
+            "maxPieceBytes": MOST_PIECE_BYTES,
+            "restartRequired": self.next_firmware.is_some(),
+        })
+    }
+
+    pub(super) fn begin_upload(&mut self, mut fields: Fields, now: Tick) -> Result<Done, Problem> {
+        let size = fields.number_u32("size", 1..=MOST_BYTES)?;
+        let size = required(size, "size", "how many bytes the image has")?;
+        fields.finish(&["size"])?;
+        if let Upload::Receiving(upload) = &self.upload {
+            let free_at = upload.last_piece_at.saturating_add(IDLE_LIMIT);
+            if !is_over(now.0, free_at.0) {
+                let seconds = free_at.since(now).as_millis().div_ceil(1_000);
+                let message = format!(
+                    "Another upload is under way; end it with ota.abort, or wait: without a piece it gives way in {seconds} s"
+                );
+                return Err(Problem::new(ProblemCode::Conflict, message));
+            }
+        }
+        let upload = Receiving { checker: Checker::default(), size, last_piece_at: now };
+        self.upload = Upload::Receiving(Box::new(upload));
+        answer(self.upload_status())
+    }
+
+    pub(super) fn take_piece(&mut self, mut fields: Fields, now: Tick) -> Result<Done, Problem> {
+        let offset = fields.number_u32("offset", 0..=MOST_BYTES)?;
+        let offset = required(offset, "offset", "where in the image the piece begins")?;
+        let data = required(fields.text("data")?, "data", "the piece's bytes as base64")?;
+        let encoding = fields.text("encoding")?;
+        fields.finish(&["offset", "data", "encoding"])?;
+        let piece = decode(&data, encoding.as_deref())?;
+        let upload = self.receiving()?;
+        if offset != upload.checker.taken() {
+            let message = format!("must be {}: that is how much has come", upload.checker.taken());
+            return Err(Problem::of_field(ProblemCode::Conflict, "offset", message));
+        }
+        let room = usize::try_from(upload.size - offset).unwrap_or(usize::MAX);
+        if piece.len() > room {
+            let message = format!("is more than the {room} bytes that are still to come");
+            return Err(Problem::of_field(ProblemCode::TooLarge, "data", message));
+        }
+        upload.last_piece_at = now;
+        if let Err(flaw) = upload.checker.take(&piece) {
+            return Err(self.fail(flaw));
+        }
+        answer(self.upload_status())
+    }
+
+    pub(super) fn finish_upload(&mut self, fields: Fields, now: Tick) -> Result<Done, Problem> {
+        fields.finish(&[])?;
+        let upload = self.receiving()?;
+        if upload.checker.taken() < upload.size {
+            let (taken, size) = (upload.checker.taken(), upload.size);
+            let message = format!("Only {taken} of {size} bytes have come; send the rest with ota.chunk");
+            return Err(Problem::new(ProblemCode::Conflict, message));
+        }
+        match upload.checker.clone().finish() {
+            Ok(image) => {
+                self.upload = Upload::Ended("ready", None);
+                stored_answer(self.accept_firmware(image, now)?)
+            }
+            Err(flaw) => Err(self.fail(flaw)),
+        }
+    }
+
+    pub(super) fn abort_upload(&mut self, fields: Fields) -> Result<Done, Problem> {
+        fields.finish(&[])?;
+        let was_there = matches!(self.upload, Upload::Receiving(_));
+        if was_there {
+            self.upload = Upload::Ended("aborted", None);
+        }
+        answer(json!({ "aborted": was_there }))
+    }
+
+    fn receiving(&mut self) -> Result<&mut Receiving, Problem> {
+        match &mut self.upload {
+            Upload::Receiving(upload) => Ok(upload),
+            Upload::None | Upload::Ended(..) => {
+                let message = "No upload is under way; begin one with ota.begin";
+                Err(Problem::new(ProblemCode::NotFound, message))
+            }
+        }
+    }
+
+    fn fail(&mut self, flaw: Flaw) -> Problem {
+        self.upload = Upload::Ended("failed", Some(flaw));
+        flaw.into()
+    }
+}
+
+/// The bytes of a piece. Which of the two it is must be said: many texts could be both.
+fn decode(data: &str, encoding: Option<&str>) -> Result<Vec<u8>, Problem> {
+    // Two digits a byte; base64 takes less.
+    if data.len() > 2 * MOST_PIECE_BYTES {
+        return Err(too_large());
+    }
+    let bytes = match encoding {
+        None | Some("base64") => from_base64(data),
+        Some("hex") => from_hex(data),
+        Some(_) => {
+            let message = "must be \"base64\" (which is also meant without it) or \"hex\"";
+            return Err(Problem::of_field(ProblemCode::InvalidValue, "encoding", message));
+        }
+    };
+    let bytes = bytes.map_err(|flaw| {
+        let named = encoding.unwrap_or("base64");
+        let message = format!("is no {named}: it {}", flaw.as_str());
+        Problem::of_field(ProblemCode::InvalidValue, "data", message)
+    })?;
+    if bytes.is_empty() {
+        return Err(Problem::of_field(ProblemCode::InvalidValue, "data", "is empty; send at least a byte"));
+    }
+    if bytes.len() > MOST_PIECE_BYTES { Err(too_large()) } else { Ok(bytes) }
+}
+
+fn too_large() -> Problem {
+    let message = format!("is more than {MOST_PIECE_BYTES} bytes; send it in smaller pieces");
+    Problem::of_field(ProblemCode::TooLarge, "data", message)
+}

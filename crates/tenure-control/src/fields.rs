@@ -1,0 +1,147 @@
+//! What came with a command, read strictly: each field once, of its type and in its range, and none that nobody knows.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use serde_json::{Map, Value};
+
+use crate::problem::{Problem, ProblemCode};
+
+/// The most characters of a name that is repeated to whoever sent it.
+const MOST_OF_A_NAME: usize = 64;
+
+/// The fields that nobody has taken yet.
+pub struct Fields {
+    left: Map<String, Value>,
+}
+
+impl Fields {
+    /// What came with a command.
+    pub fn new(fields: Map<String, Value>) -> Self {
+        Self { left: fields }
+    }
+
+    /// Whether there is nothing left.
+    pub fn is_empty(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    /// Whatever this field says.
+    pub fn take(&mut self, name: &str) -> Option<Value> {
+        self.left.remove(name)
+    }
+
+    /// A text.
+    pub fn text(&mut self, name: &str) -> Result<Option<String>, Problem> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(wrong_type(name, "a text")),
+        }
+    }
+
+    /// `true` or `false`.
+    pub fn flag(&mut self, name: &str) -> Result<Option<bool>, Problem> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(flag)),
+            Some(_) => Err(wrong_type(name, "true or false")),
+        }
+    }
+
+    /// A whole number.
+    pub fn number(&mut self, name: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, Problem> {
+        self.take(name).map(|value| number(name, &value, range)).transpose()
+    }
+
+    /// The same, in a range that fits into 32 bits.
+    pub fn number_u32(&mut self, name: &str, range: RangeInclusive<u32>) -> Result<Option<u32>, Problem> {
+        let range = u64::from(*range.start())..=u64::from(*range.end());
+        Ok(self.number(name, range)?.and_then(|number| u32::try_from(number).ok()))
+    }
+
+    /// The same, in a range that fits into a byte.
+    pub fn byte(&mut self, name: &str, range: RangeInclusive<u8>) -> Result<Option<u8>, Problem> {
+        let range = u64::from(*range.start())..=u64::from(*range.end());
+        Ok(self.number(name, range)?.and_then(|number| u8::try_from(number).ok()))
+    }
+
+    /// Nothing may be left. `known` are the fields that this command has.
+    pub fn finish(self, known: &[&str]) -> Result<(), Problem> {
+        let Some(name) = self.left.keys().next() else { return Ok(()) };
+        let name: String = name.chars().take(MOST_OF_A_NAME).collect();
+        let message = match known {
+            [] => "is not known: this command has no fields; leave it out".to_owned(),
+            _ => format!("is not known here; leave it out. Fields of this command: {}", known.join(", ")),
+        };
+        Err(Problem::of_field(ProblemCode::UnknownField, &name, message))
+    }
+}
+
+/// A field that must be there.
+pub fn required<T>(value: Option<T>, name: &str, what: impl Display) -> Result<T, Problem> {
+    value.ok_or_else(|| {
+        Problem::of_field(ProblemCode::MissingField, name, format_args!("is missing; send {what}"))
+    })
+}
+
+/// Of what type a field should have been.
+pub fn wrong_type(name: &str, what: impl Display) -> Problem {
+    Problem::of_field(ProblemCode::InvalidType, name, format_args!("must be {what}"))
+}
+
+/// A whole number in a range.
+pub fn number(name: &str, value: &Value, range: RangeInclusive<u64>) -> Result<u64, Problem> {
+    let Some(number) = value.as_number().filter(|number| !number.is_f64()) else {
+        return Err(wrong_type(name, format_args!("a whole number, {} to {}", range.start(), range.end())));
+    };
+    number.as_u64().filter(|number| range.contains(number)).ok_or_else(|| {
+        let message = format_args!("must be {} to {}", range.start(), range.end());
+        Problem::of_field(ProblemCode::OutOfRange, name, message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn fields(value: Value) -> Fields {
+        Fields::new(value.as_object().expect("an object").clone())
+    }
+
+    fn code<T>(answer: Result<T, Problem>) -> &'static str {
+        answer.err().map_or("OK", |problem| problem.code.as_str())
+    }
+
+    #[test]
+    fn a_number_is_whole_and_in_its_range() {
+        let read = |value: Value| code(fields(json!({ "a": value })).byte("a", 1..=100));
+        assert_eq!([json!(1), json!(100)].map(read), ["OK", "OK"]);
+        assert_eq!([json!(0), json!(101), json!(-5)].map(read), ["OUT_OF_RANGE"; 3]);
+        assert_eq!(
+            [json!("1"), json!(1.0), json!(null), json!([1]), json!(1e300)].map(read),
+            ["INVALID_TYPE"; 5]
+        );
+    }
+
+    #[test]
+    fn what_nobody_takes_is_refused_by_name_and_not_repeated_at_length() {
+        let mut left = fields(json!({ "a": true, "b": "secret" }));
+        assert_eq!(left.flag("a").expect("a flag"), Some(true));
+        let problem = left.finish(&["a"]).expect_err("there is one too many");
+        assert_eq!((problem.code, problem.field.as_deref()), (ProblemCode::UnknownField, Some("b")));
+        assert!(!problem.message.contains("secret"));
+        let long = fields(json!({ "x".repeat(10_000): 1 })).finish(&[]).expect_err("not known");
+        assert!(long.message.len() < 200);
+    }
+
+    #[test]
+    fn what_is_missing_or_of_another_type_is_said() {
+        assert_eq!(code(required(None::<u8>, "a", "a number")), "MISSING_FIELD");
+        assert_eq!(code(fields(json!({ "a": 1 })).text("a")), "INVALID_TYPE");
+        assert_eq!(code(fields(json!({ "a": "true" })).flag("a")), "INVALID_TYPE");
+        assert_eq!(code(fields(json!({})).text("a")), "OK");
+    }
+}

@@ -1,0 +1,169 @@
+//! Firmware: an application image for an ESP32, checked while it comes in.
+//!
+//! ```text
+//!  0   1  0xE9
+//!  1   1  how many segments, 1 to 16
+//!  2   2  how the flash is wired; nothing is made of it here
+//!  4   4  where the program begins
+//!  8   4  pins and their drive
+//! 12   2  for which chip
+//! 14   9  revisions of the chip, and reserved
+//! 23   1  1 if a digest stands at the end, else 0
+//! 24      the segments: address (4), length (4), and that many bytes; the length is a multiple of 4
+//!         zeros, so that the next byte is the last of sixteen
+//!      1  0xEF and every byte of all segments, exclusive-or
+//!     32  SHA-256 of everything before, if the header says so
+//! ```
+//!
+//! The first segment begins with a description of the application: 256 bytes with its version and its name. Numbers are
+//! little-endian. Nothing of an image is kept but what it says of itself, so checking one takes the same little memory
+//! whatever its size.
+
+mod checker;
+mod description;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::problem::{Problem, ProblemCode};
+
+pub use checker::Checker;
+
+/// How many bytes an image has at most.
+pub const MOST_BYTES: u32 = 4 << 20;
+/// How many segments there are at most.
+pub const MOST_SEGMENTS: u8 = 16;
+
+/// What is kept of an image that was found to be whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Image {
+    /// Its version, as it says itself.
+    pub version: String,
+    /// Which project it was built from.
+    pub project: String,
+    /// When it was built, as it says itself.
+    pub built: String,
+    /// For which chip, by the number that its maker gave it.
+    pub chip: u16,
+    /// How many bytes it has.
+    pub size: u32,
+    /// How many segments.
+    pub segments: u8,
+    /// SHA-256 of all that stands before its own digest, in hexadecimal digits.
+    pub sha256: String,
+    /// Whether it carried that digest.
+    pub has_digest: bool,
+}
+
+impl Image {
+    /// What runs on a device that was never given another one.
+    pub fn built_in() -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            project: "tenure-light".to_owned(),
+            built: String::new(),
+            chip: 0,
+            size: 0,
+            segments: 0,
+            sha256: String::new(),
+            has_digest: false,
+        }
+    }
+
+    /// As programs see it.
+    pub fn shown(&self) -> Value {
+        json!({
+            "version": self.version,
+            "project": self.project,
+            "built": self.built,
+            "chip": self.chip,
+            "size": self.size,
+            "segments": self.segments,
+            "sha256": self.sha256,
+            "hasDigest": self.has_digest,
+        })
+    }
+}
+
+/// Why bytes are no image that a device would start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// It is longer than the place for it.
+    TooLarge,
+    /// It does not begin as images do.
+    Magic,
+    /// It has no segment, or more than there can be.
+    SegmentCount,
+    /// The header says neither that there is a digest nor that there is none.
+    DigestMark,
+    /// A segment does not fit into what an image can be.
+    SegmentTooLong,
+    /// A segment's length is no multiple of 4.
+    SegmentLength,
+    /// The first segment does not say what this is: not an application.
+    NotAnApplication,
+    /// What it says of itself is not text.
+    Description,
+    /// What stands between the last segment and the checksum is not zero.
+    Padding,
+    /// A byte of a segment is not as it was built.
+    Checksum,
+    /// A byte is not as it was built.
+    Digest,
+    /// It goes on after its end.
+    Trailing,
+    /// It ends before its end.
+    Truncated,
+}
+
+impl Flaw {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::TooLarge => "It is larger than 4 MiB, the place that there is for it",
+            Self::Magic => {
+                "It does not begin with the byte 0xE9, so it is no ESP32 image; send the .bin file of the build"
+            }
+            Self::SegmentCount => "Its header must say 1 to 16 segments",
+            Self::DigestMark => {
+                "Its header must say 0 or 1 at offset 23, for whether a digest stands at the end"
+            }
+            Self::SegmentTooLong => "A segment is longer than an image can be; the file is damaged",
+            Self::SegmentLength => "The length of a segment is no multiple of 4; the file is damaged",
+            Self::NotAnApplication => {
+                "Its first segment does not begin with the description of an application; a bootloader or a partition \
+                 table is sent in another way"
+            }
+            Self::Description => {
+                "Its description has no version, or a text that is none; the file is damaged"
+            }
+            Self::Padding => {
+                "Between the last segment and the checksum stands something else than zeros; the file is damaged"
+            }
+            Self::Checksum => "Its checksum does not fit its segments; send the file again",
+            Self::Digest => "Its SHA-256 does not fit its bytes; send the file again",
+            Self::Trailing => "It goes on after its end; send the application's image alone, unsigned",
+            Self::Truncated => "It ends before its end; send the whole file",
+        }
+    }
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl std::error::Error for Flaw {}
+
+impl From<Flaw> for Problem {
+    fn from(flaw: Flaw) -> Self {
+        let code = match flaw {
+            Flaw::TooLarge => ProblemCode::TooLarge,
+            _ => ProblemCode::FirmwareInvalid,
+        };
+        Self::new(code, format!("This firmware cannot be taken. {flaw}"))
+    }
+}

@@ -1,0 +1,107 @@
+//! Colours of light, in whole numbers.
+
+/// What one light shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Rgb {
+    /// How much red.
+    pub red: u8,
+    /// How much green.
+    pub green: u8,
+    /// How much blue.
+    pub blue: u8,
+}
+
+impl Rgb {
+    /// No light.
+    pub const BLACK: Rgb = Rgb::new(0, 0, 0);
+    /// All there is.
+    pub const WHITE: Rgb = Rgb::new(255, 255, 255);
+
+    /// The colour of these three.
+    pub const fn new(red: u8, green: u8, blue: u8) -> Self {
+        Self { red, green, blue }
+    }
+
+    /// The colour at a place on the wheel: 0 is red, 85 green, 170 blue.
+    pub fn from_hue(hue: u8, saturation: u8) -> Self {
+        let sixths = u32::from(hue) * 6;
+        let (sixth, within) = (sixths >> 8, byte(sixths & 255));
+        let low = 255 - saturation;
+        let rising = 255 - scale(saturation, 255 - within);
+        let falling = 255 - scale(saturation, within);
+        match sixth {
+            0 => Self::new(255, rising, low),
+            1 => Self::new(falling, 255, low),
+            2 => Self::new(low, 255, rising),
+            3 => Self::new(low, falling, 255),
+            4 => Self::new(rising, low, 255),
+            _ => Self::new(255, low, falling),
+        }
+    }
+
+    /// With a part of its light: 255 is all of it, 0 is none.
+    pub fn dimmed(self, level: u8) -> Self {
+        self.each(|channel| scale(channel, level))
+    }
+
+    /// A part of the way to another colour: 0 is this one, 255 the other.
+    pub fn towards(self, other: Rgb, share: u8) -> Self {
+        let mix = |from: u8, to: u8| {
+            byte((u32::from(from) * u32::from(255 - share) + u32::from(to) * u32::from(share) + 127) / 255)
+        };
+        Self::new(mix(self.red, other.red), mix(self.green, other.green), mix(self.blue, other.blue))
+    }
+
+    /// Both lights at once.
+    pub fn plus(self, other: Rgb) -> Self {
+        Self::new(
+            self.red.saturating_add(other.red),
+            self.green.saturating_add(other.green),
+            self.blue.saturating_add(other.blue),
+        )
+    }
+
+    /// With less colour: 255 keeps it, 0 leaves as much white as the brightest of the three.
+    pub fn saturated(self, saturation: u8) -> Self {
+        let brightest = self.red.max(self.green).max(self.blue);
+        Self::new(brightest, brightest, brightest).towards(self, saturation)
+    }
+
+    /// With each of the three changed in the same way.
+    pub fn each(self, change: impl Fn(u8) -> u8) -> Self {
+        Self::new(change(self.red), change(self.green), change(self.blue))
+    }
+}
+
+/// A part of a number, rounded: 255 is all of it.
+pub fn scale(number: u8, share: u8) -> u8 {
+    byte((u32::from(number) * u32::from(share) + 127) / 255)
+}
+
+/// What fits into a byte, and else the most that does.
+pub fn byte(number: u32) -> u8 {
+    u8::try_from(number).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wheel_goes_from_red_over_green_and_blue_back_to_red() {
+        assert_eq!(Rgb::from_hue(0, 255), Rgb::new(255, 0, 0));
+        assert_eq!(Rgb::from_hue(85, 255), Rgb::new(1, 255, 0));
+        assert_eq!(Rgb::from_hue(170, 255), Rgb::new(0, 3, 255));
+        assert_eq!(Rgb::from_hue(255, 255), Rgb::new(255, 0, 5));
+        assert!((0..=255).all(|hue| Rgb::from_hue(hue, 0) == Rgb::WHITE));
+    }
+
+    #[test]
+    fn all_and_nothing_are_exact() {
+        let colour = Rgb::new(255, 128, 1);
+        assert_eq!((colour.dimmed(255), colour.dimmed(0)), (colour, Rgb::BLACK));
+        assert_eq!((colour.towards(Rgb::WHITE, 0), colour.towards(Rgb::WHITE, 255)), (colour, Rgb::WHITE));
+        assert_eq!((colour.saturated(255), colour.saturated(0)), (colour, Rgb::WHITE));
+        assert_eq!(colour.plus(Rgb::new(1, 1, 1)), Rgb::new(255, 129, 2));
+    }
+}

@@ -1,0 +1,89 @@
+//! What moves: turns, swells, and what looks like chance but is the same each time.
+
+use super::colour::byte;
+
+/// How far a turn of this length is at `time`, as a byte: 0 at its beginning, 128 in the middle.
+pub fn turn(time: u64, period: u64) -> u8 {
+    let within = u128::from(time % period) * 256 / u128::from(period);
+    u8::try_from(within).unwrap_or(u8::MAX)
+}
+
+/// How many whole turns of this length there were, in 32 bits.
+pub fn turns(time: u64, period: u64) -> u32 {
+    u32::try_from(time / period % (1 << 32)).unwrap_or(u32::MAX)
+}
+
+/// How far a turn is, as a place on a strip of `length`.
+pub fn along(time: u64, period: u64, length: u32) -> u32 {
+    let within = u128::from(time % period) * u128::from(length) / u128::from(period);
+    u32::try_from(within).unwrap_or(u32::MAX)
+}
+
+/// Up and down in straight lines: 0 at 0, 255 at 128.
+pub fn triangle(phase: u8) -> u8 {
+    let up = if phase < 128 { phase } else { 255 - phase };
+    byte(u32::from(up) * 255 / 127)
+}
+
+/// Up and down without corners: slow at both ends, as a breath is.
+pub fn swell(phase: u8) -> u8 {
+    let at = u32::from(triangle(phase));
+    byte(at * at * (765 - 2 * at) / 65_025)
+}
+
+/// A number that belongs to these two, and looks as if it did not.
+pub fn scatter(seed: u32, number: u32) -> u32 {
+    let mut mixed = seed.wrapping_mul(0x9E37_79B1) ^ number.wrapping_mul(0x85EB_CA77);
+    mixed = (mixed ^ (mixed >> 15)).wrapping_mul(0x2C1B_3C6D);
+    mixed = (mixed ^ (mixed >> 12)).wrapping_mul(0x297A_2D39);
+    mixed ^ (mixed >> 15)
+}
+
+/// The same as a byte.
+pub fn scatter_byte(seed: u32, number: u32) -> u8 {
+    byte(scatter(seed, number) >> 24)
+}
+
+/// Hills and valleys: `place` counts in 256ths from one point to the next.
+pub fn hills(seed: u32, place: u32) -> u8 {
+    let (point, within) = (place >> 8, u32::from(swell(byte((place & 255) / 2))));
+    let [here, next] = [point, point.wrapping_add(1)].map(|point| u32::from(scatter_byte(seed, point)));
+    byte((here * (255 - within) + next * within) / 255)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_begins_again() {
+        assert_eq!([0, 500, 999, 1_000, 1_500].map(|time| turn(time, 1_000)), [0, 128, 255, 0, 128]);
+        assert_eq!([0, 999, 1_000].map(|time| turns(time, 1_000)), [0, 0, 1]);
+        assert_eq!([0, 500, 999].map(|time| along(time, 1_000, 320)), [0, 160, 319]);
+        assert_eq!(turn(u64::MAX, u64::MAX), 0);
+    }
+
+    #[test]
+    fn swells_reach_both_ends_and_never_jump() {
+        for wave in [triangle, swell] {
+            assert_eq!([0, 127, 128, 255].map(wave), [0, 255, 255, 0]);
+            assert!((0..255).all(|phase| wave(phase).abs_diff(wave(phase + 1)) <= 4));
+        }
+    }
+
+    #[test]
+    fn what_looks_like_chance_is_spread_and_always_the_same() {
+        let mut seen = [0_u32; 16];
+        (0..4_096).for_each(|number| seen[usize::from(scatter_byte(7, number) >> 4)] += 1);
+        assert!(seen.iter().all(|&count| (180..=340).contains(&count)), "{seen:?}");
+        assert_eq!(scatter(1, 2), scatter(1, 2));
+    }
+
+    #[test]
+    fn hills_have_no_cliffs() {
+        for place in 0..20_000 {
+            let [here, next] = [place, place + 1].map(|place| hills(3, place));
+            assert!(here.abs_diff(next) <= 8, "at {place}: {here} {next}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What outlives a restart, and how it is written down.
+//!
+//! The form has a version. A program that finds one it does not know stops: to guess would be to lose what is there.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::firmware::Image;
+use crate::light::{Presets, Settings};
+
+/// The version that is written.
+pub const VERSION: u64 = 1;
+
+/// What outlives a restart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Form", into = "Form")]
+pub struct Stored {
+    /// What people have set.
+    pub settings: Settings,
+    /// Which looks are kept.
+    pub presets: Presets,
+    /// What runs.
+    pub firmware: Image,
+    /// What runs from the next start on.
+    pub next_firmware: Option<Image>,
+}
+
+impl Default for Stored {
+    fn default() -> Self {
+        Self {
+            settings: Settings::default(),
+            presets: Presets::default(),
+            firmware: Image::built_in(),
+            next_firmware: None,
+        }
+    }
+}
+
+/// Why a text is not what this program stores.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoredError {
+    /// Another program wrote it, most likely a newer one.
+    UnknownVersion(u64),
+    /// It is not as any program wrote it.
+    Damaged(String),
+}
+
+impl fmt::Display for StoredError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownVersion(version) => write!(
+                formatter,
+                "it has version {version}, and this program knows only version {VERSION}; start the newer program that wrote it"
+            ),
+            Self::Damaged(what) => write!(formatter, "it is damaged ({what})"),
+        }
+    }
+}
+
+impl std::error::Error for StoredError {}
+
+impl Stored {
+    /// Reads what was written.
+    ///
+    /// ```
+    /// use tenure_control::{Stored, StoredError};
+    /// assert_eq!(Stored::from_json(&Stored::default().to_json()), Ok(Stored::default()));
+    /// assert_eq!(Stored::from_json(r#"{"version": 9}"#), Err(StoredError::UnknownVersion(9)));
+    /// ```
+    pub fn from_json(text: &str) -> Result<Self, StoredError> {
+        let value: Value = serde_json::from_str(text).map_err(|error| place_of(&error))?;
+        let version = value.get("version").and_then(Value::as_u64);
+        match version {
+            Some(VERSION) => {}
+            Some(other) => return Err(StoredError::UnknownVersion(other)),
+            None => return Err(StoredError::Damaged("it says no version".to_owned())),
+        }
+        serde_json::from_value(value).map_err(|error| StoredError::Damaged(error.to_string()))
+    }
+
+    /// Writes it for people to read too.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("names and numbers always become JSON")
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        self.settings.check()?;
+        self.presets.check()
+    }
+}
+
+fn place_of(error: &serde_json::Error) -> StoredError {
+    StoredError::Damaged(format!("no JSON at line {}, column {}", error.line(), error.column()))
+}
+
+/// As it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Form {
+    version: u64,
+    settings: Settings,
+    presets: Presets,
+    firmware: Image,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    next_firmware: Option<Image>,
+}
+
+impl From<Stored> for Form {
+    fn from(stored: Stored) -> Self {
+        let Stored { settings, presets, firmware, next_firmware } = stored;
+        Self { version: VERSION, settings, presets, firmware, next_firmware }
+    }
+}
+
+impl TryFrom<Form> for Stored {
+    type Error = String;
+
+    fn try_from(form: Form) -> Result<Self, Self::Error> {
+        if form.version != VERSION {
+            return Err(StoredError::UnknownVersion(form.version).to_string());
+        }
+        let Form { settings, presets, firmware, next_firmware, .. } = form;
+        let stored = Self { settings, presets, firmware, next_firmware };
+        stored.check()?;
+        Ok(stored)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn changed(change: impl FnOnce(&mut Value)) -> Result<Stored, StoredError> {
+        let mut value = serde_json::to_value(Stored::default()).expect("it becomes JSON");
+        change(&mut value);
+        Stored::from_json(&value.to_string())
+    }
+
+    #[test]
+    fn what_no_program_wrote_is_not_believed() {
+        let wrong: [fn(&mut Value); 9] = [
+            |value| value["settings"]["maxFps"] = json!(0),
+            |value| value["settings"]["deviceName"] = json!(""),
+            |value| value["settings"]["brightnessLimit"] = json!(0),
+            |value| value["settings"]["powerOnEffect"] = json!("no such"),
+            |value| value["settings"]["more"] = json!(1),
+            |value| value["presets"] = json!({}),
+            |value| value["presets"] = json!([1]),
+            |value| value["version"] = json!("1"),
+            |value| value["more"] = json!(1),
+        ];
+        for (number, wrong) in wrong.into_iter().enumerate() {
+            assert!(matches!(changed(wrong), Err(StoredError::Damaged(_))), "number {number}");
+        }
+        assert!(changed(|_| ()).is_ok());
+        for text in ["", "{", "[]", "null", "{}"] {
+            assert!(matches!(Stored::from_json(text), Err(StoredError::Damaged(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn another_version_says_what_to_do() {
+        let error = changed(|value| value["version"] = json!(2)).expect_err("it is not known");
+        assert_eq!(error, StoredError::UnknownVersion(2));
+        assert!(error.to_string().contains("start the newer program"));
+    }
+}

@@ -1,0 +1,95 @@
+//! What is shown follows from what was stored, the commands and their ticks, and from nothing else.
+
+use serde_json::{Value, json};
+use tenure_control::{Frame, VirtualDevice};
+
+use crate::support::{Dice, ask, at, device, started_with};
+
+/// Something that somebody might do.
+fn any_command(dice: &mut Dice) -> (&'static str, Value) {
+    let preset = format!("p{}", dice.below(3));
+    match dice.below(15) {
+        0 => ("effects.setCurrent", json!({ "effectId": dice.below(18) })),
+        1 => ("parameters.set", json!({ "speed": dice.below(110), "hue": dice.below(256) })),
+        2 => ("parameters.set", json!({ "palette": if dice.below(2) == 0 { "ocean" } else { "none" } })),
+        3 => ("parameters.set", json!({ "intensity": dice.below(256), "mirror": dice.below(2) == 0 })),
+        4 => ("presets.save", json!({ "name": preset, "replace": dice.below(2) == 0 })),
+        5 => ("presets.load", json!({ "id": preset })),
+        6 => ("presets.delete", json!({ "id": preset })),
+        7 => ("transport.play", json!({})),
+        8 => ("transport.pause", json!({})),
+        9 => ("transport.stop", json!({})),
+        10 => ("transport.play", json!({ "positionMs": dice.below(90_000_000) })),
+        11 => ("settings.set", json!({ "maxFps": dice.below(250), "brightnessLimit": dice.below(256) })),
+        12 => ("device.restart", json!({})),
+        13 => ("render.stream.start", json!({ "staleTimeoutMs": 250 + dice.below(500) })),
+        _ => ("render.stream.stop", json!({})),
+    }
+}
+
+fn step(device: &mut VirtualDevice, dice: &mut Dice, millis: u64) -> String {
+    if dice.below(4) == 0 {
+        let colours = [u8::try_from(dice.below(256)).expect("a byte"); 960];
+        let sequence = u32::try_from(dice.below(1_000)).expect("small");
+        return format!(
+            "{:?}",
+            device.frame(&Frame { flags: 0, sequence, colours: &colours }.to_bytes(), at(millis))
+        );
+    }
+    let (command, fields) = any_command(dice);
+    format!("{command} {:?}", ask(device, command, fields, millis))
+}
+
+#[test]
+fn two_devices_that_are_told_the_same_show_the_same() {
+    for seed in 1..=40 {
+        let (mut one, mut other) = (device(), device());
+        let (mut dice, mut same_dice, mut times) = (Dice(seed), Dice(seed), Dice(seed + 1_000));
+        let mut millis = 0;
+        for number in 0..150 {
+            millis += times.below(400);
+            let said = step(&mut one, &mut dice, millis);
+            // Somebody looks at one of them all the time, and at the other one never.
+            ask(&mut one, "device.frame", json!({}), millis).expect("everybody may look");
+            ask(&mut one, "device.status", json!({}), millis).expect("everybody may look");
+            assert_eq!(step(&mut other, &mut same_dice, millis), said, "seed {seed}, step {number}");
+            let (here, there) = (one.shown(at(millis)), other.shown(at(millis)));
+            assert_eq!(
+                (here.source, here.sequence),
+                (there.source, there.sequence),
+                "seed {seed}, step {number}"
+            );
+            assert_eq!(here.pixels, there.pixels, "seed {seed}, step {number}");
+            assert_eq!(one.stored(), other.stored(), "seed {seed}, step {number}");
+        }
+    }
+}
+
+#[test]
+fn a_device_that_starts_from_what_was_stored_shows_what_a_restart_shows() {
+    for seed in 1..=40 {
+        let (mut device, mut dice) = (device(), Dice(seed));
+        for number in 0..40 {
+            step(&mut device, &mut dice, number * 10);
+        }
+        let mut again = started_with(device.stored());
+        for device in [&mut device, &mut again] {
+            ask(device, "device.restart", json!({}), 1_000).expect("it starts again");
+        }
+        assert_eq!(device.shown(at(2_345)).pixels, again.shown(at(2_345)).pixels, "seed {seed}");
+        assert_eq!(device.stored(), again.stored(), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_frame_that_is_asked_for_twice_is_the_same_frame() {
+    let mut device = device();
+    let mut frame = |millis| {
+        let data = ask(&mut device, "device.frame", json!({}), millis).expect("everybody may look");
+        (data["sequence"].as_u64().expect("a number"), data["rgb"].as_str().expect("a text").to_owned())
+    };
+    // 120 frames a second: one lasts 8.3 milliseconds.
+    assert_eq!(frame(1_000), frame(1_008));
+    assert_ne!(frame(1_000).1, frame(1_100).1);
+    assert_eq!((frame(1_000).0, frame(1_000).1.len()), (120, 1_920));
+}

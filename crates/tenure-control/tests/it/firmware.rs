@@ -1,0 +1,156 @@
+//! Images, checked while they come in.
+
+use proptest::prelude::*;
+use tenure_control::firmware::{Checker, Flaw, Image, MOST_BYTES};
+
+use crate::image::{Builder, description};
+
+fn check(bytes: &[u8]) -> Result<Image, Flaw> {
+    in_pieces(bytes, bytes.len().max(1))
+}
+
+fn in_pieces(bytes: &[u8], length: usize) -> Result<Image, Flaw> {
+    let mut checker = Checker::default();
+    for piece in bytes.chunks(length) {
+        checker.take(piece)?;
+    }
+    checker.finish()
+}
+
+fn good() -> Builder {
+    Builder::new("2.4.1", "k1-light")
+}
+
+#[test]
+fn an_image_is_read_with_what_it_says_of_itself() {
+    let bytes = good().build();
+    let image = check(&bytes).expect("it is whole");
+    assert_eq!((image.version.as_str(), image.project.as_str()), ("2.4.1", "k1-light"));
+    assert_eq!((image.built.as_str(), image.chip, image.segments), ("Nov 16 2026 12:34:56", 9, 3));
+    assert_eq!((image.size as usize, image.has_digest), (bytes.len(), true));
+    let digest = &bytes[bytes.len() - 32..];
+    assert_eq!(image.sha256, digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+}
+
+#[test]
+fn an_image_without_a_digest_is_one_too() {
+    let image = check(&Builder { digest_mark: 0, ..good() }.build()).expect("it is whole");
+    assert_eq!((image.has_digest, image.sha256.len()), (false, 64));
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let segments = |lengths: &[usize]| lengths.iter().map(|&length| vec![7; length]).collect::<Vec<_>>();
+    let cases = [
+        (Builder { magic: 0xEA, ..good() }, Flaw::Magic),
+        (Builder { segment_count: Some(0), ..good() }, Flaw::SegmentCount),
+        (Builder { segment_count: Some(17), ..good() }, Flaw::SegmentCount),
+        (Builder { digest_mark: 2, ..good() }, Flaw::DigestMark),
+        (Builder { segments: segments(&[3, 8]), ..good() }, Flaw::SegmentLength),
+        (Builder { segments: segments(&[0, 8, 5]), ..good() }, Flaw::SegmentLength),
+        (Builder { description: vec![0; 256], ..good() }, Flaw::NotAnApplication),
+        (Builder { description: vec![0; 252], segments: segments(&[0]), ..good() }, Flaw::NotAnApplication),
+        (Builder { description: description("", "a"), ..good() }, Flaw::Description),
+        (Builder { description: description("1\n2", "a"), ..good() }, Flaw::Description),
+        (Builder { padding: 0xFF, ..good() }, Flaw::Padding),
+        (Builder { spoil_checksum: true, ..good() }, Flaw::Checksum),
+    ];
+    for (builder, flaw) in cases {
+        assert_eq!(check(&builder.build()), Err(flaw));
+    }
+    let mut not_text = good();
+    not_text.description[20] = 0xFF;
+    assert_eq!(check(&not_text.build()), Err(Flaw::Description));
+}
+
+#[test]
+fn sixteen_segments_are_the_most() {
+    let builder = Builder { segments: vec![vec![1; 4]; 16], ..good() };
+    assert_eq!(check(&builder.build()).map(|image| image.segments), Ok(16));
+}
+
+#[test]
+fn every_end_before_the_end_is_seen_and_so_is_what_comes_after_it() {
+    let mut bytes = good().build();
+    for length in (0..bytes.len()).step_by(7).chain([bytes.len() - 33, bytes.len() - 32, bytes.len() - 1]) {
+        assert_eq!(check(&bytes[..length]), Err(Flaw::Truncated), "{length}");
+    }
+    bytes.push(0);
+    assert_eq!(check(&bytes), Err(Flaw::Trailing));
+}
+
+#[test]
+fn four_mebibytes_are_the_most() {
+    // Everything but the data: header, three headers of segments, description, checksum and digest.
+    let fixed = 24 + 3 * 8 + 256 + 32;
+    let fill = |length: usize| Builder { segments: vec![vec![1; 4], Vec::new(), vec![2; length]], ..good() };
+    let largest = MOST_BYTES as usize - fixed - 4 - 4;
+    let bytes = fill(largest).build();
+    assert_eq!((bytes.len(), check(&bytes).is_ok()), (MOST_BYTES as usize, true));
+    assert_eq!(check(&fill(largest + 16).build()), Err(Flaw::TooLarge));
+    let mut lies = good().build();
+    lies[28..32].copy_from_slice(&(MOST_BYTES - 4).to_le_bytes());
+    assert_eq!(check(&lies[..32]), Err(Flaw::SegmentTooLong), "nobody waits for what cannot be");
+}
+
+#[test]
+fn after_a_flaw_nothing_counts_any_more() {
+    let mut checker = Checker::default();
+    assert_eq!(checker.take(&[0]), Err(Flaw::Magic));
+    assert_eq!(checker.take(&good().build()), Err(Flaw::Magic));
+    assert_eq!(checker.finish(), Err(Flaw::Magic));
+}
+
+#[test]
+fn no_flipped_bit_gets_through() {
+    let bytes = Builder { segments: vec![vec![3; 8]], ..good() }.build();
+    for place in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut flipped = bytes.clone();
+            flipped[place] ^= 1 << bit;
+            assert!(check(&flipped).is_err(), "bit {bit} of byte {place}");
+        }
+    }
+}
+
+fn image() -> impl Strategy<Value = Vec<u8>> {
+    let segments = prop::collection::vec(prop::collection::vec(any::<u8>(), 0..70), 1..5);
+    (segments, 0..3_u8, any::<u8>()).prop_map(|(segments, digest_mark, padding)| {
+        // Mostly zero: what is behind the padding should be reached.
+        let padding = if padding > 200 { padding } else { 0 };
+        Builder { segments, digest_mark, padding, ..good() }.build()
+    })
+}
+
+proptest! {
+    #[test]
+    fn pieces_do_not_change_the_verdict(
+        mut bytes in image(),
+        spoiled in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
+        more in prop::collection::vec(any::<u8>(), 0..3),
+        length in 1..300_usize,
+    ) {
+        bytes.extend(more);
+        if let Some((place, byte)) = spoiled {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        prop_assert_eq!(in_pieces(&bytes, length), check(&bytes));
+        prop_assert_eq!(in_pieces(&bytes, 1), check(&bytes));
+    }
+
+    #[test]
+    fn any_bytes_in_any_pieces_are_judged(
+        pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..12),
+        header in any::<bool>(),
+    ) {
+        let mut bytes = if header { good().build()[..32].to_vec() } else { Vec::new() };
+        let mut checker = Checker::default();
+        let _ = checker.take(&bytes);
+        for piece in &pieces {
+            let _ = checker.take(piece);
+            bytes.extend(piece);
+        }
+        prop_assert_eq!(checker.finish(), check(&bytes));
+    }
+}

@@ -1,0 +1,202 @@
+//! A render stream: what is shown, what is counted, and how it ends.
+
+use serde_json::{Value, json};
+use tenure_control::{Frame, StopReason, Stored, Uptime, VirtualDevice};
+use tenure_core::kernel::Tick;
+
+use crate::support::{START, ask, at, device, refused, tell};
+
+fn frame(sequence: u32, colour: u8) -> Vec<u8> {
+    Frame { flags: 0, sequence, colours: &[colour; 960] }.to_bytes().to_vec()
+}
+
+fn status(device: &mut VirtualDevice, millis: u64) -> Value {
+    tell(device, "render.stream.status", json!({}), millis)
+}
+
+fn shown(device: &VirtualDevice, millis: u64) -> (&'static str, u8) {
+    let shown = device.shown(at(millis));
+    (shown.source, shown.pixels[500])
+}
+
+fn streaming() -> VirtualDevice {
+    let mut device = device();
+    tell(&mut device, "render.stream.start", json!({}), 0);
+    device
+}
+
+#[test]
+fn what_is_not_said_is_120_frames_a_second_and_750_milliseconds() {
+    let mut device = device();
+    let started = tell(&mut device, "render.stream.start", json!({}), 0);
+    assert_eq!((&started["active"], &started["targetFps"]), (&json!(true), &json!(120)));
+    assert_eq!(started["staleTimeoutMs"], json!(750));
+    let ours = json!({
+        "targetFps": 240, "staleTimeoutMs": 5_000, "ledCount": 320, "format": 1, "version": 1
+    });
+    let started = tell(&mut device, "render.stream.start", ours, 1);
+    assert_eq!((&started["targetFps"], &started["streamsStarted"]), (&json!(240), &json!(2)));
+}
+
+#[test]
+fn a_stream_that_does_not_fit_the_device_is_refused() {
+    let mut device = device();
+    let cases = [
+        (json!({ "ledCount": 319 }), "STREAM_CONTRACT_MISMATCH", "ledCount"),
+        (json!({ "format": 2 }), "STREAM_CONTRACT_MISMATCH", "format"),
+        (json!({ "version": 0 }), "STREAM_CONTRACT_MISMATCH", "version"),
+        (json!({ "version": "1" }), "INVALID_TYPE", "version"),
+        (json!({ "targetFps": 0 }), "OUT_OF_RANGE", "targetFps"),
+        (json!({ "targetFps": 241 }), "OUT_OF_RANGE", "targetFps"),
+        (json!({ "staleTimeoutMs": 249 }), "OUT_OF_RANGE", "staleTimeoutMs"),
+        (json!({ "staleTimeoutMs": 5_001 }), "OUT_OF_RANGE", "staleTimeoutMs"),
+        (json!({ "fps": 60 }), "UNKNOWN_FIELD", "fps"),
+    ];
+    for (fields, code, field) in cases {
+        let answer = refused(&mut device, "render.stream.start", fields, 0);
+        assert_eq!(answer, (code, Some(field.to_owned())));
+    }
+    assert_eq!(status(&mut device, 0)["active"], json!(false));
+}
+
+// S0-21
+#[test]
+fn frames_are_shown_instead_of_the_effect_and_counted() {
+    let mut device = streaming();
+    assert_eq!(shown(&device, 0), ("stream", 0), "dark before the first frame");
+    for sequence in 0..10 {
+        device
+            .frame(&frame(sequence, 10 + u8::try_from(sequence).expect("small")), at(u64::from(sequence)))
+            .expect("shown");
+    }
+    assert_eq!(shown(&device, 9), ("stream", 19));
+    assert!(device.frame(b"too short", at(9)).is_err());
+    let status = status(&mut device, 9);
+    assert_eq!((&status["framesReceived"], &status["framesInvalid"]), (&json!(10), &json!(1)));
+    assert_eq!((&status["lastSequence"], &status["lastFrameMs"]), (&json!(9), &json!(9)));
+    assert_eq!((&status["sequenceGaps"], &status["stopReason"]), (&json!(0), &Value::Null));
+    tell(&mut device, "render.stream.stop", json!({}), 20);
+    assert_eq!(shown(&device, 20).0, "effect");
+    let stopped = self::status(&mut device, 30);
+    assert_eq!((&stopped["stopReason"], &stopped["stoppedAtMs"]), (&json!("client_stop"), &json!(20)));
+    assert_eq!(stopped["framesReceived"], json!(10), "the numbers of the last one stay");
+}
+
+// O-7
+#[test]
+fn a_frame_without_a_stream_is_refused_and_says_why_it_ended() {
+    let mut device = device();
+    let problem = device.frame(&frame(0, 1), at(0)).expect_err("there is no stream");
+    assert_eq!(problem.code.as_str(), "STREAM_NOT_ACTIVE");
+    assert_eq!(refused(&mut device, "render.stream.stop", json!({}), 0).0, "STREAM_NOT_ACTIVE");
+    for reason in [StopReason::LeaseLost, StopReason::OwnerDisconnected] {
+        tell(&mut device, "render.stream.start", json!({}), 1);
+        assert!(device.stop_stream(reason, at(2)));
+        assert!(!device.stop_stream(reason, at(2)), "it ends once");
+        let problem = device.frame(&frame(0, 1), at(3)).expect_err("it has ended");
+        assert!(problem.message.contains(reason.as_str()), "{}", problem.message);
+        assert_eq!(status(&mut device, 3)["stopReason"], json!(reason.as_str()));
+    }
+    assert_eq!(status(&mut device, 3)["framesWithoutStream"], json!(3));
+}
+
+// O-7
+#[test]
+fn a_stream_without_frames_ends_exactly_when_its_time_is_over() {
+    let mut device = streaming();
+    assert_eq!(device.next_deadline(), Some(at(750)));
+    assert_eq!(
+        [749, 750].map(|millis| shown(&device, millis).0),
+        ["stream", "effect"],
+        "though nobody noticed yet"
+    );
+    device.frame(&frame(7, 1), at(749)).expect("just in time");
+    assert_eq!(device.next_deadline(), Some(at(1_499)));
+    assert_eq!(device.pass_time(Tick(at(1_499).0 - 1)), None);
+    assert_eq!(device.pass_time(at(1_499)), Some(StopReason::StaleTimeout));
+    assert_eq!((device.pass_time(at(1_499)), device.next_deadline()), (None, None), "told once");
+    assert_eq!(shown(&device, 1_499).0, "effect");
+    assert_eq!(status(&mut device, 1_500)["stoppedAtMs"], json!(1_499));
+}
+
+// O-7
+#[test]
+fn a_frame_that_is_late_finds_no_stream_whoever_looked_at_the_clock() {
+    let mut device = streaming();
+    let problem = device.frame(&frame(0, 1), at(750)).expect_err("at equality it is over");
+    assert_eq!(problem.code.as_str(), "STREAM_NOT_ACTIVE");
+    assert!(device.next_deadline().is_some(), "somebody must still be told");
+    assert_eq!(device.pass_time(at(750)), Some(StopReason::StaleTimeout));
+    assert_eq!(device.next_deadline(), None);
+    // A new one is not taken for the one that ran out.
+    tell(&mut device, "render.stream.start", json!({}), 800);
+    ask(&mut device, "render.stream.status", json!({}), 1_600).expect("it runs out unseen");
+    tell(&mut device, "render.stream.start", json!({}), 1_700);
+    assert_eq!((device.pass_time(at(1_701)), device.next_deadline()), (None, Some(at(2_450))));
+}
+
+#[test]
+fn a_frame_that_is_none_does_not_keep_a_stream_alive() {
+    let mut device = streaming();
+    for millis in (0..750).step_by(50) {
+        assert!(device.frame(&[0; 976], at(millis)).is_err());
+    }
+    assert_eq!(device.next_deadline(), Some(at(750)));
+}
+
+#[test]
+fn gaps_are_counted_across_the_wrap_of_the_sequence() {
+    let mut device = streaming();
+    for sequence in [u32::MAX - 1, u32::MAX, 0, 1] {
+        device.frame(&frame(sequence, 1), at(1)).expect("shown");
+    }
+    let count = |device: &mut VirtualDevice| {
+        let status = status(device, 2);
+        ["sequenceGaps", "framesMissing", "framesOutOfOrder"]
+            .map(|name| status[name].as_u64().expect("a number"))
+    };
+    assert_eq!(count(&mut device), [0, 0, 0]);
+    device.frame(&frame(5, 1), at(1)).expect("shown");
+    assert_eq!(count(&mut device), [1, 3, 0]);
+    device.frame(&frame(4, 77), at(1)).expect("also one that is late is shown");
+    device.frame(&frame(4, 78), at(1)).expect("and one that comes twice");
+    assert_eq!(count(&mut device), [1, 3, 2]);
+    assert_eq!(shown(&device, 1).1, 78);
+}
+
+#[test]
+fn every_frame_of_240_a_second_is_shown_while_others_look() {
+    let mut device = device();
+    tell(&mut device, "render.stream.start", json!({ "targetFps": 240 }), 0);
+    for sequence in 0..2_400_u32 {
+        let now = Tick(START + u64::from(sequence) * 1_000_000 / 240);
+        let colour = u8::try_from(sequence % 251).expect("a byte");
+        device.frame(&frame(sequence, colour), now).expect("shown");
+        let shown = device.shown(now);
+        assert_eq!((shown.sequence, shown.pixels), (u64::from(sequence), [colour; 960]));
+    }
+    let status = status(&mut device, 10_000);
+    assert_eq!((&status["framesReceived"], &status["framesMissing"]), (&json!(2_400), &json!(0)));
+    assert_eq!(status["fps"], json!(240));
+}
+
+#[test]
+fn the_limit_of_brightness_holds_for_a_stream_and_brightness_does_not() {
+    let mut device = streaming();
+    tell(&mut device, "parameters.set", json!({ "brightness": 0 }), 1);
+    device.frame(&frame(0, 200), at(1)).expect("shown");
+    assert_eq!(shown(&device, 1).1, 200);
+    tell(&mut device, "settings.set", json!({ "brightnessLimit": 51 }), 1);
+    assert_eq!(shown(&device, 1).1, 40);
+}
+
+// S0-15
+#[test]
+fn the_clock_that_wraps_is_only_shown() {
+    let mut device = VirtualDevice::new(Stored::default(), Uptime::new(Tick(START), u32::MAX - 2_999));
+    tell(&mut device, "render.stream.start", json!({ "staleTimeoutMs": 5_000 }), 0);
+    device.frame(&frame(0, 1), at(3_500)).expect("shown");
+    let status = status(&mut device, 3_500);
+    assert_eq!((&status["startedAtMs"], &status["lastFrameMs"]), (&json!(u32::MAX - 2_999), &json!(500)));
+    assert_eq!(device.next_deadline(), Some(at(8_500)));
+}
