@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tenure_control::device::{StopReason, VirtualDevice};
-use tenure_control::{Class, Hand, Held, Owner, Pass, Refusal, Source, Uptime};
+use tenure_control::{Class, Done, Hand, Held, Owner, Pass, Problem, Refusal, Source, Uptime};
 use tenure_core::kernel::{Cause, Event, Fence, LedgerTag, Span, State, Tick};
 use tenure_ledger::Seq;
 use tenure_registrar::shell::{Observer, View};
@@ -19,7 +19,7 @@ use tokio::sync::{Notify, broadcast, watch};
 use super::counters::{Counters, Counts};
 use super::message::Blocked;
 use super::store::Store;
-use super::writer::Writer;
+use super::writer::{Writer, not_stored};
 
 /// The resource of the one lease.
 pub(crate) const RESOURCE: &str = "control:global";
@@ -112,6 +112,7 @@ impl Desk {
         device: VirtualDevice,
         store: Store,
     ) -> Self {
+        let stored = device.stored();
         let inner = Inner { hand: Hand::default(), device, claims: HashMap::new() };
         Self {
             inner: Mutex::new(inner),
@@ -122,7 +123,7 @@ impl Desk {
             changes: broadcast::Sender::new(MOST_CHANGES),
             hands: watch::Sender::new(0),
             deadline_moved: Notify::new(),
-            writer: Writer::new(store),
+            writer: Writer::new(store, stored),
             next_client: AtomicU32::new(1),
             fence: AtomicU64::new(0),
         }
@@ -216,7 +217,7 @@ impl Desk {
     pub(super) async fn obey(
         &self,
         pass: Pass,
-        act: impl FnOnce(&mut VirtualDevice, Tick) -> Result<tenure_control::device::Done, tenure_control::Problem>,
+        act: impl FnOnce(&mut VirtualDevice, Tick) -> Result<Done, Problem>,
     ) -> Result<Value, Blocked> {
         let now = self.now();
         let (done, stored) = {
@@ -228,8 +229,13 @@ impl Desk {
             (done, stored)
         };
         self.deadline_moved.notify_one();
-        if let Some(turn) = stored {
-            self.writer.write(turn).await?;
+        if let Some(turn) = stored
+            && let Err(unwritten) = self.writer.write(turn).await
+        {
+            if let Some(stored) = unwritten.instead {
+                self.lock().device.take_back(stored);
+            }
+            return Err(not_stored().into());
         }
         Ok(done.data)
     }

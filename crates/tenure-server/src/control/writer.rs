@@ -13,19 +13,28 @@ use super::store::Store;
 pub(super) struct Writer {
     store: Arc<Store>,
     turns: AtomicU64,
-    /// The newest state that is on the disk.
-    written: Mutex<u64>,
+    /// What is on the disk.
+    written: Mutex<Turn>,
 }
 
-/// A state that is to be written.
+/// A state that is to be written, or was.
+#[derive(Clone)]
 pub(super) struct Turn {
     number: u64,
     stored: Stored,
 }
 
+/// A state could not be written.
+pub(super) struct Unwritten {
+    /// What the disk has instead; nothing if a newer state is on its way there.
+    pub(super) instead: Option<Stored>,
+}
+
 impl Writer {
-    pub(super) fn new(store: Store) -> Self {
-        Self { store: Arc::new(store), turns: AtomicU64::new(0), written: Mutex::new(0) }
+    /// A writer after `stored`, which is on the disk.
+    pub(super) fn new(store: Store, stored: Stored) -> Self {
+        let written = Mutex::new(Turn { number: 0, stored });
+        Self { store: Arc::new(store), turns: AtomicU64::new(0), written }
     }
 
     /// The next state. To be called in the order of the states: under the lock of the device.
@@ -34,24 +43,29 @@ impl Writer {
     }
 
     /// Returns once this state, or a newer one, is on the disk.
-    pub(super) async fn write(&self, turn: Turn) -> Result<(), Problem> {
+    pub(super) async fn write(&self, turn: Turn) -> Result<(), Unwritten> {
         let mut written = self.written.lock().await;
-        if *written >= turn.number {
+        if written.number >= turn.number {
             return Ok(());
         }
-        let store = self.store.clone();
-        let done = tokio::task::spawn_blocking(move || store.write(&turn.stored)).await;
-        match done {
+        let (store, next) = (self.store.clone(), turn.clone());
+        match tokio::task::spawn_blocking(move || store.write(&next.stored)).await {
             Ok(Ok(())) => {
-                *written = turn.number;
+                *written = turn;
                 Ok(())
             }
-            // The path says too much to whoever is only connected; whoever runs the server finds it in the guide.
-            _ => Err(Problem::new(
-                ProblemCode::StorageFailed,
-                "the device does it, but could not store it: after a restart it is as before; whoever runs the server \
-                 looks at the disk of its data directory",
-            )),
+            _ => {
+                let is_newest = self.turns.load(Ordering::Relaxed) == turn.number;
+                Err(Unwritten { instead: is_newest.then(|| written.stored.clone()) })
+            }
         }
     }
+}
+
+/// What whoever asked for it is told. The path says too much to who is only connected.
+pub(super) fn not_stored() -> Problem {
+    Problem::new(
+        ProblemCode::StorageFailed,
+        "it could not be stored, and was taken back; whoever runs the server looks at the disk of its data directory",
+    )
 }

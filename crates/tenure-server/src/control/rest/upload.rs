@@ -31,5 +31,5 @@ async fn check(mut body: Body) -> Result<tenure_control::firmware::Image, Proble
         let Ok(data) = frame.map_err(cut_short)?.into_data() else { continue };
         check.feed(&data)?;
     }
-    check.finish()
+    Ok(check.finish()?)
 }
