@@ -33,7 +33,7 @@ pub mod table;
 mod text;
 
 pub use device::{Done, VirtualDevice};
-pub use firmware::{Checker, Flaw, Image};
+pub use firmware::{Check, Flaw, Image};
 pub use frame::Frame;
 pub use hand::{Hand, Held, Owner, Pass, TokenDigest};
 pub use matrix::{Class, Source, Standing, Verdict, judge};

@@ -23,10 +23,13 @@ use crate::light::{Effect, Parameters, Presets, Settings, Transport};
 use crate::millis::Uptime;
 use crate::problem::Problem;
 use crate::rate::Rate;
-use crate::stored::Stored;
-use crate::stream::{StopReason, Stream};
+use crate::stream::Stream;
+use commands::stored_answer;
 use upload::Upload;
 
+pub use crate::stored::Stored;
+pub use crate::stream::StopReason;
+pub use report::Shown;
 pub use upload::{IDLE_LIMIT, MOST_PIECE_BYTES};
 
 /// A virtual light.
@@ -123,12 +126,12 @@ impl VirtualDevice {
         self.stream.pass_time(now)
     }
 
-    /// Keeps an image that was found to be whole. It runs from the next start on, so it must be stored before the answer.
-    pub fn accept_firmware(&mut self, image: Image, now: Tick) -> Result<Value, Problem> {
+    /// Keeps an image that was found to be whole. It runs from the next start on.
+    pub fn accept_firmware(&mut self, image: Image, now: Tick) -> Result<Done, Problem> {
         self.stream.settle(now);
-        let answer = json!({ "accepted": true, "next": image.shown(), "restartRequired": true });
+        let data = json!({ "accepted": true, "next": image.shown(), "restartRequired": true });
         self.next_firmware = Some(image);
-        Ok(answer)
+        stored_answer(data)
     }
 
     /// What outlives a restart.

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use tenure_core::kernel::{Span, Tick};
 use tenure_core::rules::time::is_over;
 
-use super::commands::{answer, stored_answer};
+use super::commands::answer;
 use super::{Done, VirtualDevice};
 use crate::fields::{Fields, required};
-use crate::firmware::{Checker, Flaw, MOST_BYTES};
+use crate::firmware::{Check, Flaw, Image, MOST_BYTES};
 use crate::problem::{Problem, ProblemCode};
 use crate::text::{from_base64, from_hex};
 
@@ -29,7 +29,7 @@ pub(super) enum Upload {
 }
 
 pub(super) struct Receiving {
-    checker: Checker,
+    check: Check,
     size: u32,
     last_piece_at: Tick,
 }
@@ -40,7 +40,7 @@ impl VirtualDevice {
             "version": self.firmware.version,
             "project": self.firmware.project,
             "running": self.firmware.shown(),
-            "next": self.next_firmware.as_ref().map(crate::firmware::Image::shown),
+            "next": self.next_firmware.as_ref().map(Image::shown),
             "restartRequired": self.next_firmware.is_some(),
         })
     }
@@ -48,7 +48,7 @@ impl VirtualDevice {
     pub(super) fn upload_status(&self) -> Value {
         let (state, received, size, message) = match &self.upload {
             Upload::None => ("idle", 0, None, None),
-            Upload::Receiving(upload) => ("receiving", upload.checker.taken(), Some(upload.size), None),
+            Upload::Receiving(upload) => ("receiving", upload.check.taken(), Some(upload.size), None),
             Upload::Ended(state, flaw) => (*state, 0, None, flaw.map(|flaw| flaw.to_string())),
         };
         json!({
@@ -76,7 +76,7 @@ impl VirtualDevice {
                 return Err(Problem::new(ProblemCode::Conflict, message));
             }
         }
-        let upload = Receiving { checker: Checker::default(), size, last_piece_at: now };
+        let upload = Receiving { check: Check::default(), size, last_piece_at: now };
         self.upload = Upload::Receiving(Box::new(upload));
         answer(self.upload_status())
     }
@@ -89,8 +89,8 @@ impl VirtualDevice {
         fields.finish(&["offset", "data", "encoding"])?;
         let piece = decode(&data, encoding.as_deref())?;
         let upload = self.receiving()?;
-        if offset != upload.checker.taken() {
-            let message = format!("must be {}: that is how much has come", upload.checker.taken());
+        if offset != upload.check.taken() {
+            let message = format!("must be {}: that is how much has come", upload.check.taken());
             return Err(Problem::of_field(ProblemCode::Conflict, "offset", message));
         }
         let room = usize::try_from(upload.size - offset).unwrap_or(usize::MAX);
@@ -99,7 +99,7 @@ impl VirtualDevice {
             return Err(Problem::of_field(ProblemCode::TooLarge, "data", message));
         }
         upload.last_piece_at = now;
-        if let Err(flaw) = upload.checker.take(&piece) {
+        if let Err(flaw) = upload.check.feed(&piece) {
             return Err(self.fail(flaw));
         }
         answer(self.upload_status())
@@ -108,15 +108,15 @@ impl VirtualDevice {
     pub(super) fn finish_upload(&mut self, fields: Fields, now: Tick) -> Result<Done, Problem> {
         fields.finish(&[])?;
         let upload = self.receiving()?;
-        if upload.checker.taken() < upload.size {
-            let (taken, size) = (upload.checker.taken(), upload.size);
+        if upload.check.taken() < upload.size {
+            let (taken, size) = (upload.check.taken(), upload.size);
             let message = format!("Only {taken} of {size} bytes have come; send the rest with ota.chunk");
             return Err(Problem::new(ProblemCode::Conflict, message));
         }
-        match upload.checker.clone().finish() {
+        match upload.check.clone().finish() {
             Ok(image) => {
                 self.upload = Upload::Ended("ready", None);
-                stored_answer(self.accept_firmware(image, now)?)
+                self.accept_firmware(image, now)
             }
             Err(flaw) => Err(self.fail(flaw)),
         }

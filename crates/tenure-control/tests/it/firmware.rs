@@ -1,7 +1,7 @@
 //! Images, checked while they come in.
 
 use proptest::prelude::*;
-use tenure_control::firmware::{Checker, Flaw, Image, MOST_BYTES};
+use tenure_control::firmware::{Check, Flaw, Image, MOST_BYTES};
 
 use crate::image::{Builder, description};
 
@@ -10,11 +10,11 @@ fn check(bytes: &[u8]) -> Result<Image, Flaw> {
 }
 
 fn in_pieces(bytes: &[u8], length: usize) -> Result<Image, Flaw> {
-    let mut checker = Checker::default();
+    let mut check = Check::new();
     for piece in bytes.chunks(length) {
-        checker.take(piece)?;
+        check.feed(piece)?;
     }
-    checker.finish()
+    check.finish()
 }
 
 fn good() -> Builder {
@@ -95,10 +95,10 @@ fn four_mebibytes_are_the_most() {
 
 #[test]
 fn after_a_flaw_nothing_counts_any_more() {
-    let mut checker = Checker::default();
-    assert_eq!(checker.take(&[0]), Err(Flaw::Magic));
-    assert_eq!(checker.take(&good().build()), Err(Flaw::Magic));
-    assert_eq!(checker.finish(), Err(Flaw::Magic));
+    let mut check = Check::new();
+    assert_eq!(check.feed(&[0]), Err(Flaw::Magic));
+    assert_eq!(check.feed(&good().build()), Err(Flaw::Magic));
+    assert_eq!(check.finish(), Err(Flaw::Magic));
 }
 
 #[test]
@@ -145,12 +145,12 @@ proptest! {
         header in any::<bool>(),
     ) {
         let mut bytes = if header { good().build()[..32].to_vec() } else { Vec::new() };
-        let mut checker = Checker::default();
-        let _ = checker.take(&bytes);
+        let mut feeding = Check::new();
+        let _ = feeding.feed(&bytes);
         for piece in &pieces {
-            let _ = checker.take(piece);
+            let _ = feeding.feed(piece);
             bytes.extend(piece);
         }
-        prop_assert_eq!(checker.finish(), check(&bytes));
+        prop_assert_eq!(feeding.finish(), check(&bytes));
     }
 }

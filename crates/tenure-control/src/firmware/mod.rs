@@ -19,7 +19,7 @@
 //! little-endian. Nothing of an image is kept but what it says of itself, so checking one takes the same little memory
 //! whatever its size.
 
-mod checker;
+mod check;
 mod description;
 
 use std::fmt;
@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 
 use crate::problem::{Problem, ProblemCode};
 
-pub use checker::Checker;
+pub use check::Check;
 
 /// How many bytes an image has at most.
 pub const MOST_BYTES: u32 = 4 << 20;

@@ -46,13 +46,13 @@ impl Part {
 /// Looks at an image while it comes in. After a flaw it says that flaw whatever comes.
 ///
 /// ```
-/// use tenure_control::firmware::{Checker, Flaw};
-/// let mut checker = Checker::default();
-/// assert_eq!(checker.take(b"PK\x03\x04"), Err(Flaw::Magic));
-/// assert_eq!(checker.finish(), Err(Flaw::Magic));
+/// use tenure_control::firmware::{Check, Flaw};
+/// let mut check = Check::default();
+/// assert_eq!(check.feed(b"PK\x03\x04"), Err(Flaw::Magic));
+/// assert_eq!(check.finish(), Err(Flaw::Magic));
 /// ```
 #[derive(Clone)]
-pub struct Checker {
+pub struct Check {
     part: Part,
     flaw: Option<Flaw>,
     taken: u32,
@@ -67,7 +67,7 @@ pub struct Checker {
     description: Option<Description>,
 }
 
-impl Default for Checker {
+impl Default for Check {
     fn default() -> Self {
         Self {
             part: Part::Header,
@@ -86,14 +86,19 @@ impl Default for Checker {
     }
 }
 
-impl Checker {
+impl Check {
+    /// Nothing has come yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
     /// How many bytes were looked at.
     pub const fn taken(&self) -> u32 {
         self.taken
     }
 
     /// Looks at the next piece.
-    pub fn take(&mut self, mut piece: &[u8]) -> Result<(), Flaw> {
+    pub fn feed(&mut self, mut piece: &[u8]) -> Result<(), Flaw> {
         while !piece.is_empty() {
             if let Some(flaw) = self.flaw {
                 return Err(flaw);
