@@ -4,6 +4,7 @@ mod determinism;
 mod device;
 mod firmware;
 mod frames;
+mod guide;
 mod image;
 mod inputs;
 mod stream;

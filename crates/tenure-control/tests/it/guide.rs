@@ -1,0 +1,110 @@
+//! The guide says what is true: its examples are carried out, and its tables are compared with those of the program.
+
+use serde_json::{Map, Value};
+use tenure_control::light::parameters::Range;
+use tenure_control::light::{EFFECTS, PALETTES, PARAMETERS};
+use tenure_control::{COMMANDS, Problem};
+
+use crate::support::{at, device};
+
+const GUIDE: &str = include_str!("../../../../docs/guides/device.md");
+
+/// Request and answer of each example.
+fn examples() -> Vec<(Map<String, Value>, Value)> {
+    let blocks = GUIDE.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default());
+    blocks
+        .map(|block| {
+            let mut lines = block.lines().map(|line| serde_json::from_str::<Value>(line).expect(line));
+            let (request, answer) = (lines.next().expect("a request"), lines.next().expect("an answer"));
+            assert!(lines.next().is_none(), "{block}");
+            (request.as_object().expect("an object").clone(), answer)
+        })
+        .collect()
+}
+
+/// Whether something is as the guide says, where `…` stands for what is left out.
+fn fits(said: &Value, is: &Value) -> bool {
+    match (said, is) {
+        (Value::String(left_out), _) if left_out == "…" => true,
+        (Value::Object(said), Value::Object(is)) => {
+            let known = said.iter().filter(|(name, _)| *name != "…");
+            let all_fit = known.clone().all(|(name, said)| is.get(name).is_some_and(|is| fits(said, is)));
+            all_fit && (said.contains_key("…") || known.count() == is.len())
+        }
+        (Value::Array(said), Value::Array(is)) => {
+            let is_cut = said.last().is_some_and(|last| last == "…");
+            (is_cut || said.len() == is.len()) && said.iter().zip(is).all(|(said, is)| fits(said, is))
+        }
+        _ => said == is,
+    }
+}
+
+fn as_error(problem: &Problem) -> Value {
+    let mut error = serde_json::json!({ "code": problem.code.as_str(), "message": problem.message });
+    if let Some(field) = &problem.field {
+        error["field"] = Value::from(field.as_str());
+    }
+    error
+}
+
+#[test]
+fn the_examples_are_what_the_device_says() {
+    let mut device = device();
+    for (mut request, answer) in examples() {
+        let command = request.remove("type").expect("a type");
+        let id = request.remove("requestId").expect("a number");
+        let command = command.as_str().expect("a text");
+        // Each example a tenth of a second after the one before.
+        let number = id.as_str().and_then(|id| id.parse::<u64>().ok()).expect("a number");
+        assert_eq!(answer["requestId"], id);
+        match device.carry_out(command, request, at(number * 100)) {
+            Ok(done) => {
+                assert_eq!(answer["type"], command);
+                assert!(fits(&answer["data"], &done.data), "{command}: {}", done.data);
+            }
+            Err(problem) => {
+                assert_eq!(answer["type"], "error", "{command}: {problem}");
+                assert!(fits(&answer["error"], &as_error(&problem)), "{command}: {problem}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_command_of_the_device_has_an_example_and_its_addresses() {
+    let examples = examples();
+    let in_one_request = ["ota.upload", "ota.token", "ota.tokens"];
+    for row in COMMANDS.iter().filter(|row| !in_one_request.contains(&row.name)) {
+        if row.name.starts_with("control.") || row.name.starts_with("auth.") {
+            continue;
+        }
+        assert!(examples.iter().any(|(request, _)| request["type"] == row.name), "{}", row.name);
+        let heading = GUIDE.lines().find(|line| line.starts_with(&format!("### {}", row.name)));
+        let heading = heading.unwrap_or_else(|| panic!("{} has no heading", row.name));
+        for rest in row.rest {
+            assert!(heading.contains(rest.method) && heading.contains(rest.path), "{heading} {rest:?}");
+        }
+    }
+}
+
+#[test]
+fn the_tables_are_those_of_the_program() {
+    let has_row = |cells: &[&str]| {
+        GUIDE.lines().any(|line| {
+            let mut found = line.trim_matches('|').split('|').map(str::trim);
+            cells.iter().all(|cell| found.next() == Some(cell))
+        })
+    };
+    for (number, row) in EFFECTS.iter().enumerate() {
+        assert!(has_row(&[&number.to_string(), &format!("`{}`", row.name)]), "{}", row.name);
+    }
+    let palettes = PALETTES.iter().map(|row| format!("`{}`", row.name)).collect::<Vec<_>>().join(", ");
+    for row in PARAMETERS {
+        let range = match row.range {
+            Range::Number(least, most) => format!("{least} to {most}"),
+            Range::Palette => palettes.clone(),
+            Range::Flag => "`true`, `false`".to_owned(),
+        };
+        assert!(has_row(&[&format!("`{}`", row.name), &range]), "{}", row.name);
+    }
+}
