@@ -7,15 +7,19 @@
 //! refusal   how it is said that a command was not let through
 //! problem   how it is said that a command makes no sense
 //! millis    the device's clock of 32 bits, which wraps
+//! serial    lines that people type at a serial port, to commands
+//! encoder   records of an input device, to commands
 //! ```
 //!
 //! No clock, disk, network or randomness: time comes in as a tick, and everything here can be replayed.
 
+pub mod encoder;
 pub mod hand;
 pub mod matrix;
 pub mod millis;
 pub mod problem;
 pub mod refusal;
+pub mod serial;
 pub mod table;
 
 pub use hand::{Hand, Held, Owner, Pass, TokenDigest};
