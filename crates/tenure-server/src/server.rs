@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::app::{App, Secrets};
 use crate::clock::wall_ms;
+use crate::control::ControlSettings;
 use crate::http::accept::{self, Limits, Listeners};
 use crate::http::{self, Names};
 use crate::pools::Pools;
@@ -42,6 +43,8 @@ pub struct Settings {
     pub routine: Routine,
     /// Names for any one of several resources.
     pub pools: Pools,
+    /// The device, and its lease.
+    pub control: ControlSettings,
     /// The admin token, where it was preset; else the one in the data directory counts.
     pub admin_token: Option<AdminToken>,
 }
@@ -59,6 +62,7 @@ impl Settings {
             ledger: Options::default(),
             routine: Routine::default(),
             pools: Pools::default(),
+            control: ControlSettings::default(),
             admin_token: None,
         }
     }
@@ -124,8 +128,8 @@ pub struct Server {
 impl Server {
     /// Starts. When this returns, requests are answered.
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
-        let Settings { listen, tls, hosts, socket: place, limits, data, ledger, routine, pools, admin_token } =
-            settings;
+        let Settings { listen, tls, hosts, socket: place, limits, data, ledger, routine, .. } = settings;
+        let (pools, admin_token) = (settings.pools, settings.admin_token);
         if listen.is_none() && place.is_none() {
             return Err(StartError::Nowhere);
         }
