@@ -4,6 +4,7 @@
 //! the server refuses what it does not know, because a caller counts on what it asked for.
 
 mod code;
+mod control;
 mod event;
 mod explanation;
 mod lease;
@@ -13,6 +14,7 @@ mod request;
 mod token;
 
 pub use code::Code;
+pub use control::ControlStatus;
 pub use event::ServerEvent;
 pub use explanation::{Explanation, Refused};
 pub use lease::{Granted, GrantedAll, Lease, LeaseState, OneLease, Page, Recall, Renewed};

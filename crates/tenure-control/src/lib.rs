@@ -12,11 +12,14 @@
 //! stream    frames that an owner sends; `frame` is one of them, byte for byte
 //! firmware  images, checked while they come in
 //! stored    what of it outlives a restart
+//! serial    lines that people type at a serial port, to commands
+//! encoder   records of an input device, to commands
 //! ```
 //!
 //! No clock, disk, network or randomness: time comes in as a tick, and everything here can be replayed.
 
 pub mod device;
+pub mod encoder;
 mod fields;
 pub mod firmware;
 pub mod frame;
@@ -27,6 +30,7 @@ pub mod millis;
 pub mod problem;
 mod rate;
 pub mod refusal;
+pub mod serial;
 pub mod stored;
 pub mod stream;
 pub mod table;

@@ -25,7 +25,7 @@ mod socket;
 mod tls;
 mod tokens;
 
-pub use control::{ControlSettings, StoreError};
+pub use control::{ControlSettings, EncoderSettings, SerialSettings, StoreError};
 pub use http::accept::Limits;
 pub use pools::{MOST_MEMBERS, PoolError, Pools};
 pub use registrar::{RegistrarEnd, RegistrarError};

@@ -203,7 +203,7 @@ impl Server {
 
     /// What went wrong without keeping anybody from being answered, for people: to be looked at.
     pub fn troubles(&self) -> Vec<String> {
-        self.app.registrar.troubles()
+        self.app.registrar.troubles().into_iter().chain(self.app.control.troubles()).collect()
     }
 
     /// Takes no more connections, answers what was asked, and closes the ledger, all within 10 s.
@@ -212,6 +212,7 @@ impl Server {
         // Whoever looks for it now goes elsewhere.
         drop(self.socket);
         let _ = self.accepting.await;
+        self.app.control.stop().await;
         let app = self.app;
         let stopped = tokio::task::spawn_blocking(move || app.registrar.stop()).await;
         Ok(stopped.unwrap_or(Err(RegistrarEnd::Panicked))?)

@@ -1,5 +1,6 @@
 //! What can be asked: one file per subject.
 
+mod control;
 mod events;
 mod leases;
 mod queue;

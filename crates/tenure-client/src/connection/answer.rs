@@ -23,6 +23,18 @@ struct Unknown {
     detail: String,
 }
 
+/// How the addresses of the device say no.
+#[derive(Deserialize)]
+struct Refused {
+    error: Reason,
+}
+
+#[derive(Deserialize)]
+struct Reason {
+    code: String,
+    message: String,
+}
+
 impl Answer {
     /// What it says, or the problem that it is. Fields that are not known are ignored: a newer server may say more.
     pub(crate) fn read<T: DeserializeOwned>(self, address: impl Fn() -> String) -> Result<T, Error> {
@@ -48,9 +60,20 @@ impl Answer {
                 return Error::Problem(Box::new(Problem::new(code_of(self.status), detail)));
             }
         }
+        if let Ok(Refused { error: Reason { code, message } }) = serde_json::from_slice(&self.body) {
+            return Error::Problem(Box::new(Problem::new(
+                code_of(self.status),
+                said(message, &code, self.status),
+            )));
+        }
         let detail = format!("it says {} and no reason", self.status);
         Error::Protocol { address: address(), detail }
     }
+}
+
+/// What was said, with the code beside it where ours is another.
+fn said(message: String, code: &str, status: StatusCode) -> String {
+    if code_of(status).as_str() == code { message } else { format!("{message} ({code})") }
 }
 
 /// The nearest code to what a newer server means.
@@ -92,6 +115,20 @@ mod tests {
         let error = read.expect_err("a problem");
         assert_eq!(error.code(), Some(Code::Unavailable));
         assert!(error.to_string().contains("TIRED"), "{error}");
+    }
+
+    #[test]
+    fn what_an_address_of_the_device_refuses_is_a_problem_too() {
+        for (status, code, own, detail) in [
+            (401, "UNAUTHORIZED", Code::Unauthorized, "who are you?"),
+            (409, "CONTROL_LOCKED", Code::Invalid, "who are you? (CONTROL_LOCKED)"),
+        ] {
+            let text = format!(r#"{{"success":false,"error":{{"code":"{code}","message":"who are you?"}}}}"#);
+            let read =
+                answer(status, "application/json", &text).read::<tenure_api::ControlStatus>(String::new);
+            let Err(Error::Problem(problem)) = read else { panic!("{code} is a problem") };
+            assert_eq!((problem.code, problem.detail.as_str()), (own, detail));
+        }
     }
 
     #[test]

@@ -143,7 +143,7 @@ impl<'a> Changed<'a> {
 }
 
 /// Why a command did nothing.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Blocked {
     /// The lease keeps it out.
     Refused(Refusal),

@@ -15,6 +15,7 @@ mod desk;
 mod dispatch;
 mod fields;
 mod identity;
+mod inputs;
 mod lifecycle;
 mod message;
 mod ota_token;
@@ -28,7 +29,7 @@ mod websocket;
 mod writer;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenure_control::Uptime;
 use tenure_control::device::VirtualDevice;
@@ -38,8 +39,9 @@ pub(crate) use self::desk::{DOMAIN, Desk};
 pub(crate) use self::dispatch::may_change;
 pub(crate) use self::rest::described::{OWN_SHAPE, complete as complete_description};
 pub(crate) use self::rest::routes;
-pub use self::settings::ControlSettings;
+pub use self::settings::{ControlSettings, EncoderSettings, SerialSettings};
 use self::desk::Terms;
+use self::inputs::Inputs;
 use self::ota_token::OtaToken;
 pub use self::store::StoreError;
 use self::store::Store;
@@ -49,6 +51,9 @@ use crate::registrar::Registrar;
 pub(crate) struct Control {
     pub(crate) desk: Arc<Desk>,
     ota_token: OtaToken,
+    settings: ControlSettings,
+    /// Nothing before the start, and after the stop.
+    inputs: Mutex<Option<Inputs>>,
 }
 
 impl Control {
@@ -62,7 +67,8 @@ impl Control {
         };
         let device = VirtualDevice::new(stored, uptime);
         let desk = Arc::new(Desk::new(registrar.view().clone(), uptime, terms, device, store));
-        Ok(Self { desk, ota_token: OtaToken::default() })
+        let settings = settings.clone();
+        Ok(Self { desk, ota_token: OtaToken::default(), settings, inputs: Mutex::default() })
     }
 
     /// Ends what was held before this server started: the connections that had it are gone. Then it keeps watch.
@@ -75,6 +81,24 @@ impl Control {
             registrar.ask(command).await;
         }
         tokio::spawn(self.desk.clone().watch_the_stream());
+        *self.inputs() = Some(Inputs::start(&self.desk, &self.settings));
+    }
+
+    /// Listens to the knob and the serial port no more.
+    pub(crate) async fn stop(&self) {
+        let inputs = self.inputs().take();
+        if let Some(inputs) = inputs {
+            inputs.stop().await;
+        }
+    }
+
+    /// What keeps an input from being heard, for people.
+    pub(crate) fn troubles(&self) -> Vec<String> {
+        self.inputs().as_ref().map(Inputs::troubles).unwrap_or_default()
+    }
+
+    fn inputs(&self) -> MutexGuard<'_, Option<Inputs>> {
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until nothing is on its way to the device that was sent before the last change of hands.

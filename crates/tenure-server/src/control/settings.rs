@@ -1,18 +1,76 @@
-//! What is configured of the control face.
+//! What can be chosen about the device and its control.
 
-/// What is configured of the control face.
-#[derive(Debug, Clone)]
+use std::path::PathBuf;
+
+/// What was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlSettings {
-    /// How long a lease lasts after each heartbeat.
+    /// How long a control lease lasts from each heartbeat, in milliseconds.
     pub ttl_ms: u32,
-    /// How often a client is told to send one.
+    /// How often its owner is asked to send a heartbeat, in milliseconds.
     pub heartbeat_interval_ms: u32,
-    /// What the device's clock says at its start. It wraps at 2^32 ms; so that can be tried.
+    /// What the device's clock says when it starts. It has 32 bits: near the end of them, its wrap can be tried.
     pub millis_at_start: u32,
+    /// The address of the device behind this server; nothing is the built-in one.
+    pub device: Option<String>,
+    /// The device's serial port.
+    pub serial: Option<SerialSettings>,
+    /// The device's knob.
+    pub encoder: Option<EncoderSettings>,
 }
 
 impl Default for ControlSettings {
     fn default() -> Self {
-        Self { ttl_ms: 5_000, heartbeat_interval_ms: 1_000, millis_at_start: 0 }
+        Self {
+            ttl_ms: 5_000,
+            heartbeat_interval_ms: 1_000,
+            millis_at_start: 0,
+            device: None,
+            serial: None,
+            encoder: None,
+        }
     }
+}
+
+impl ControlSettings {
+    /// Shorter is no lease here; longer, and the device waits an hour for nobody.
+    pub const TTL_MS: std::ops::RangeInclusive<u32> = 1_000..=3_600_000;
+    /// More often would be more heartbeats than commands.
+    pub const LEAST_HEARTBEAT_INTERVAL_MS: u32 = 10;
+}
+
+/// A serial port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SerialSettings {
+    /// Where, such as `/dev/ttyUSB0`. A link under `/dev/serial/by-id` finds it again after it was plugged in elsewhere.
+    pub path: PathBuf,
+    /// How fast, in bits per second.
+    pub baud: u32,
+}
+
+impl SerialSettings {
+    /// What most boards speak.
+    pub const USUAL_BAUD: u32 = 115_200;
+    /// What ports can do, from the slowest modem to the fastest adapter.
+    pub const BAUD: std::ops::RangeInclusive<u32> = 50..=12_000_000;
+}
+
+/// A knob.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EncoderSettings {
+    /// Where, such as `/dev/input/event3`.
+    pub path: PathBuf,
+    /// Which parameter it moves.
+    pub parameter: String,
+    /// By how much with each step. Negative: the other way round.
+    pub step: i32,
+}
+
+impl EncoderSettings {
+    /// What it moves if nobody chose another.
+    pub const USUAL_PARAMETER: &str = "brightness";
+    /// 32 steps from dark to bright.
+    pub const USUAL_STEP: i32 = 8;
+    /// The largest step, in either direction.
+    pub const LARGEST_STEP: i32 = 255;
 }

@@ -9,6 +9,7 @@ mod crowds;
 mod described;
 mod disk;
 mod ending;
+mod error_pages;
 mod explaining;
 mod handing_over;
 mod hanging_up;

@@ -2,6 +2,7 @@
 
 mod acquire;
 mod completions;
+mod control;
 mod explain;
 mod lease_token;
 mod lease_view;
@@ -45,6 +46,7 @@ pub enum Command {
     Who(who::Who),
     Watch(watch::Watch),
     Explain(explain::Explain),
+    Control(control::Control),
     Token(token::Token),
     Verify(verify::Verify),
     Replay(replay::ReplayAt),
@@ -70,6 +72,7 @@ impl Command {
             Command::Who(who) => who.run(),
             Command::Watch(watch) => watch.run(),
             Command::Explain(explain) => explain.run(),
+            Command::Control(control) => control.run(),
             Command::Token(token) => token.run(),
             Command::Completions(completions) => completions.run(),
             Command::Verify(verify) => verify.run(),

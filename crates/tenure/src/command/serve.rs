@@ -54,10 +54,22 @@ impl Serve {
         let socket = self.socket.map(|socket| ("socket", socket.into_os_string()));
         let flags = listen.into_iter().chain(socket);
         let configuration = self.place.configuration(flags).map_err(Failure::report)?;
-        let Configuration { reach, data, ledger, routine, pools } = configuration;
+        let Configuration { reach, data, ledger, routine, pools, control } = configuration;
         let Reach { listen, socket, tls, hosts, limits } = reach;
         let admin_token = preset_token()?;
-        Ok(Settings { listen, socket, tls, hosts, limits, data, ledger, routine, pools, admin_token })
+        Ok(Settings {
+            listen,
+            socket,
+            tls,
+            hosts,
+            limits,
+            data,
+            ledger,
+            routine,
+            pools,
+            control,
+            admin_token,
+        })
     }
 }
 

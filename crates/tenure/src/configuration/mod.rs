@@ -3,6 +3,7 @@
 //! A key is known by one name everywhere: `segment_size` in the table `[ledger]` of the file is
 //! `TENURE_LEDGER_SEGMENT_SIZE` in the environment.
 
+mod control;
 mod file;
 mod folders;
 mod place;
@@ -16,7 +17,7 @@ use std::path::PathBuf;
 use tenure_core::kernel::Span;
 use tenure_ledger::embedded::{Options, Retention};
 use tenure_registrar::shell::Routine;
-use tenure_server::{PoolError, Pools};
+use tenure_server::{ControlSettings, PoolError, Pools};
 use thiserror::Error;
 
 pub use self::folders::Folders;
@@ -42,6 +43,14 @@ const KEYS: &[&str] = &[
     "ledger.checkpoint_after",
     "ledger.retention_days",
     "ledger.retention_bytes",
+    "control.ttl_ms",
+    "control.heartbeat_interval_ms",
+    "control.millis_at_start",
+    "control.serial.path",
+    "control.serial.baud",
+    "control.encoder.path",
+    "control.encoder.parameter",
+    "control.encoder.step",
 ];
 
 /// Those of them that are lists: in the environment, with commas between.
@@ -63,6 +72,8 @@ pub struct Configuration {
     pub routine: Routine,
     /// Names for any one of several resources.
     pub pools: Pools,
+    /// The device, and who may move it.
+    pub control: ControlSettings,
 }
 
 /// Why a configuration cannot be used.
@@ -121,6 +132,25 @@ pub enum ConfigurationError {
         /// What was not.
         missing: &'static str,
     },
+    /// Something about a device, and not which.
+    #[error("there is a `{given}` but no `{missing}`; say where it is, or leave both out")]
+    Nowhere {
+        /// What was said.
+        given: &'static str,
+        /// What was not.
+        missing: &'static str,
+    },
+    /// A lease that would end before its owner is asked for the next heartbeat.
+    #[error(
+        "`control.heartbeat_interval_ms` is {interval} and `control.ttl_ms` is {ttl}: a lease would end before its next \
+         heartbeat; choose an interval that is shorter, best a fifth"
+    )]
+    HeartbeatTooLate {
+        /// How often.
+        interval: u32,
+        /// How long.
+        ttl: u32,
+    },
     /// Neither a flag nor the environment says where anything belongs.
     #[error("neither XDG_STATE_HOME nor HOME says where {what} belongs; set one of them, or {remedy}")]
     NoFolder {
@@ -137,7 +167,8 @@ impl Configuration {
         let reach = Reach::new(sources, folders)?;
         let data = Self::data(sources, folders)?;
         let (ledger, routine, pools) = (ledger(sources, folders)?, routine(sources)?, pools::pools(sources)?);
-        Ok(Self { reach, data, ledger, routine, pools })
+        let control = control::control(sources)?;
+        Ok(Self { reach, data, ledger, routine, pools, control })
     }
 
     /// Where the ledger is, for whoever only reads it and needs to know nothing else.

@@ -12,7 +12,7 @@ use tenure_server::{Limits, SocketPlace, TlsFiles};
 use super::{ConfigurationError, Folders, Sources};
 
 /// The word for not at all.
-const NONE: &str = "none";
+pub(super) const NONE: &str = "none";
 
 /// Where to listen on the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

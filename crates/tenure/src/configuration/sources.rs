@@ -119,6 +119,22 @@ impl Sources {
         }
     }
 
+    /// What was said about `key`, if `fits` finds it right.
+    pub fn parse_if<T: FromStr>(
+        &self,
+        key: &str,
+        expected: &'static str,
+        fits: impl FnOnce(&T) -> bool,
+    ) -> Result<Option<T>, ConfigurationError> {
+        let Some(parsed) = self.parse(key, expected)? else { return Ok(None) };
+        if fits(&parsed) {
+            return Ok(Some(parsed));
+        }
+        let Value { text, origin } = self.get(key).expect("it was parsed");
+        let value = text.to_string_lossy().into_owned();
+        Err(ConfigurationError::BadValue { origin, value, expected })
+    }
+
     /// What was said about `key`, which is a list.
     pub fn list<T: FromStr>(&self, key: &str, expected: &'static str) -> Result<Vec<T>, ConfigurationError> {
         let Some(Value { text, origin }) = self.get(key) else { return Ok(Vec::new()) };

@@ -158,3 +158,51 @@ fn pools_have_names_of_the_users_own_choice() {
     let chosen: Vec<_> = sources.in_table("pools").map(|(name, value)| (name, value.text.clone())).collect();
     assert_eq!(chosen, [("lab", "x,y".into())], "one that no file names counts too");
 }
+
+#[test]
+fn the_device_and_its_inputs_are_configured() {
+    let control =
+        |variables: &[(&str, &str)], file: &str| configuration(&[], variables, file).unwrap().control;
+    let usual = control(&[], "");
+    assert_eq!(usual, tenure_server::ControlSettings::default());
+    assert_eq!((usual.ttl_ms, usual.heartbeat_interval_ms, usual.millis_at_start), (5_000, 1_000, 0));
+    let file = "[control]\nttl_ms = 600\nmillis_at_start = 4294964295\n\
+                [control.serial]\npath = '/dev/ttyUSB0'\n\
+                [control.encoder]\npath = '/dev/input/event3'\nstep = -4\n";
+    let found = control(&[], file);
+    assert_eq!((found.ttl_ms, found.heartbeat_interval_ms), (600, 120), "a fifth of a short lease");
+    assert_eq!(found.millis_at_start, u32::MAX - 3_000);
+    let (serial, encoder) = (found.serial.unwrap(), found.encoder.unwrap());
+    assert_eq!((serial.path.as_path(), serial.baud), (Path::new("/dev/ttyUSB0"), 115_200));
+    assert_eq!((encoder.parameter.as_str(), encoder.step), ("brightness", -4));
+    let variables = [
+        ("TENURE_CONTROL_TTL_MS", "7000"),
+        ("TENURE_CONTROL_SERIAL_PATH", "none"),
+        ("TENURE_CONTROL_ENCODER_PARAMETER", "speed"),
+    ];
+    let found = control(&variables, file);
+    assert_eq!((found.ttl_ms, found.serial), (700, None));
+    assert_eq!(found.encoder.unwrap().parameter, "speed");
+}
+
+#[test]
+fn a_device_that_cannot_be_is_refused_with_what_would_be_right() {
+    for (file, wrong) in [
+        ("[control]\nttl_ms = 999", "from 1000 to 3600000"),
+        ("[control]\nttl_ms = 'soon'", "from 1000 to 3600000"),
+        ("[control]\nheartbeat_interval_ms = 9", "10 at least"),
+        ("[control]\nheartbeat_interval_ms = 5000", "before its next heartbeat"),
+        ("[control]\nmillis_at_start = 4294967296", "from 0 to 4294967295"),
+        ("[control]\nlease = 1", "`control.lease`"),
+        ("[control.serial]\nbaud = 9600", "no `control.serial.path`"),
+        ("[control.serial]\npath = '/a'\nbaud = 0", "such as 115200"),
+        ("[control.serial]\npath = ''", "the path of a device"),
+        ("[control.encoder]\nstep = 1", "no `control.encoder.path`"),
+        ("[control.encoder]\npath = '/a'\nstep = 0", "but not 0"),
+        ("[control.encoder]\npath = '/a'\nstep = 256", "but not 0"),
+        ("[control.encoder]\npath = '/a'\nparameter = 'a b'", "such as brightness"),
+    ] {
+        let refused = configuration(&[], &[], file).unwrap_err().to_string();
+        assert!(refused.contains(wrong), "{file}: {refused}");
+    }
+}

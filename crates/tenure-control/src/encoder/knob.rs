@@ -1,0 +1,114 @@
+//! What becomes of turns and presses: one parameter goes up and down, the next effect is shown.
+
+use serde_json::{Map, Value};
+
+use super::Input;
+
+/// What was done with the knob and has not reached the device yet. Who turns fast is served in larger steps, not later.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moves {
+    /// Steps, up and down added together.
+    pub steps: i32,
+    /// Presses.
+    pub presses: u32,
+}
+
+impl Moves {
+    /// Adds one.
+    pub fn add(&mut self, input: Input) {
+        match input {
+            Input::Turned(steps) => self.steps = self.steps.saturating_add(steps),
+            Input::Pressed => self.presses = self.presses.saturating_add(1),
+        }
+    }
+}
+
+/// What the knob moves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Knob {
+    /// Which parameter.
+    pub parameter: String,
+    /// By how much with each step. Negative: the other way round.
+    pub step: i32,
+}
+
+/// No parameter is smaller or larger; the device knows its own range.
+const LARGEST: i64 = u16::MAX as i64;
+
+impl Knob {
+    /// Which values to try for `parameters.set`, the wanted one first. The device alone knows the parameter's range: where
+    /// it says that a value is out of range, half the way is tried, so that a fast turn ends at the end and not before.
+    ///
+    /// `parameters` is what `parameters.get` said. Without this parameter in it, nothing.
+    pub fn turn(&self, steps: i32, parameters: &Value) -> Option<impl Iterator<Item = Map<String, Value>>> {
+        let now = parameters.get(&self.parameter)?.as_i64()?;
+        let wanted = i64::from(steps) * i64::from(self.step);
+        let way = now.saturating_add(wanted).clamp(0, LARGEST) - now;
+        let ways = std::iter::successors(Some(way), |way| Some(way / 2)).take_while(|way| *way != 0);
+        Some(ways.map(move |way| one(&self.parameter, now + way)))
+    }
+
+    /// What to say to `effects.setCurrent` after so many presses. `list` and `current` are what `effects.list` and
+    /// `effects.getCurrent` said. After the last effect comes the first.
+    pub fn press(presses: u32, list: &Value, current: &Value) -> Option<Map<String, Value>> {
+        let ids: Vec<i64> =
+            list.get("effects")?.as_array()?.iter().filter_map(|one| one["id"].as_i64()).collect();
+        let current = current.get("effectId")?.as_i64()?;
+        let at = ids.iter().position(|id| *id == current)?;
+        let next = at.checked_add(usize::try_from(presses).ok()?)? % ids.len();
+        Some(one("effectId", ids[next]))
+    }
+}
+
+fn one(field: &str, value: i64) -> Map<String, Value> {
+    Map::from_iter([(field.to_owned(), Value::from(value))])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tries(step: i32, steps: i32, now: i64) -> Vec<i64> {
+        let knob = Knob { parameter: "brightness".into(), step };
+        let parameters = json!({ "brightness": now, "speed": 1 });
+        knob.turn(steps, &parameters).unwrap().map(|fields| fields["brightness"].as_i64().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_turn_is_tried_whole_and_then_in_halves() {
+        assert_eq!(tries(8, 1, 100), [108, 104, 102, 101]);
+        assert_eq!(tries(-8, 1, 100), [92, 96, 98, 99], "the other way round");
+        assert_eq!(tries(8, -20, 100), [0, 50, 75, 88, 94, 97, 99], "nothing is below 0");
+        assert_eq!(tries(8, -1, 0), [0; 0], "it is there already");
+        assert_eq!(tries(i32::MAX, i32::MAX, 1)[0], LARGEST);
+    }
+
+    #[test]
+    fn turns_up_and_down_add_up_and_never_overflow() {
+        let mut moves = Moves::default();
+        for input in [Input::Turned(5), Input::Pressed, Input::Turned(-2), Input::Pressed] {
+            moves.add(input);
+        }
+        assert_eq!(moves, Moves { steps: 3, presses: 2 });
+        moves.add(Input::Turned(i32::MAX));
+        assert_eq!(moves.steps, i32::MAX);
+    }
+
+    #[test]
+    fn after_the_last_effect_comes_the_first() {
+        let list = json!({ "effects": [{ "id": 0 }, { "id": 4 }, { "id": 9 }] });
+        let press = |presses, current| Knob::press(presses, &list, &json!({ "effectId": current }));
+        assert_eq!(press(1, 0), Some(one("effectId", 4)));
+        assert_eq!(press(1, 9), Some(one("effectId", 0)));
+        assert_eq!(press(u32::MAX, 4), Some(one("effectId", 4)), "2^32 - 1 is three times something");
+        assert_eq!(press(1, 5), None, "a device whose effect is none of its effects");
+    }
+
+    #[test]
+    fn a_device_without_that_parameter_is_not_moved() {
+        let knob = Knob { parameter: "volume".into(), step: 1 };
+        assert!(knob.turn(1, &json!({ "brightness": 3 })).is_none());
+    }
+}

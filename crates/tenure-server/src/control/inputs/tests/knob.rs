@@ -1,0 +1,150 @@
+//! A knob, played by a pipe.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use tempfile::TempDir;
+use tenure_control::Source;
+
+use super::super::Inputs;
+use super::desk::Desk;
+use super::wait_until;
+use crate::control::{ControlSettings, EncoderSettings};
+
+/// A pipe into which a knob's records are written.
+pub(super) fn pipe(path: &Path) -> File {
+    mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    OpenOptions::new().read(true).write(true).open(path).unwrap()
+}
+
+/// A record of the input layer.
+pub(super) fn record(kind: u16, code: u16, value: i32) -> Vec<u8> {
+    let numbers = [kind.to_le_bytes(), code.to_le_bytes()].concat();
+    [&[0; 16][..], &numbers, &value.to_le_bytes()].concat()
+}
+
+/// One step of a knob, with the report behind it.
+pub(super) fn turned(steps: i32) -> Vec<u8> {
+    [record(2, 7, steps), record(0, 0, 0)].concat()
+}
+
+fn pressed() -> Vec<u8> {
+    [record(1, 0x160, 1), record(0, 0, 0), record(1, 0x160, 0), record(0, 0, 0)].concat()
+}
+
+struct World {
+    desk: Arc<Desk>,
+    knob: File,
+    inputs: Inputs,
+    _folder: TempDir,
+}
+
+impl World {
+    fn new(parameter: &str, step: i32) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("knob");
+        let (desk, knob) = (Desk::new(), pipe(&path));
+        let encoder = Some(EncoderSettings { path, parameter: parameter.into(), step });
+        let inputs = Inputs::start(&desk, &ControlSettings { encoder, ..ControlSettings::default() });
+        Self { desk, knob, inputs, _folder: folder }
+    }
+
+    async fn brightness_is(&self, value: i64) {
+        wait_until(&format!("{value}"), || self.desk.look().brightness == value).await;
+    }
+}
+
+// S0-75
+#[tokio::test]
+async fn without_a_lease_the_knob_moves_its_parameter_and_shows_the_next_effect() {
+    let mut world = World::new("brightness", 8);
+    world.knob.write_all(&turned(1)).unwrap();
+    world.brightness_is(108).await;
+    world.knob.write_all(&turned(-2)).unwrap();
+    world.brightness_is(92).await;
+    for effect in [1, 2, 0] {
+        world.knob.write_all(&pressed()).unwrap();
+        wait_until("the next effect", || world.desk.look().effect == effect).await;
+    }
+    assert_eq!(world.desk.blocked(Source::Encoder), 0);
+    world.inputs.stop().await;
+}
+
+// S0-75, O-8
+#[tokio::test]
+async fn under_a_lease_each_move_is_blocked_and_counted_and_does_not_happen_later() {
+    let mut world = World::new("brightness", 8);
+    world.desk.lock();
+    world.knob.write_all(&[turned(1), turned(1), pressed(), turned(-5)].concat()).unwrap();
+    wait_until("all four are counted", || world.desk.blocked(Source::Encoder) == 4).await;
+    world.desk.unlock();
+    world.knob.write_all(&turned(1)).unwrap();
+    world.brightness_is(108).await;
+    assert_eq!(world.desk.look().effect, 0);
+    assert_eq!(world.desk.blocked(Source::Encoder), 4);
+    world.inputs.stop().await;
+}
+
+// S0-75, O-8
+#[tokio::test]
+async fn a_move_that_somebody_overtook_by_taking_the_lease_does_nothing() {
+    let mut world = World::new("brightness", 8);
+    let on_the_road = world.desk.delay().await;
+    world.knob.write_all(&turned(1)).unwrap();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    world.desk.lock();
+    drop(on_the_road);
+    wait_until("it is counted", || world.desk.blocked(Source::Encoder) == 1).await;
+    let inside = world.desk.look();
+    assert_eq!((inside.brightness, inside.carried.as_slice()), (100, &["parameters.get".to_owned()][..]));
+    drop(inside);
+    world.inputs.stop().await;
+}
+
+#[tokio::test]
+async fn a_fast_turn_ends_at_the_end_of_the_range() {
+    let mut world = World::new("brightness", 8);
+    for _ in 0..40 {
+        world.knob.write_all(&turned(1)).unwrap();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    world.brightness_is(255).await;
+    world.knob.write_all(&turned(-1_000)).unwrap();
+    world.brightness_is(0).await;
+    assert_eq!(world.inputs.troubles(), [""; 0]);
+    world.inputs.stop().await;
+}
+
+#[tokio::test]
+async fn a_flood_of_moves_becomes_few_commands() {
+    let mut world = World::new("brightness", 1);
+    let flood = turned(1).repeat(100);
+    world.knob.write_all(&flood).unwrap();
+    world.brightness_is(200).await;
+    let sets = world.desk.look().carried.iter().filter(|command| *command == "parameters.set").count();
+    assert!(sets <= 10, "{sets} commands for 100 moves");
+    world.inputs.stop().await;
+}
+
+#[tokio::test]
+async fn a_record_in_pieces_is_one_record() {
+    let mut world = World::new("brightness", 8);
+    for byte in turned(1) {
+        world.knob.write_all(&[byte]).unwrap();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    world.brightness_is(108).await;
+    world.inputs.stop().await;
+}
+
+#[tokio::test]
+async fn a_parameter_that_the_device_does_not_have_is_said() {
+    let mut world = World::new("volume", 8);
+    world.knob.write_all(&turned(1)).unwrap();
+    wait_until("it is said", || world.inputs.troubles().iter().any(|text| text.contains("`volume`"))).await;
+    world.inputs.stop().await;
+}

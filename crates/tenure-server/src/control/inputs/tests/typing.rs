@@ -1,0 +1,167 @@
+//! Lines over a real serial port.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tenure_control::Source;
+use tokio::time::Instant;
+
+use super::super::Inputs;
+use super::super::pace::MOST_PER_SECOND;
+use super::desk::Desk;
+use super::terminal::Terminal;
+use super::wait_until;
+use crate::control::{ControlSettings, SerialSettings};
+
+/// A port that is listened to, and a terminal at its other end.
+struct World {
+    desk: Arc<Desk>,
+    terminal: Terminal,
+    inputs: Inputs,
+    _folder: TempDir,
+}
+
+impl World {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("port");
+        let (desk, terminal) = (Desk::new(), Terminal::plug_in(&path));
+        let serial = Some(SerialSettings { path, baud: 57_600 });
+        let inputs = Inputs::start(&desk, &ControlSettings { serial, ..ControlSettings::default() });
+        terminal.is_heard().await;
+        Self { desk, terminal, inputs, _folder: folder }
+    }
+
+    fn blocked(&self) -> u64 {
+        self.desk.blocked(Source::Serial)
+    }
+}
+
+fn code(answer: &Value) -> &str {
+    answer["error"]["code"].as_str().unwrap_or("")
+}
+
+// S0-76, S0-77
+#[tokio::test]
+async fn without_a_lease_a_line_is_carried_out_and_answered() {
+    let mut world = World::new().await;
+    assert_eq!(world.terminal.speed(), 57_600);
+    let answer = world.terminal.ask("parameters.set brightness=7 requestId=one").await;
+    let data = json!({ "brightness": 7, "effectId": 0 });
+    assert_eq!(
+        answer,
+        json!({ "type": "parameters.set", "requestId": "one", "success": true, "data": data })
+    );
+    let answer = world.terminal.ask(r#"{"type":"effects.setCurrent","effectId":2}"#).await;
+    assert_eq!(answer["data"]["effectId"], 2);
+    assert_eq!(world.terminal.ask("status").await["type"], "device.status");
+    assert_eq!(world.terminal.ask("help").await["type"], "help");
+    let answer = world.terminal.ask("effects.setCurrent effectId=3").await;
+    assert_eq!((code(&answer), &answer["error"]["field"]), ("OUT_OF_RANGE", &json!("effectId")));
+    assert_eq!(world.desk.look().effect, 2);
+    assert_eq!(world.blocked(), 0);
+    world.inputs.stop().await;
+}
+
+// S0-76, S0-77, S0-72, O-8
+#[tokio::test]
+async fn under_a_lease_a_line_that_changes_something_is_blocked_and_counted_and_one_that_reads_is_not() {
+    let mut world = World::new().await;
+    world.desk.lock();
+    let answer = world.terminal.ask("parameters.set brightness=7 requestId=req-201").await;
+    let error = json!({
+        "code": "CONTROL_LOCKED", "message": "Command blocked by active control lease",
+        "ownerClientName": "K1 Composer", "remainingMs": 5000, "scope": "global",
+    });
+    assert_eq!(answer, json!({ "type": "error", "requestId": "req-201", "success": false, "error": error }));
+    // The lease answers before anybody looks at the fields.
+    assert_eq!(code(&world.terminal.ask("effects.setCurrent effectId").await), "CONTROL_LOCKED");
+    assert_eq!(world.blocked(), 2);
+    assert_eq!(world.terminal.ask("parameters.get").await["data"]["brightness"], 100);
+    assert_eq!(world.terminal.ask("status").await["success"], true);
+    assert_eq!(world.blocked(), 2, "who reads is not in the way");
+    world.desk.unlock();
+    assert_eq!(world.terminal.ask("parameters.set brightness=7").await["success"], true);
+    assert_eq!(world.blocked(), 2);
+    world.inputs.stop().await;
+}
+
+// S0-76
+#[tokio::test]
+async fn a_port_cannot_take_a_lease_nor_stream() {
+    let mut world = World::new().await;
+    for is_locked in [false, true] {
+        if is_locked {
+            world.desk.lock();
+        }
+        for line in ["control.acquire clientName=me", "render.stream.start", "ota.begin", "auth.login"] {
+            assert_eq!(code(&world.terminal.ask(line).await), "FORBIDDEN", "{line}");
+        }
+    }
+    assert_eq!(world.desk.look().carried, [""; 0]);
+    world.inputs.stop().await;
+}
+
+// S0-76, O-8
+#[tokio::test]
+async fn what_was_let_in_before_somebody_took_the_lease_does_nothing_after_it() {
+    let mut world = World::new().await;
+    let on_the_road = world.desk.delay().await;
+    world.terminal.send("parameters.set brightness=7\n").await;
+    // It has passed the gate once nothing is left to read, and waits on the road.
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    world.desk.lock();
+    drop(on_the_road);
+    assert_eq!(code(&world.terminal.answer().await), "CONTROL_LOCKED");
+    assert_eq!(world.desk.look().brightness, 100);
+    assert_eq!(world.blocked(), 1);
+    world.inputs.stop().await;
+}
+
+#[tokio::test]
+async fn noise_is_answered_and_the_next_line_counts() {
+    let mut world = World::new().await;
+    world
+        .terminal
+        .send([&b"\xff\xfe\n"[..], b"st\x7fatus\r\n", &[b'x'; 9_000], b"\nstatus\n"].concat())
+        .await;
+    let mut codes = Vec::new();
+    for _ in 0..4 {
+        codes.push(code(&world.terminal.answer().await).to_owned());
+    }
+    assert_eq!(codes, ["INVALID_VALUE", "INVALID_VALUE", "TOO_LARGE", ""]);
+    world.inputs.stop().await;
+}
+
+#[tokio::test]
+async fn who_floods_is_slowed_and_loses_nothing() {
+    let mut world = World::new().await;
+    let (count, begun) = (60, Instant::now());
+    let lines: String = (0..count).map(|number| format!("status requestId={number}\n")).collect();
+    world.terminal.send(lines).await;
+    for number in 0..count {
+        assert_eq!(world.terminal.answer().await["requestId"], number.to_string());
+    }
+    let least = std::time::Duration::from_secs(1) * (count - 1) / MOST_PER_SECOND;
+    assert!(begun.elapsed() >= least.mul_f64(0.9), "{:?} for {count} lines", begun.elapsed());
+    world.inputs.stop().await;
+}
+
+#[tokio::test]
+async fn who_never_reads_the_answers_is_heard_all_the_same() {
+    let mut world = World::new().await;
+    // Each answer is long: together more than the port and the outbox take.
+    for _ in 0..100 {
+        world.terminal.send("help\n").await;
+    }
+    world.terminal.send("parameters.set brightness=9\n").await;
+    let desk = world.desk.clone();
+    wait_until("the last line is carried out", || desk.look().brightness == 9).await;
+    let mut answers = vec![world.terminal.ask("status requestId=last").await];
+    while answers.last().unwrap()["requestId"] != "last" {
+        answers.push(world.terminal.answer().await);
+    }
+    assert!(answers.iter().any(|answer| code(answer) == "BUSY"), "that some are missing is said");
+    world.inputs.stop().await;
+}
