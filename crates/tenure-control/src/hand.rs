@@ -12,9 +12,7 @@ use tenure_core::rules::time::{is_over, remaining};
 
 use crate::matrix::{Class, Source, Standing, Verdict, judge};
 use crate::millis::whole_millis;
-use crate::refusal::{
-    BLOCKED, EXPIRED, HELD, INVALID, REQUIRED, Refusal, RefusalCode, STREAM_NEEDS_LEASE,
-};
+use crate::refusal::{BLOCKED, EXPIRED, HELD, INVALID, REQUIRED, Refusal, RefusalCode, STREAM_NEEDS_LEASE};
 
 /// What is kept of a lease's token. There is no way back.
 #[derive(Clone)]
@@ -177,7 +175,9 @@ impl Hand {
         }
         // Over, and not announced yet: nobody's.
         let standing = if held.is_past(now) { Standing::Other } else { Standing::Owner };
-        self.decide(Source::WebSocket, class, standing, || held.refusal(RefusalCode::LeaseExpired, EXPIRED, now))
+        self.decide(Source::WebSocket, class, standing, || {
+            held.refusal(RefusalCode::LeaseExpired, EXPIRED, now)
+        })
     }
 
     /// Whether a request may do what is of this class. It shows a token, and perhaps says of which lease.

@@ -7,10 +7,12 @@
 //! refusal   how it is said that a command was not let through
 //! problem   how it is said that a command makes no sense
 //! millis    the device's clock of 32 bits, which wraps
+//! gateway   what of that which is sent to somebody else's device would move it
 //! ```
 //!
 //! No clock, disk, network or randomness: time comes in as a tick, and everything here can be replayed.
 
+pub mod gateway;
 pub mod hand;
 pub mod matrix;
 pub mod millis;

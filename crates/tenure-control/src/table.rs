@@ -31,12 +31,7 @@ const fn at(method: &'static str, path: &'static str) -> Rest {
     Rest { method, path }
 }
 
-const fn row(
-    name: &'static str,
-    class: Class,
-    rest: &'static [Rest],
-    summary: &'static str,
-) -> CommandRow {
+const fn row(name: &'static str, class: Class, rest: &'static [Rest], summary: &'static str) -> CommandRow {
     CommandRow { name, class, rest, on_websocket: true, summary }
 }
 
@@ -59,7 +54,12 @@ pub const COMMANDS: &[CommandRow] = &[
     row("auth.login", Exempt, &[], "Speak as another token's principal from now on"),
     row("auth.logout", Exempt, &[], "Speak as who the connection was opened for again"),
     row("ota.version", Exempt, &[at("GET", "/api/v1/firmware/version")], "Which firmware runs"),
-    row("ota.status", Exempt, &[at("GET", "/api/v1/firmware/status"), at("GET", "/update")], "How far an upload is"),
+    row(
+        "ota.status",
+        Exempt,
+        &[at("GET", "/api/v1/firmware/status"), at("GET", "/update")],
+        "How far an upload is",
+    ),
     row("ota.begin", Exempt, &[], "Begin an upload of firmware in pieces"),
     row("ota.chunk", Exempt, &[], "Send a piece of firmware"),
     row("ota.finish", Exempt, &[], "Check and keep the firmware that was sent in pieces"),
@@ -94,7 +94,12 @@ pub const COMMANDS: &[CommandRow] = &[
     row("transport.status", Reads, &[at("GET", "/api/v1/transport")], "Whether it plays, and where it is"),
     row("transport.play", Mutates, &[at("POST", "/api/v1/transport/play")], "Go on"),
     row("transport.pause", Mutates, &[at("POST", "/api/v1/transport/pause")], "Stand still"),
-    row("transport.stop", Mutates, &[at("POST", "/api/v1/transport/stop")], "Go dark, and back to the beginning"),
+    row(
+        "transport.stop",
+        Mutates,
+        &[at("POST", "/api/v1/transport/stop")],
+        "Go dark, and back to the beginning",
+    ),
     row("settings.get", Reads, &[at("GET", "/api/v1/settings")], "What outlives a restart"),
     row(
         "settings.set",
@@ -104,7 +109,12 @@ pub const COMMANDS: &[CommandRow] = &[
     ),
     row("render.stream.start", Streams, &[], "Show frames that the owner sends"),
     row("render.stream.stop", Streams, &[], "Show the effect again"),
-    row("render.stream.status", Reads, &[at("GET", "/api/v1/render/stream")], "Whether frames are sent, and how many came"),
+    row(
+        "render.stream.status",
+        Reads,
+        &[at("GET", "/api/v1/render/stream")],
+        "Whether frames are sent, and how many came",
+    ),
 ];
 
 /// What a binary message is, in the table's terms: a frame of a render stream.
