@@ -12,6 +12,7 @@
 
 mod app;
 mod clock;
+mod control;
 mod http;
 mod metrics;
 mod pools;
@@ -23,6 +24,7 @@ mod socket;
 mod tls;
 mod tokens;
 
+pub use control::gateway::{DeviceAddress, GatewaySettings, InvalidDevice, Patience};
 pub use http::accept::Limits;
 pub use pools::{MOST_MEMBERS, PoolError, Pools};
 pub use registrar::{RegistrarEnd, RegistrarError};

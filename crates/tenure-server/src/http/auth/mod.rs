@@ -51,7 +51,7 @@ pub(crate) async fn require(
 /// Who speaks.
 fn caller(app: &App, request: &Request) -> Result<Caller, Failure> {
     let Some(token) = bearer(request.headers()) else {
-        let peer = request.extensions().get().copied().unwrap_or(Peer::Network);
+        let peer = request.extensions().get().copied().unwrap_or(Peer::Network { address: None });
         return match peer {
             Peer::Local { uid } if !request.headers().contains_key(header::AUTHORIZATION) => local(app, uid),
             _ => Err(unauthorized("there is no bearer token")),
