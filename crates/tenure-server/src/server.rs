@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::app::{App, Secrets};
 use crate::clock::wall_ms;
+use crate::control::gateway::GatewaySettings;
 use crate::http::accept::{self, Limits, Listeners};
 use crate::http::{self, Names};
 use crate::pools::Pools;
@@ -42,6 +43,8 @@ pub struct Settings {
     pub routine: Routine,
     /// Names for any one of several resources.
     pub pools: Pools,
+    /// Somebody else's device to stand in front of; the built-in one where there is none.
+    pub gateway: Option<GatewaySettings>,
     /// The admin token, where it was preset; else the one in the data directory counts.
     pub admin_token: Option<AdminToken>,
 }
@@ -59,6 +62,7 @@ impl Settings {
             ledger: Options::default(),
             routine: Routine::default(),
             pools: Pools::default(),
+            gateway: None,
             admin_token: None,
         }
     }
@@ -124,8 +128,19 @@ pub struct Server {
 impl Server {
     /// Starts. When this returns, requests are answered.
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
-        let Settings { listen, tls, hosts, socket: place, limits, data, ledger, routine, pools, admin_token } =
-            settings;
+        let Settings {
+            listen,
+            tls,
+            hosts,
+            socket: place,
+            limits,
+            data,
+            ledger,
+            routine,
+            pools,
+            gateway: _,
+            admin_token,
+        } = settings;
         if listen.is_none() && place.is_none() {
             return Err(StartError::Nowhere);
         }

@@ -158,3 +158,40 @@ fn pools_have_names_of_the_users_own_choice() {
     let chosen: Vec<_> = sources.in_table("pools").map(|(name, value)| (name, value.text.clone())).collect();
     assert_eq!(chosen, [("lab", "x,y".into())], "one that no file names counts too");
 }
+
+#[test]
+fn somebody_elses_device_is_named_by_flag_or_file_and_its_table_may_be_another() {
+    assert!(configuration(&[], &[], "").unwrap().gateway.is_none());
+    let found =
+        configuration(&[("control.device", "http://wled.local")], &[], "[control]\ndevice = 'http://other'");
+    let found = found.unwrap().gateway.unwrap();
+    assert_eq!(found.device.to_string(), "http://wled.local");
+    assert_eq!(found.rules, tenure_control::gateway::Rules::wled());
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("lamp.rules");
+    std::fs::write(&table, "reads GET /lamp\n").unwrap();
+    let file =
+        format!("[control]\ndevice = 'http://lamp:81'\n[control.gateway]\nrules = '{}'", table.display());
+    let found = configuration(&[], &[], &file).unwrap().gateway.unwrap();
+    assert_eq!(found.rules.len(), (1, 0));
+    let named =
+        configuration(&[], &[("TENURE_CONTROL_GATEWAY_RULES", "wled")], &file).unwrap().gateway.unwrap();
+    assert_eq!(named.rules, tenure_control::gateway::Rules::wled());
+    std::fs::write(&table, "reads GET /lamp\nread GET /lamp\n").unwrap();
+    for (flags, file, expected) in [
+        (&[("control.device", "wled.local")][..], "", "--device is not where a device is; write http://HOST"),
+        (&[("control.device", "https://wled.local")], "", "--device begins with https"),
+        (&[], "[control]\ndevice = 'http://u:hunter2@lamp'", "has a name or password in it"),
+        (&[], "[control.gateway]\nrules = 'wled'", "no `control.device`"),
+        (
+            &[],
+            "[control]\ndevice = 'http://lamp'\n[control.gateway]\nrules = '/nowhere'",
+            "names the file /nowhere",
+        ),
+        (&[], "[control]\nlamp = 'x'", "`control.lamp`"),
+        (&[], file.as_str(), "line 2: `read` is no class"),
+    ] {
+        let refused = configuration(flags, &[], file).unwrap_err().to_string();
+        assert!(refused.contains(expected) && !refused.contains("hunter2"), "{refused}");
+    }
+}

@@ -4,9 +4,10 @@ use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use futures_util::stream;
-use http_body_util::combinators::BoxBody;
+use futures_util::{StreamExt as _, stream};
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame, Incoming};
 use hyper::{Method, Request, Response, StatusCode};
@@ -14,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Inside, Mood, Seen, lock, socket};
 
-type Answer = Response<BoxBody<Bytes, io::Error>>;
+type Answer = Response<UnsyncBoxBody<Bytes, io::Error>>;
 
 /// The size of what `/big` says.
 pub const BIG: usize = 64 << 20;
@@ -33,15 +34,25 @@ pub(super) async fn answer(inside: Arc<Inside>, mut request: Request<Incoming>) 
         "/version" => plain(StatusCode::OK, "1903252"),
         "/big" => streamed((0..BIG / PIECE).map(|_| Ok(Bytes::from_static(&[7; PIECE])))),
         "/broken" => {
-            let pieces = [Ok(Bytes::from_static(b"half")), Err(io::Error::other("the power went out"))];
-            streamed(pieces)
+            let half = stream::iter([Ok(Frame::data(Bytes::from_static(b"half")))]);
+            let end = stream::once(async {
+                // Late enough for the first half to be under way.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                Err(io::Error::other("the power went out"))
+            });
+            Response::new(BodyExt::boxed_unsync(StreamBody::new(half.chain(end))))
         }
         "/cookie" => {
             let mut answer = plain(StatusCode::OK, "<script>steal()</script>");
             answer.headers_mut().insert("set-cookie", "tenure=mine".parse().unwrap());
             answer
         }
-        "/silent" => std::future::pending().await,
+        // The second of them is one that only looks.
+        "/silent" | "/json/net" => std::future::pending().await,
+        "/hangup" => {
+            let _ = request.body_mut().frame().await;
+            return Err(io::Error::other("the power went out"));
+        }
         "/reset" => {
             inside.obey("GET /reset", &Map::new());
             plain(StatusCode::OK, "rebooting")
@@ -134,15 +145,15 @@ fn of_json(value: &Value) -> Answer {
 
 pub(super) fn plain(status: StatusCode, text: &str) -> Answer {
     let body = Full::new(Bytes::copy_from_slice(text.as_bytes())).map_err(|never: Infallible| match never {});
-    let mut answer = Response::new(body.boxed());
+    let mut answer = Response::new(body.boxed_unsync());
     *answer.status_mut() = status;
     answer
 }
 
 fn streamed<I: IntoIterator<Item = io::Result<Bytes>>>(pieces: I) -> Answer
 where
-    I::IntoIter: Send + Sync + 'static,
+    I::IntoIter: Send + 'static,
 {
     let frames = pieces.into_iter().map(|piece| piece.map(Frame::data));
-    Response::new(BodyExt::boxed(StreamBody::new(stream::iter(frames))))
+    Response::new(BodyExt::boxed_unsync(StreamBody::new(stream::iter(frames))))
 }

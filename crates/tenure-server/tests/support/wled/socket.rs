@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use http_body_util::combinators::BoxBody;
+use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::{Bytes, Incoming};
 use hyper::upgrade::Upgraded;
 use hyper::{Request, Response, StatusCode};
@@ -24,7 +24,7 @@ pub const PEEK: &[u8] = b"L\x01\xff\x00\x00";
 pub(super) fn upgrade(
     inside: &Arc<Inside>,
     request: &mut Request<Incoming>,
-) -> Response<BoxBody<Bytes, io::Error>> {
+) -> Response<UnsyncBoxBody<Bytes, io::Error>> {
     let Some(key) = request.headers().get("sec-websocket-key").cloned() else {
         return http::plain(StatusCode::BAD_REQUEST, "no WebSocket");
     };

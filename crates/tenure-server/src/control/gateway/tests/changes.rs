@@ -87,6 +87,19 @@ async fn a_pass_from_before_a_change_opens_nothing_after_it() {
 }
 
 #[tokio::test]
+async fn an_answer_that_nobody_takes_keeps_the_next_hand_waiting_for_nothing() {
+    let stage = stage().await;
+    stage.desk.give("alice");
+    // No line of the table has it: so it may have moved the device, and counts as on its way until its end.
+    let answer = stage.ask(Some("alice"), get("/big")).await;
+    assert_eq!(answer.status(), 200);
+    let generation = stage.desk.give("bob");
+    soon(stage.gateway.quiet(generation)).await;
+    assert_eq!(soon(stage.ask(Some("bob"), get("/win&A=1"))).await.status(), 200);
+    assert!(soon(answer.into_body().collect()).await.is_err(), "what is left of it is not taken for all");
+}
+
+#[tokio::test]
 async fn what_only_looks_and_what_is_exempt_goes_on_over_a_change() {
     let stage = stage().await;
     stage.desk.give("alice");

@@ -180,6 +180,44 @@ async fn half_an_answer_is_not_taken_for_a_whole_one() {
 }
 
 #[tokio::test]
+async fn a_device_that_hangs_up_in_the_middle_may_have_obeyed() {
+    let stage = stage().await;
+    let pieces =
+        stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"first"))]).chain(stream::pending());
+    let answer = soon(stage.ask(None, post("/hangup", Body::from_stream(pieces)))).await;
+    let (status, body) = read(answer).await;
+    assert_eq!((status, &body["error"]["code"]), (503, &"OUTCOME_UNKNOWN".into()), "{body}");
+    assert!(body["error"]["message"].as_str().unwrap().contains("Read its state"), "{body}");
+}
+
+#[tokio::test]
+async fn those_who_only_look_keep_nobody_from_moving_the_device() {
+    let stage = stage().await;
+    let looking: Vec<_> = (0..20).map(|_| stage.asking(None, get("/json/net"))).collect();
+    stage.wled.until("some are there", |wled| wled.seen().len() == 4).await;
+    assert_eq!(soon(stage.ask(None, post("/json/state", r#"{"bri":1}"#))).await.status(), 200);
+    assert_eq!(stage.wled.seen().len(), 5, "and the device has no more to do than it can");
+    looking.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+// "The gate answers before the body is parsed: API key, lease, body."
+#[tokio::test]
+async fn nothing_is_read_of_a_body_that_is_not_let_through() {
+    let stage = stage().await;
+    stage.desk.give("alice");
+    let untouched = || {
+        Body::from_stream(stream::poll_fn(|_| -> std::task::Poll<Option<Result<Bytes, std::io::Error>>> {
+            panic!("somebody read the body")
+        }))
+    };
+    assert_eq!(code(stage.ask(Some("bob"), post("/json/state", untouched())).await).await.0, 409);
+    let request = post("/json/state", untouched());
+    let pass = stage.desk.pass_rest(Some("alice"), stage.gateway.classify_request(&request)).unwrap();
+    stage.desk.take_back();
+    assert_eq!(code(stage.gateway.forward(pass, request).await).await, (409, "LEASE_EXPIRED".into()));
+}
+
+#[tokio::test]
 async fn a_client_that_hangs_up_gives_its_turn_back() {
     let stage = stage().await;
     stage.wled.feel(Mood::StallsBeforeReading);
