@@ -14,6 +14,7 @@
 //! stored    what of it outlives a restart
 //! serial    lines that people type at a serial port, to commands
 //! encoder   records of an input device, to commands
+//! gateway   what of that which is sent to somebody else's device would move it
 //! ```
 //!
 //! No clock, disk, network or randomness: time comes in as a tick, and everything here can be replayed.
@@ -23,6 +24,7 @@ pub mod encoder;
 mod fields;
 pub mod firmware;
 pub mod frame;
+pub mod gateway;
 pub mod hand;
 pub mod light;
 pub mod matrix;

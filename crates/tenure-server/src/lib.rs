@@ -26,6 +26,7 @@ mod tls;
 mod tokens;
 
 pub use control::{ControlSettings, EncoderSettings, SerialSettings, StoreError};
+pub use control::gateway::{DeviceAddress, GatewaySettings, InvalidDevice, Patience};
 pub use http::accept::Limits;
 pub use pools::{MOST_MEMBERS, PoolError, Pools};
 pub use registrar::{RegistrarEnd, RegistrarError};

@@ -4,7 +4,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tenure_control::table::{self, CommandRow};
 use tenure_control::{Class, Problem, ProblemCode};
+use tokio_tungstenite::tungstenite::Message;
 
+use super::gateway::Link;
 use super::message::{self, Blocked, raw};
 use super::seat::Seat;
 use super::{identity, lifecycle};
@@ -36,6 +38,17 @@ pub(super) fn frame(app: &App, seat: &Seat, bytes: &[u8]) -> Result<(), Blocked>
     lifecycle::may_write(seat)?;
     let pass = app.control.desk.pass_frame(&seat.identity)?;
     app.control.desk.frame(pass, bytes)
+}
+
+/// Sends a message on to somebody else's device, if the lease allows it.
+pub(super) fn relay(app: &App, seat: &Seat, link: Option<&mut Link>, message: Message) -> Result<(), Blocked> {
+    let (Some(gateway), Some(link)) = (&app.control.gateway, link) else { return Ok(()) };
+    let class = gateway.classify(&message);
+    if class != Class::Reads {
+        lifecycle::may_write(seat)?;
+    }
+    let pass = app.control.desk.pass_websocket(&seat.identity, class)?;
+    link.send(pass, message)
 }
 
 /// Does it. The answer has a type of its own where clients know one.

@@ -5,6 +5,8 @@
 //!             dispatch    read it, look it up in the table, ask the gate, obey
 //!             lifecycle   acquire, heartbeat, release, status: through the registrar, like any lease
 //! request ──> rest        the same commands under their addresses
+//!             gateway     or somebody else's device, behind the same lease
+//!             inputs      the knob and the serial port
 //!             desk        the device and whose hand is on it, behind one lock; listens to the ledger
 //! ```
 //!
@@ -14,6 +16,7 @@ mod counters;
 mod desk;
 mod dispatch;
 mod fields;
+pub(crate) mod gateway;
 mod identity;
 mod inputs;
 mod lifecycle;
@@ -38,9 +41,11 @@ use tenure_core::kernel::{Cause, Command, Fence, Principal, Resource, Span};
 pub(crate) use self::desk::{DOMAIN, Desk};
 pub(crate) use self::dispatch::may_change;
 pub(crate) use self::rest::described::{OWN_SHAPE, complete as complete_description};
+pub(crate) use self::rest::forward::elsewhere;
 pub(crate) use self::rest::routes;
 pub use self::settings::{ControlSettings, EncoderSettings, SerialSettings};
 use self::desk::Terms;
+use self::gateway::Gateway;
 use self::inputs::Inputs;
 use self::ota_token::OtaToken;
 pub use self::store::StoreError;
@@ -52,6 +57,8 @@ pub(crate) struct Control {
     pub(crate) desk: Arc<Desk>,
     ota_token: OtaToken,
     settings: ControlSettings,
+    /// Somebody else's device, instead of the built-in one.
+    gateway: Option<Gateway>,
     /// Nothing before the start, and after the stop.
     inputs: Mutex<Option<Inputs>>,
 }
@@ -68,7 +75,8 @@ impl Control {
         let device = VirtualDevice::new(stored, uptime);
         let desk = Arc::new(Desk::new(registrar.view().clone(), uptime, terms, device, store));
         let settings = settings.clone();
-        Ok(Self { desk, ota_token: OtaToken::default(), settings, inputs: Mutex::default() })
+        let gateway = settings.gateway.clone().map(|gateway| Gateway::new(gateway, desk.clone()));
+        Ok(Self { desk, ota_token: OtaToken::default(), settings, gateway, inputs: Mutex::default() })
     }
 
     /// Ends what was held before this server started: the connections that had it are gone. Then it keeps watch.
@@ -102,7 +110,12 @@ impl Control {
     }
 
     /// Waits until nothing is on its way to the device that was sent before the last change of hands.
-    async fn quiet(&self) {}
+    async fn quiet(&self) {
+        if let Some(gateway) = &self.gateway {
+            let generation = *self.desk.hands().borrow();
+            gateway.quiet(generation).await;
+        }
+    }
 }
 
 fn left_behind(registrar: &Registrar) -> Vec<Fence> {

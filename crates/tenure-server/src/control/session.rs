@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
+use tenure_control::gateway::is_for_tenure;
 use tokio::sync::broadcast::{self, error::RecvError};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -15,6 +16,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::desk::Change;
 use super::dispatch;
+use super::gateway::{Gateway, Link};
 use super::message::{self, Changed};
 use super::pace::Pace;
 use super::seat::Seat;
@@ -31,12 +33,18 @@ const FRAMES_PER_SECOND: u32 = 480;
 /// So many answers a second to frames that were not shown: whoever sends 240 of them need not hear it of each.
 const FRAME_ERRORS_PER_SECOND: u32 = 20;
 
+/// So many messages of somebody else's device may wait for a client that does not take them.
+const MOST_FROM_DEVICE: usize = 64;
+
 /// One WebSocket.
 pub(super) struct Session {
     app: Arc<App>,
     seat: Seat,
     socket: WebSocketStream<Stream>,
     changes: broadcast::Receiver<Arc<Change>>,
+    /// The way to somebody else's device, and what comes from there.
+    link: Option<Link>,
+    from_device: mpsc::Receiver<Message>,
     commands: Pace,
     frames: Pace,
     frame_errors: Pace,
@@ -51,11 +59,14 @@ impl Session {
         let config = Some(websocket::config(MOST_BYTES));
         let socket = WebSocketStream::from_partially_read(stream, begun, Role::Server, config).await;
         let (changes, heard) = (app.control.desk.changes(), Instant::now());
+        let (link, from_device) = link(&app, &seat);
         Self {
             app,
             seat,
             socket,
             changes,
+            link,
+            from_device,
             commands: Pace::new(COMMANDS_PER_SECOND, heard),
             frames: Pace::new(FRAMES_PER_SECOND, heard),
             frame_errors: Pace::new(FRAME_ERRORS_PER_SECOND, heard),
@@ -73,6 +84,7 @@ impl Session {
                     return self.close(CloseCode::Away, "the server is stopping").await;
                 }
                 change = self.changes.recv() => self.tell_change(change).await,
+                message = self.from_device.recv(), if self.link.is_some() => self.pass_on(message).await,
                 message = self.socket.next() => self.hear(message).await,
                 () = sleep_until(ping_at) => self.ping().await,
             };
@@ -97,9 +109,15 @@ impl Session {
         };
         self.heard = Instant::now();
         match message {
+            Message::Text(_) | Message::Binary(_) if self.is_for_device(&message) => self.relay(message).await,
             Message::Text(text) => {
                 slow_down(self.commands.count(self.heard)).await;
+                let before = self.seat.identity.clone();
                 let answer = dispatch::answer(&self.app, &mut self.seat, &text).await;
+                if before != self.seat.identity {
+                    // Another one speaks: what the one before had on its way is its own.
+                    (self.link, self.from_device) = link(&self.app, &self.seat);
+                }
                 self.send(answer).await
             }
             Message::Binary(bytes) => self.frame(&bytes).await,
@@ -109,6 +127,33 @@ impl Session {
                 _ => ControlFlow::Break(()),
             },
             Message::Pong(_) | Message::Frame(_) => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Whether somebody else's device has to do with it.
+    fn is_for_device(&self, message: &Message) -> bool {
+        let is_ours = |message: &Message| message.to_text().is_ok_and(is_for_tenure);
+        self.link.is_some() && (message.is_binary() || !is_ours(message))
+    }
+
+    /// Sends a message on to somebody else's device. What comes of it, the device says.
+    async fn relay(&mut self, message: Message) -> Going {
+        slow_down(self.commands.count(self.heard)).await;
+        match dispatch::relay(&self.app, &self.seat, self.link.as_mut(), message) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(blocked) => self.send(message::error(None, &blocked)).await,
+        }
+    }
+
+    /// What somebody else's device says.
+    async fn pass_on(&mut self, message: Option<Message>) -> Going {
+        let Some(message) = message else {
+            self.close(CloseCode::Again, "too far behind what the device says; connect again").await;
+            return ControlFlow::Break(());
+        };
+        match timeout(WRITE_TIME, self.socket.send(message)).await {
+            Ok(Ok(())) => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
         }
     }
 
@@ -158,6 +203,13 @@ impl Session {
         let farewell = CloseFrame { code, reason: reason.into() };
         let _ = timeout(Duration::from_secs(1), self.socket.close(Some(farewell))).await;
     }
+}
+
+/// A way to somebody else's device, if there is one behind this server.
+fn link(app: &App, seat: &Seat) -> (Option<Link>, mpsc::Receiver<Message>) {
+    let (to_client, from_device) = mpsc::channel(MOST_FROM_DEVICE);
+    let open = |gateway: &Gateway| gateway.open(seat.identity.clone(), to_client);
+    (app.control.gateway.as_ref().map(open), from_device)
 }
 
 async fn stopping(stop: &mut watch::Receiver<bool>) {

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use super::gateway::GatewaySettings;
+
 /// What was chosen.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ControlSettings {
     /// How long a control lease lasts from each heartbeat, in milliseconds.
     pub ttl_ms: u32,
@@ -11,8 +13,8 @@ pub struct ControlSettings {
     pub heartbeat_interval_ms: u32,
     /// What the device's clock says when it starts. It has 32 bits: near the end of them, its wrap can be tried.
     pub millis_at_start: u32,
-    /// The address of the device behind this server; nothing is the built-in one.
-    pub device: Option<String>,
+    /// Somebody else's device to stand in front of; nothing is the built-in one.
+    pub gateway: Option<GatewaySettings>,
     /// The device's serial port.
     pub serial: Option<SerialSettings>,
     /// The device's knob.
@@ -25,7 +27,7 @@ impl Default for ControlSettings {
             ttl_ms: 5_000,
             heartbeat_interval_ms: 1_000,
             millis_at_start: 0,
-            device: None,
+            gateway: None,
             serial: None,
             encoder: None,
         }

@@ -37,7 +37,7 @@ use crate::control;
 /// Every route. `auth` has the table of what each needs; a route that is not in it cannot be reached.
 pub(crate) fn router(app: Arc<App>) -> Router {
     routes()
-        .fallback(async || no_such_route())
+        .fallback(control::elsewhere)
         .layer(from_fn_with_state(app.clone(), auth::require))
         .layer(from_fn_with_state(app.clone(), origin::check))
         .layer(from_fn_with_state(app.clone(), metrics::count))
@@ -64,6 +64,6 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(openapi::openapi))
 }
 
-fn no_such_route() -> Failure {
+pub(crate) fn no_such_route() -> Failure {
     Failure::new(Code::NotFound, "there is no such address; plain leases are under /v1/leases")
 }

@@ -1,5 +1,6 @@
 //! `tenure serve`.
 
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,6 +32,9 @@ pub struct Serve {
     /// The socket for users of this machine [default: tenure/tenure.sock in the XDG runtime directory]
     #[arg(long, value_name = "PATH|none")]
     socket: Option<PathBuf>,
+    /// A device to put the control lease in front of, in place of the built-in one: http://HOST or http://HOST:PORT
+    #[arg(long, value_name = "URL")]
+    device: Option<OsString>,
     #[command(flatten)]
     place: Place,
 }
@@ -52,7 +56,8 @@ impl Serve {
     fn settings(self) -> Result<Settings, ExitCode> {
         let listen = self.listen.map(|listen| ("listen", listen.to_string().into()));
         let socket = self.socket.map(|socket| ("socket", socket.into_os_string()));
-        let flags = listen.into_iter().chain(socket);
+        let device = self.device.map(|device| ("control.device", device));
+        let flags = listen.into_iter().chain(socket).chain(device);
         let configuration = self.place.configuration(flags).map_err(Failure::report)?;
         let Configuration { reach, data, ledger, routine, pools, control } = configuration;
         let Reach { listen, socket, tls, hosts, limits } = reach;

@@ -6,6 +6,7 @@
 mod control;
 mod file;
 mod folders;
+mod gateway;
 mod place;
 mod pools;
 mod reach;
@@ -14,10 +15,11 @@ mod sources;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
+use tenure_control::gateway::RulesError;
 use tenure_core::kernel::Span;
 use tenure_ledger::embedded::{Options, Retention};
 use tenure_registrar::shell::Routine;
-use tenure_server::{ControlSettings, PoolError, Pools};
+use tenure_server::{ControlSettings, InvalidDevice, PoolError, Pools};
 use thiserror::Error;
 
 pub use self::folders::Folders;
@@ -29,6 +31,8 @@ pub use self::sources::{Flags, Sources};
 const KEYS: &[&str] = &[
     "listen",
     "data",
+    "control.device",
+    "control.gateway.rules",
     "socket",
     "socket.path",
     "socket.users",
@@ -124,6 +128,33 @@ pub enum ConfigurationError {
         #[source]
         source: PoolError,
     },
+    /// What does not say where a device is.
+    #[error("{origin} {reason}")]
+    Device {
+        /// Where it was said.
+        origin: String,
+        /// Why not, and what would be right. It does not repeat what may be a password.
+        reason: InvalidDevice,
+    },
+    /// The table of a device cannot be read.
+    #[error("{origin} names the file {}, which cannot be read; write \"wled\", or the path of a table", path.display())]
+    RulesUnreadable {
+        /// Where it was said.
+        origin: String,
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The table of a device has a line that says nothing.
+    #[error("the table {} cannot be used: {reason}", path.display())]
+    Rules {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, and why not.
+        reason: RulesError,
+    },
     /// A certificate without a key, or a key without a certificate.
     #[error("there is a `{given}` but no `{missing}`; say both, or neither")]
     Half {
@@ -167,7 +198,7 @@ impl Configuration {
         let reach = Reach::new(sources, folders)?;
         let data = Self::data(sources, folders)?;
         let (ledger, routine, pools) = (ledger(sources, folders)?, routine(sources)?, pools::pools(sources)?);
-        let control = control::control(sources)?;
+        let control = ControlSettings { gateway: gateway::gateway(sources)?, ..control::control(sources)? };
         Ok(Self { reach, data, ledger, routine, pools, control })
     }
 

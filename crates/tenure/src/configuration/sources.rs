@@ -65,7 +65,7 @@ impl Sources {
         let mut in_file = in_file.unwrap_or_default();
         let mut values = BTreeMap::new();
         for key in KEYS {
-            let flag = || Some((flags.values.get(key)?.clone(), format!("--{key}")));
+            let flag = || Some((flags.values.get(key)?.clone(), flag_of(key)));
             let name = variable_of(key);
             let said = || variable(&name).map(|text| (text, name.clone()));
             let read = in_file.remove(*key);
@@ -143,6 +143,11 @@ impl Sources {
         let parsed: Result<_, _> = parts.map(str::parse).collect();
         parsed.map_err(|_| ConfigurationError::BadValue { origin, value: value.clone(), expected })
     }
+}
+
+/// The flag of a key: its last part.
+fn flag_of(key: &str) -> String {
+    format!("--{}", key.rsplit('.').next().unwrap_or(key))
 }
 
 /// The environment's name of a key.

@@ -164,13 +164,13 @@ fn the_device_and_its_inputs_are_configured() {
     let control =
         |variables: &[(&str, &str)], file: &str| configuration(&[], variables, file).unwrap().control;
     let usual = control(&[], "");
-    assert_eq!(usual, tenure_server::ControlSettings::default());
+    assert!(usual.gateway.is_none() && usual.serial.is_none() && usual.encoder.is_none());
     assert_eq!((usual.ttl_ms, usual.heartbeat_interval_ms, usual.millis_at_start), (5_000, 1_000, 0));
-    let file = "[control]\nttl_ms = 600\nmillis_at_start = 4294964295\n\
+    let file = "[control]\nttl_ms = 2000\nmillis_at_start = 4294964295\n\
                 [control.serial]\npath = '/dev/ttyUSB0'\n\
                 [control.encoder]\npath = '/dev/input/event3'\nstep = -4\n";
     let found = control(&[], file);
-    assert_eq!((found.ttl_ms, found.heartbeat_interval_ms), (600, 120), "a fifth of a short lease");
+    assert_eq!((found.ttl_ms, found.heartbeat_interval_ms), (2_000, 400), "a fifth of a short lease");
     assert_eq!(found.millis_at_start, u32::MAX - 3_000);
     let (serial, encoder) = (found.serial.unwrap(), found.encoder.unwrap());
     assert_eq!((serial.path.as_path(), serial.baud), (Path::new("/dev/ttyUSB0"), 115_200));
@@ -181,7 +181,7 @@ fn the_device_and_its_inputs_are_configured() {
         ("TENURE_CONTROL_ENCODER_PARAMETER", "speed"),
     ];
     let found = control(&variables, file);
-    assert_eq!((found.ttl_ms, found.serial), (700, None));
+    assert_eq!((found.ttl_ms, found.serial), (7_000, None));
     assert_eq!(found.encoder.unwrap().parameter, "speed");
 }
 
@@ -204,5 +204,42 @@ fn a_device_that_cannot_be_is_refused_with_what_would_be_right() {
     ] {
         let refused = configuration(&[], &[], file).unwrap_err().to_string();
         assert!(refused.contains(wrong), "{file}: {refused}");
+    }
+}
+
+#[test]
+fn somebody_elses_device_is_named_by_flag_or_file_and_its_table_may_be_another() {
+    assert!(configuration(&[], &[], "").unwrap().control.gateway.is_none());
+    let found =
+        configuration(&[("control.device", "http://wled.local")], &[], "[control]\ndevice = 'http://other'");
+    let found = found.unwrap().control.gateway.unwrap();
+    assert_eq!(found.device.to_string(), "http://wled.local");
+    assert_eq!(found.rules, tenure_control::gateway::Rules::wled());
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("lamp.rules");
+    std::fs::write(&table, "reads GET /lamp\n").unwrap();
+    let file =
+        format!("[control]\ndevice = 'http://lamp:81'\n[control.gateway]\nrules = '{}'", table.display());
+    let found = configuration(&[], &[], &file).unwrap().control.gateway.unwrap();
+    assert_eq!(found.rules.len(), (1, 0));
+    let named =
+        configuration(&[], &[("TENURE_CONTROL_GATEWAY_RULES", "wled")], &file).unwrap().control.gateway.unwrap();
+    assert_eq!(named.rules, tenure_control::gateway::Rules::wled());
+    std::fs::write(&table, "reads GET /lamp\nread GET /lamp\n").unwrap();
+    for (flags, file, expected) in [
+        (&[("control.device", "wled.local")][..], "", "--device is not where a device is; write http://HOST"),
+        (&[("control.device", "https://wled.local")], "", "--device begins with https"),
+        (&[], "[control]\ndevice = 'http://u:hunter2@lamp'", "has a name or password in it"),
+        (&[], "[control.gateway]\nrules = 'wled'", "no `control.device`"),
+        (
+            &[],
+            "[control]\ndevice = 'http://lamp'\n[control.gateway]\nrules = '/nowhere'",
+            "names the file /nowhere",
+        ),
+        (&[], "[control]\nlamp = 'x'", "`control.lamp`"),
+        (&[], file.as_str(), "line 2: `read` is no class"),
+    ] {
+        let refused = configuration(flags, &[], file).unwrap_err().to_string();
+        assert!(refused.contains(expected) && !refused.contains("hunter2"), "{refused}");
     }
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod described;
 mod envelope;
+pub(super) mod forward;
 mod upload;
 
 use std::collections::BTreeMap;
@@ -52,11 +53,21 @@ async fn command(
     // Who may GET may HEAD.
     let method = if *request.method() == Method::HEAD { Method::GET } else { request.method().clone() };
     let row = table::command_at(method.as_str(), path.as_str()).expect("only addresses of the table lead here");
+    if let Some(gateway) = &app.control.gateway
+        && !is_ours(row)
+    {
+        return forward::forward(&app, gateway, &caller, request).await;
+    }
     let fields = parameters.iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
     match obey(&app, &caller, row, fields, request).await {
         Ok(data) => answer(&app.control.desk, &data),
         Err(blocked) => failure(&app.control.desk, &blocked),
     }
+}
+
+/// Whether a command is Tenure's own, whatever device is behind it.
+fn is_ours(row: &CommandRow) -> bool {
+    row.name.starts_with("control.") || row.name.starts_with("auth.")
 }
 
 async fn obey(

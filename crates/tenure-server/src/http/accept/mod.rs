@@ -116,7 +116,7 @@ impl Room {
     fn take(&self, peer: Peer) -> Option<OwnedSemaphorePermit> {
         let permit = self.all.clone().try_acquire_owned().ok();
         permit.or_else(|| match peer {
-            Peer::Network => None,
+            Peer::Network { .. } => None,
             Peer::Local { .. } => self.locals.clone().try_acquire_owned().ok(),
         })
     }
@@ -138,10 +138,11 @@ async fn next(listeners: &Listeners) -> Accepted {
 
 async fn from_network(listeners: &Listeners) -> io::Result<Accepted> {
     let Some(listener) = &listeners.network else { return std::future::pending().await };
-    let (stream, _) = listener.accept().await?;
+    let (stream, address) = listener.accept().await?;
     // An answer is one small write: waiting for more to send would only delay it.
     let _ = stream.set_nodelay(true);
-    Ok(Accepted { stream: Stream::Network(stream), peer: Peer::Network, is_tls: listeners.tls.is_some() })
+    let peer = Peer::Network { address: Some(address.ip()) };
+    Ok(Accepted { stream: Stream::Network(stream), peer, is_tls: listeners.tls.is_some() })
 }
 
 async fn from_local(listeners: &Listeners) -> io::Result<Accepted> {

@@ -1,6 +1,7 @@
 //! What bytes come from, and who sends them.
 
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -12,7 +13,10 @@ use tokio_rustls::server::TlsStream;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
     /// Somebody who must say who speaks.
-    Network,
+    Network {
+        /// From where, if that is known.
+        address: Option<IpAddr>,
+    },
     /// A process of this machine; the system says whose.
     Local {
         /// The user id.

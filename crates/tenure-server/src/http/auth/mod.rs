@@ -51,10 +51,17 @@ pub(crate) async fn require(
     Ok(next.run(request).await)
 }
 
+/// Who speaks to a device behind this server, whose addresses are in no table.
+pub(crate) fn device_caller(app: &App, request: &Request) -> Result<Caller, Failure> {
+    let caller = caller(app, request)?;
+    caller.require_one_of(&DEVICE)?;
+    Ok(caller)
+}
+
 /// Who speaks.
 fn caller(app: &App, request: &Request) -> Result<Caller, Failure> {
     let Some(token) = bearer(request.headers()) else {
-        let peer = request.extensions().get().copied().unwrap_or(Peer::Network);
+        let peer = request.extensions().get().copied().unwrap_or(Peer::Network { address: None });
         return match peer {
             Peer::Local { uid } if !shows_something(request.headers()) => local(app, uid),
             _ => Err(unauthorized("there is no bearer token")),

@@ -1,0 +1,23 @@
+//! The lease in front of a device that knows nothing of leases: what of that which is sent to it would move it.
+//!
+//! ```text
+//! table     what is known of a device, as text: one line for each address and message
+//! request   which requests a line is about, and what a request must be like to be known at all
+//! message   the same for a WebSocket
+//! wled      what ships with Tenure
+//! ```
+//!
+//! **Unknown means mutates.** A line can only say that something is harmless. Whatever is spelt in an unusual way
+//! (percent-encoded, with empty or dotted segments, in other letters, with parameters that no line has) is not what
+//! the line is about, even if the device would think so.
+
+pub mod message;
+pub mod request;
+pub mod table;
+#[cfg(test)]
+mod tests;
+pub mod wled;
+
+pub use message::{Heard, is_for_tenure};
+pub use request::Asked;
+pub use table::{Rules, RulesError};

@@ -1,0 +1,136 @@
+//! Which requests a line is about.
+
+use crate::matrix::Class;
+
+/// A request, as far as it is known before its body is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked<'a> {
+    /// `GET` or another.
+    pub method: &'a str,
+    /// As it came, and as the device gets it.
+    pub path: &'a str,
+    /// What stands behind the question mark, if there is one.
+    pub query: Option<&'a str>,
+    /// Whether a body comes with it.
+    pub has_body: bool,
+}
+
+/// A line about requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RequestRow {
+    pub(super) class: Class,
+    /// None is any.
+    methods: Option<Vec<String>>,
+    path: Vec<Part>,
+    /// Whether all that is below is meant too.
+    and_below: bool,
+    /// Parameters that change nothing.
+    parameters: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Is(String),
+    Any,
+}
+
+impl RequestRow {
+    pub(super) fn parse(class: Class, methods: &str, what: &str) -> Result<Self, String> {
+        let methods = match methods {
+            "ANY" => None,
+            some => Some(some.split(',').map(method).collect::<Result<Vec<_>, _>>()?),
+        };
+        if what.contains(char::is_whitespace) {
+            return Err(format!("`{what}` has a space in it; a line has a class, methods and one path"));
+        }
+        let (path, parameters) = what.split_once('?').unwrap_or((what, ""));
+        let wrong =
+            || format!("`{what}` is no path; write /one/two, with * for any one part or ** at the end");
+        let mut rest = path.strip_prefix('/').ok_or_else(wrong)?;
+        let mut and_below = false;
+        if rest == "**" || rest.ends_with("/**") {
+            rest = rest.trim_end_matches("**").trim_end_matches('/');
+            and_below = true;
+        }
+        let part = |part: &str| match part {
+            "*" => Ok(Part::Any),
+            part if is_plain_part(part) => Ok(Part::Is(part.to_owned())),
+            _ => Err(wrong()),
+        };
+        let path =
+            if rest.is_empty() { Vec::new() } else { rest.split('/').map(part).collect::<Result<_, _>>()? };
+        let parameters: Vec<_> =
+            parameters.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        if let Some(name) = parameters.iter().find(|name| !is_plain(name)) {
+            return Err(format!("`{name}` is no name of a parameter; write /path?name,name"));
+        }
+        Ok(Self { class, methods, path, and_below, parameters })
+    }
+
+    /// Whether the line is about this request. One that says `mutates` is generous, every other is exact.
+    pub(super) fn is_about(&self, asked: &Asked<'_>) -> bool {
+        let Some(parts) = plain_parts(asked.path) else { return false };
+        // A device that takes HEAD for GET does no more than it would for that.
+        let method = if asked.method == "HEAD" { "GET" } else { asked.method };
+        if self.methods.as_ref().is_some_and(|known| !known.iter().any(|known| known == method)) {
+            return false;
+        }
+        if self.class == Class::Mutates {
+            return self.has_path(&parts, true, str::eq_ignore_ascii_case);
+        }
+        let is_harmless = asked.query.is_none_or(|query| self.knows(query));
+        let is_known = is_harmless && !(self.class == Class::Reads && asked.has_body);
+        is_known && self.has_path(&parts, self.and_below, |one, other| one == other)
+    }
+
+    fn has_path(&self, parts: &[&str], and_below: bool, is_same: impl Fn(&str, &str) -> bool) -> bool {
+        if parts.len() < self.path.len() || (parts.len() > self.path.len() && !and_below) {
+            return false;
+        }
+        self.path.iter().zip(parts).all(|(known, part)| match known {
+            Part::Any => true,
+            Part::Is(known) => is_same(known, part),
+        })
+    }
+
+    /// Whether nothing is in the query but what changes nothing.
+    fn knows(&self, query: &str) -> bool {
+        query.split('&').all(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            self.parameters.iter().any(|known| known == name) && value.chars().all(is_unreserved)
+        })
+    }
+}
+
+fn method(name: &str) -> Result<String, String> {
+    if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_uppercase()) {
+        return Err(format!("`{name}` is no method; write GET, POST or another in capitals, or ANY"));
+    }
+    if name == "HEAD" {
+        return Err("HEAD is what GET is; write GET".into());
+    }
+    Ok(name.to_owned())
+}
+
+/// The parts of a path that can be understood in one way only; nothing for any other.
+fn plain_parts(path: &str) -> Option<Vec<&str>> {
+    let rest = path.strip_prefix('/')?;
+    if rest.is_empty() {
+        return Some(Vec::new());
+    }
+    let parts: Vec<_> = rest.split('/').collect();
+    parts.iter().all(|part| is_plain_part(part)).then_some(parts)
+}
+
+fn is_plain_part(part: &str) -> bool {
+    is_plain(part) && part != "." && part != ".."
+}
+
+fn is_plain(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(is_unreserved)
+}
+
+/// What means itself, encoded or not.
+fn is_unreserved(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "-._~".contains(character)
+}
