@@ -6,6 +6,9 @@ use serde::Serialize;
 use tenure_control::{Source, Uptime};
 use tenure_core::kernel::Tick;
 
+use super::desk::LeaseEvent;
+use crate::metrics::{head, line};
+
 /// Counts.
 #[derive(Default)]
 pub(crate) struct Counters {
@@ -14,6 +17,8 @@ pub(crate) struct Counters {
     encoder: AtomicU64,
     serial: AtomicU64,
     frames: AtomicU64,
+    /// Of each kind of event, in the order of [`LeaseEvent::ALL`].
+    lease_events: [AtomicU64; LeaseEvent::ALL.len()],
     /// The tick of the last event of the lease; 0 before the first.
     last_event: AtomicU64,
 }
@@ -32,13 +37,7 @@ pub(crate) struct Counts {
 impl Counters {
     /// Something was kept out.
     pub(super) fn blocked(&self, source: Source) {
-        let counter = match source {
-            Source::WebSocket => &self.websocket,
-            Source::Rest => &self.rest,
-            Source::Encoder => &self.encoder,
-            Source::Serial => &self.serial,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
+        self.of(source).fetch_add(1, Ordering::Relaxed);
     }
 
     /// A frame was kept out. It is no command: 240 of them a second would drown what people sent.
@@ -47,13 +46,34 @@ impl Counters {
     }
 
     /// The lease changed.
-    pub(super) fn lease_changed(&self, at: Tick) {
+    pub(super) fn lease_changed(&self, event: LeaseEvent, at: Tick) {
         self.last_event.store(at.0, Ordering::Relaxed);
+        self.lease_events[event as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many frames were kept out.
-    pub(crate) fn blocked_frames(&self) -> u64 {
-        self.frames.load(Ordering::Relaxed)
+    /// Writes all of it for Prometheus. The events have the names that the device's own telemetry gives them.
+    pub(crate) fn put(&self, text: &mut String) {
+        let name = "tenure_control_events_total";
+        head(text, name, "counter", "Changes of the control lease, and what it kept out.");
+        let mut put = |event: &str, counter: &AtomicU64| {
+            line(text, name, &format!("event=\"{event}\""), &counter.load(Ordering::Relaxed));
+        };
+        for (event, counter) in LeaseEvent::ALL.iter().zip(&self.lease_events) {
+            put(&format!("control.lease.{}", event.as_str()), counter);
+        }
+        for source in Source::ALL {
+            put(&format!("control.command.blocked.{}", source.as_str()), self.of(source));
+        }
+        put("control.frame.blocked", &self.frames);
+    }
+
+    fn of(&self, source: Source) -> &AtomicU64 {
+        match source {
+            Source::WebSocket => &self.websocket,
+            Source::Rest => &self.rest,
+            Source::Encoder => &self.encoder,
+            Source::Serial => &self.serial,
+        }
     }
 
     pub(crate) fn read(&self, uptime: Uptime) -> Counts {

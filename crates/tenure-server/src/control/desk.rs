@@ -88,6 +88,8 @@ pub(super) enum LeaseEvent {
 }
 
 impl LeaseEvent {
+    pub(super) const ALL: [LeaseEvent; 4] = [Self::Acquired, Self::Heartbeat, Self::Released, Self::Expired];
+
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Acquired => "acquired",
@@ -296,7 +298,7 @@ impl Desk {
     }
 
     fn tell(&self, at: Tick, change: Change) {
-        self.counters.lease_changed(at);
+        self.counters.lease_changed(change.event, at);
         // Nobody may be connected.
         let _ = self.changes.send(Arc::new(change));
     }

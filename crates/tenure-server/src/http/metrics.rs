@@ -41,6 +41,7 @@ pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let ready = u8::from(app.why_not_ready().is_none());
     single(&mut text, "tenure_ready", "gauge", "Whether requests are answered.", &ready);
     put_state(&mut text, &app);
+    app.control.desk.counters.put(&mut text);
     app.metrics.put(&mut text);
     let headers = [
         (header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"),

@@ -13,6 +13,8 @@ mod error_pages;
 mod explaining;
 mod handing_over;
 mod hanging_up;
+#[path = "../../../tenure-control/tests/it/image.rs"]
+mod image;
 mod limited;
 mod line;
 mod listening;
@@ -38,3 +40,6 @@ mod waiting_over_restarts;
 mod who_may_ask;
 mod withdrawing;
 mod within_bounds;
+#[expect(dead_code, reason = "the gateway's own tests look at more of it")]
+#[path = "../support/wled/mod.rs"]
+mod wled;

@@ -3,11 +3,14 @@
 mod bad_input;
 mod broadcasts;
 mod client;
+mod device;
 mod exclusive;
 mod gate;
+mod gateway;
 mod heartbeats;
 mod identity;
 mod ledger;
 mod matrix;
 mod payloads;
 mod rest;
+mod stream;

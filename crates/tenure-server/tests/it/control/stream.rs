@@ -1,0 +1,125 @@
+//! Frames that the owner sends.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::client::{Client, Lease, on_each_clock, with_ttl};
+use crate::server::start;
+
+/// A frame, byte for byte.
+fn frame(sequence: u32, colour: u8) -> Vec<u8> {
+    let mut bytes = b"K1F1".to_vec();
+    bytes.extend([1, 1, 0, 0]);
+    bytes.extend(sequence.to_le_bytes());
+    bytes.extend(320_u16.to_le_bytes());
+    bytes.extend([0, 0]);
+    bytes.extend([colour; 960]);
+    bytes
+}
+
+fn status(client: &mut Client) -> Value {
+    client.ask("render.stream.status", &json!({}))["data"].clone()
+}
+
+/// Waits until the stream is over, and says why.
+fn stop_reason(client: &mut Client) -> Value {
+    let begun = Instant::now();
+    loop {
+        let status = status(client);
+        if status["active"] == json!(false) {
+            return status["stopReason"].clone();
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "{status}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn streaming(client: &mut Client, fields: &Value) -> Lease {
+    let lease = client.acquire("K1 Composer");
+    let started = client.ask("render.stream.start", fields);
+    assert_eq!(started["success"], json!(true), "{started}");
+    lease
+}
+
+// S0-17, S0-18, S0-19, S0-20, S0-21, O-7
+#[test]
+fn frames_of_the_owner_are_shown_and_the_stream_ends_with_the_lease() {
+    on_each_clock(|server| {
+        let (mut owner, mut other) = (Client::open(server), Client::open(server));
+        assert_eq!(owner.refused("render.stream.start", &json!({})), "LEASE_REQUIRED");
+        let lease = streaming(&mut owner, &json!({ "targetFps": 240, "staleTimeoutMs": 5000 }));
+        assert_eq!(other.refused("render.stream.start", &json!({})), "CONTROL_LOCKED");
+        assert_eq!(other.refused("render.stream.stop", &json!({})), "CONTROL_LOCKED");
+        owner.send_bytes(&frame(7, 0xAB));
+        // What the owner sent before is done before what it sends after.
+        let shown = owner.ask("device.frame", &json!({}))["data"].to_string().to_lowercase();
+        assert!(shown.contains(&"ab".repeat(960)), "{}", &shown[..200]);
+        other.send_bytes(&frame(8, 0xCD));
+        other.receive_where(|message| message["error"]["code"] == "CONTROL_LOCKED");
+        assert_eq!(status(&mut other)["framesReceived"], json!(1));
+        owner.release(&lease);
+        assert_eq!(stop_reason(&mut other), json!("lease_lost"));
+    });
+}
+
+// O-7
+#[test]
+fn a_stream_ends_when_its_owner_is_gone_or_sends_nothing() {
+    on_each_clock(|server| {
+        let mut other = Client::open(server);
+        let mut owner = Client::open(server);
+        streaming(&mut owner, &json!({ "staleTimeoutMs": 5000 }));
+        owner.vanish();
+        assert_eq!(stop_reason(&mut other), json!("owner_disconnected"));
+        let mut owner = Client::open(server);
+        other.receive_where(|message| message["event"] == "released");
+        streaming(&mut owner, &json!({ "staleTimeoutMs": 250 }));
+        assert_eq!(stop_reason(&mut other), json!("stale_timeout"));
+        owner.send_bytes(&frame(1, 1));
+        owner.receive_where(|message| message["error"]["code"] == "STREAM_NOT_ACTIVE");
+    });
+}
+
+#[test]
+fn a_stream_ends_with_a_lease_that_ran_out() {
+    let server = with_ttl(1_000);
+    let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
+    streaming(&mut owner, &json!({ "staleTimeoutMs": 5000 }));
+    assert_eq!(stop_reason(&mut other), json!("lease_lost"));
+    server.stop();
+}
+
+/// 240 frames a second, none lost, while somebody looks.
+#[test]
+fn no_frame_is_lost_at_full_speed() {
+    let seconds: u32 = std::env::var("TENURE_TEST_FRAME_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
+    let server = start();
+    let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
+    let lease = streaming(&mut owner, &json!({ "targetFps": 240, "staleTimeoutMs": 5000 }));
+    let frames = 240 * seconds;
+    std::thread::scope(|scope| {
+        let sending = scope.spawn(|| {
+            let begun = Instant::now();
+            for sequence in 0..frames {
+                owner.send_bytes(&frame(sequence, 9));
+                if sequence % 240 == 0 {
+                    owner.begin("control.heartbeat", &lease.shown());
+                }
+                let due = Duration::from_secs(1) / 240 * (sequence + 1);
+                std::thread::sleep(due.saturating_sub(begun.elapsed()));
+            }
+            owner.ask("device.status", &json!({}));
+        });
+        while !sending.is_finished() {
+            status(&mut other);
+            other.ask("device.status", &json!({}));
+            other.pending.clear();
+        }
+        sending.join().unwrap();
+    });
+    let status = status(&mut other);
+    assert_eq!(status["framesReceived"], json!(frames), "{status}");
+    assert_eq!((&status["framesInvalid"], &status["lastSequence"]), (&json!(0), &json!(frames - 1)), "{status}");
+    server.stop();
+}
