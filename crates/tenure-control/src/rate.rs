@@ -42,6 +42,7 @@ mod tests {
         for frame in 0..2_400_u64 {
             rate.count(Tick(7_000_000 + frame * 1_000_000 / 240));
         }
+        assert_eq!(rate.per_second(Tick(16_950_000)), 240, "a slot that is not over does not count");
         assert_eq!(rate.per_second(Tick(17_000_000)), 240);
         assert_eq!(rate.per_second(Tick(17_500_000)), 120);
         assert_eq!(rate.per_second(Tick(18_100_000)), 0);

@@ -1,9 +1,10 @@
 //! What is shown follows from what was stored, the commands and their ticks, and from nothing else.
 
 use serde_json::{Value, json};
+use tenure_control::light::EFFECTS;
 use tenure_control::{Frame, VirtualDevice};
 
-use crate::support::{Dice, ask, at, device, started_with};
+use crate::support::{Dice, ask, at, device, started_with, tell};
 
 /// Something that somebody might do.
 fn any_command(dice: &mut Dice) -> (&'static str, Value) {
@@ -92,4 +93,41 @@ fn a_frame_that_is_asked_for_twice_is_the_same_frame() {
     assert_eq!(frame(1_000), frame(1_008));
     assert_ne!(frame(1_000).1, frame(1_100).1);
     assert_eq!((frame(1_000).0, frame(1_000).1.len()), (120, 1_920));
+}
+
+/// What every effect shows at a few moments, in one number each. A preset that somebody kept looks the same after an update:
+/// whoever changes one of these numbers changes how that looks.
+#[test]
+fn effects_look_the_same_in_every_version_and_on_every_machine() {
+    let shown = EFFECTS.iter().map(|row| (row.name, number_of(row.name))).collect::<Vec<_>>();
+    assert_eq!(shown, KNOWN);
+}
+
+const KNOWN: [(&str, u32); 17] = [
+    ("solid", 0x3FB2_4F45),
+    ("gradient", 0xCD67_8555),
+    ("rainbow", 0x89FC_2771),
+    ("breathe", 0xE5BD_6DC5),
+    ("strobe", 0xA278_6505),
+    ("chase", 0xB30F_FB45),
+    ("comet", 0xBC8D_395F),
+    ("scanner", 0x4546_85B5),
+    ("wipe", 0x97D1_CF76),
+    ("wave", 0x0E3C_E9D2),
+    ("plasma", 0xB70B_AB3C),
+    ("ripple", 0x7D3C_2C49),
+    ("ocean", 0x1551_4AB9),
+    ("fire", 0x701E_51CC),
+    ("twinkle", 0x5EAD_6E7F),
+    ("sparkle", 0x449E_ADC8),
+    ("rain", 0x84D2_8008),
+];
+
+fn number_of(effect: &str) -> u32 {
+    let mut device = device();
+    tell(&mut device, "effects.setCurrent", json!({ "effectId": effect }), 0);
+    tell(&mut device, "parameters.set", json!({ "brightness": 255, "hue": 30, "saturation": 230 }), 0);
+    let moments = [0, 333, 1_000, 2_718, 31_415, 86_400_000];
+    let bytes = moments.into_iter().flat_map(|millis| device.shown(at(millis)).pixels);
+    bytes.fold(0x811C_9DC5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

@@ -146,6 +146,19 @@ fn the_transport_stands_still_and_goes_dark() {
 }
 
 #[test]
+fn another_speed_makes_nothing_jump() {
+    let mut device = device();
+    tell(&mut device, "presets.save", json!({ "name": "normal" }), 0);
+    let slower = [("parameters.set", json!({ "speed": 1 })), ("presets.load", json!({ "id": "normal" }))];
+    for ((command, fields), millis) in slower.into_iter().zip([60_000, 120_000]) {
+        let before = device.shown(at(millis)).pixels;
+        tell(&mut device, command, fields, millis);
+        assert!(device.shown(at(millis)).pixels == before, "{command}");
+        assert!(device.shown(at(millis + 2_500)).pixels != before, "{command}: and it goes on");
+    }
+}
+
+#[test]
 fn a_restart_keeps_what_is_stored_and_nothing_else() {
     let mut device = device();
     let settings = json!({ "deviceName": "Stairs", "powerOnEffect": "fire", "powerOnBrightness": 30 });

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use tenure_control::COMMANDS;
+use tenure_core::kernel::Tick;
 
 use crate::support::{at, device};
 
@@ -82,6 +83,20 @@ proptest! {
                 }
             }
             prop_assert_eq!(tenure_control::Stored::from_json(&device.stored().to_json()), Ok(device.stored()));
+        }
+    }
+
+    // The clock is read before the device's lock is had: ticks come a little out of order, and nobody knows how far.
+    #[test]
+    fn no_tick_is_too_late_or_too_early(
+        commands in prop::collection::vec((0..COMMANDS.len(), fields(), any::<u64>(), 0..64_u32), 1..30),
+    ) {
+        let mut device = device();
+        for (number, fields, tick, shift) in commands {
+            let now = Tick(tick >> shift);
+            let _ = device.carry_out(COMMANDS[number].name, fields, now);
+            let _ = device.frame(&[0; 976], now);
+            let _ = (device.next_deadline(), device.pass_time(now), device.shown(now));
         }
     }
 
