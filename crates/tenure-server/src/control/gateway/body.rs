@@ -11,8 +11,6 @@ use hyper::body::{Frame, Incoming, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-use super::wire::Scissors;
-
 /// How far a request is.
 #[derive(Clone)]
 pub(super) struct Progress(Arc<Mutex<Reached>>);
@@ -108,14 +106,13 @@ impl Interest {
 pub(super) struct Answered {
     body: Incoming,
     interest: Interest,
-    scissors: Scissors,
     patience: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
 impl Answered {
-    pub(super) fn new(body: Incoming, interest: Interest, scissors: Scissors, patience: Duration) -> Self {
-        Self { body, interest, scissors, patience, waiting: None }
+    pub(super) fn new(body: Incoming, interest: Interest, patience: Duration) -> Self {
+        Self { body, interest, patience, waiting: None }
     }
 }
 
@@ -128,10 +125,6 @@ impl HttpBody for Answered {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         match Pin::new(&mut self.body).poll_frame(context) {
-            // An end that nobody announced: not to be taken for the whole answer.
-            Poll::Ready(None) if self.scissors.did_cut() => {
-                Poll::Ready(Some(Err(io::ErrorKind::ConnectionAborted.into())))
-            }
             Poll::Ready(None) => {
                 self.interest.is_met();
                 Poll::Ready(None)

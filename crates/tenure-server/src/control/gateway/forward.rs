@@ -55,8 +55,7 @@ pub(super) async fn forward(
     let ticket = turn.is_some().then(|| shared.flight.begin(pass.generation()));
     shared.hands.still_counts(pass)?;
     let (interest, is_over) = Interest::new();
-    let course =
-        Course { is_over, scissors: scissors.clone(), changes: shared.hands.changes(), ticket, read };
+    let course = Course { is_over, scissors, changes: shared.hands.changes(), ticket, read };
     tokio::spawn(course.drive(connection));
 
     let progress = Progress::new();
@@ -79,14 +78,13 @@ pub(super) async fn forward(
         let was_sent = error.take_message().is_none();
         no_answer(shared, pass, was_sent, &error.into_error()).into()
     })?;
-    answer(shared, response, interest, scissors)
+    answer(shared, response, interest)
 }
 
 fn answer(
     shared: &Shared,
     mut response: hyper::Response<hyper::body::Incoming>,
     interest: Interest,
-    scissors: Scissors,
 ) -> Result<Response, Blocked> {
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let what = "wants to speak something else than HTTP, which nobody asked for";
@@ -95,7 +93,7 @@ fn answer(
     headers::to_client(response.headers_mut());
     *response.version_mut() = Version::HTTP_11;
     let patience = shared.patience.next_byte;
-    Ok(response.map(|body| Body::new(Answered::new(body, interest, scissors, patience))))
+    Ok(response.map(|body| Body::new(Answered::new(body, interest, patience))))
 }
 
 /// What allows a request to be on its way.

@@ -71,6 +71,26 @@ async fn the_rest_of_a_body_that_comes_too_late_is_not_sent() {
     assert_eq!(stage.wled.state("on"), true);
 }
 
+/// Its time is over, and the ledger has not said so yet: hands have not changed.
+#[tokio::test]
+async fn what_waited_until_the_lease_was_over_is_not_sent() {
+    let stage = stage().await;
+    stage.desk.give("alice");
+    let mut alice = sockets::client(&stage, "alice", 64);
+    stage.wled.feel(Mood::StallsBeforeReading);
+    let first = stage.asking(Some("alice"), post("/json/state", r#"{"bri":1}"#));
+    stage.wled.until("the device has the request", |wled| wled.seen().len() == 1).await;
+    let second = stage.asking(Some("alice"), post("/json/state", r#"{"bri":2}"#));
+    alice.send(&stage, r#"{"bri":3}"#).unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    stage.desk.now.store(Span::from_secs(5).0, Ordering::Release);
+    stage.wled.feel(Mood::Obeys);
+    assert_eq!(soon(first).await.unwrap().status(), 200, "sent while it was alive");
+    assert_eq!(code(soon(second).await.unwrap()).await, (409, "LEASE_EXPIRED".into()));
+    assert!(alice.hears("error").await.contains("LEASE_EXPIRED"));
+    assert_eq!(stage.wled.obeyed(), [r#"POST {"bri":1}"#]);
+}
+
 /// A command that passed the gate, and is delayed between that and the device.
 #[tokio::test]
 async fn a_pass_from_before_a_change_opens_nothing_after_it() {

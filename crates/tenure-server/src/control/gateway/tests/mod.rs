@@ -3,9 +3,11 @@
 mod changes;
 mod http;
 mod sockets;
+mod wires;
 #[path = "../../../../tests/support/wled/mod.rs"]
 mod wled;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -29,13 +31,13 @@ use super::{Gateway, GatewaySettings, Hands, Patience, answer};
 struct Desk {
     hand: Mutex<(Hand, u64)>,
     changes: watch::Sender<u64>,
+    /// What time it is.
+    now: AtomicU64,
 }
-
-const NOW: Tick = Tick(0);
 
 impl Desk {
     fn new() -> Arc<Self> {
-        Arc::new(Self { hand: Mutex::default(), changes: watch::Sender::new(0) })
+        Arc::new(Self { hand: Mutex::default(), changes: watch::Sender::new(0), now: AtomicU64::new(0) })
     }
 
     /// Somebody else has the lease now, or somebody at all. The answer is the generation that began.
@@ -53,13 +55,13 @@ impl Desk {
             instance_id: "".into(),
             token: TokenDigest::of(&format!("{identity}-token")),
         };
-        let (acquired_at, ttl) = (NOW, Span::from_secs(5));
+        let (acquired_at, ttl) = (self.now(), Span::from_secs(5));
         hand.0.take(Held {
             fence,
             lease_id: "cl_1".into(),
             owner,
             acquired_at,
-            expires_at: Tick(ttl.0),
+            expires_at: Tick(acquired_at.0 + ttl.0),
             ttl,
         });
         self.tell(&hand.0)
@@ -73,6 +75,10 @@ impl Desk {
         self.tell(&hand.0)
     }
 
+    fn now(&self) -> Tick {
+        Tick(self.now.load(Ordering::Acquire))
+    }
+
     fn tell(&self, hand: &Hand) -> u64 {
         self.changes.send_replace(hand.generation());
         hand.generation()
@@ -80,17 +86,17 @@ impl Desk {
 
     fn pass_rest(&self, owner: Option<&str>, class: Class) -> Result<Pass, Refusal> {
         let token = owner.map(|owner| format!("{owner}-token"));
-        self.hand.lock().unwrap().0.pass_rest(token.as_deref(), None, class, NOW)
+        self.hand.lock().unwrap().0.pass_rest(token.as_deref(), None, class, self.now())
     }
 
     fn pass_websocket(&self, identity: &str, class: Class) -> Result<Pass, Refusal> {
-        self.hand.lock().unwrap().0.pass_websocket(identity, class, NOW)
+        self.hand.lock().unwrap().0.pass_websocket(identity, class, self.now())
     }
 }
 
 impl Hands for Desk {
     fn still_counts(&self, pass: Pass) -> Result<(), Refusal> {
-        self.hand.lock().unwrap().0.still_counts(pass, NOW)
+        self.hand.lock().unwrap().0.still_counts(pass, self.now())
     }
 
     fn changes(&self) -> watch::Receiver<u64> {

@@ -7,28 +7,27 @@ use tokio_tungstenite::tungstenite::Message;
 use super::super::{Blocked, Link};
 use super::*;
 
-struct Client {
+/// A client's session.
+pub(super) struct Client {
     name: &'static str,
     link: Link,
     heard: Receiver<Message>,
 }
 
-impl Stage {
-    fn client(&self, name: &'static str, room: usize) -> Client {
-        let (to_client, heard) = mpsc::channel(room);
-        Client { name, link: self.gateway.open(name.into(), to_client), heard }
-    }
-
-    /// Sends as a session would: class, pass, link.
-    fn send(&self, client: &mut Client, message: impl Into<Message>) -> Result<(), Blocked> {
-        let message = message.into();
-        let pass = self.desk.pass_websocket(client.name, self.gateway.classify(&message))?;
-        client.link.send(pass, message)
-    }
+pub(super) fn client(stage: &Stage, name: &'static str, room: usize) -> Client {
+    let (to_client, heard) = mpsc::channel(room);
+    Client { name, link: stage.gateway.open(name.into(), to_client), heard }
 }
 
 impl Client {
-    async fn hears(&mut self, what: &str) -> String {
+    /// Sends as a session would: class, pass, link.
+    pub(super) fn send(&mut self, stage: &Stage, message: impl Into<Message>) -> Result<(), Blocked> {
+        let message = message.into();
+        let pass = stage.desk.pass_websocket(self.name, stage.gateway.classify(&message))?;
+        self.link.send(pass, message)
+    }
+
+    pub(super) async fn hears(&mut self, what: &str) -> String {
         loop {
             match soon(self.heard.recv()).await.expect("the link lives") {
                 Message::Text(text) if text.contains(what) => return text.to_string(),
@@ -50,22 +49,22 @@ fn code_of(blocked: Result<(), Blocked>) -> String {
 #[tokio::test]
 async fn messages_go_both_ways_and_only_the_owners_move_the_device() {
     let stage = stage().await;
-    let (mut alice, mut bob) = (stage.client("alice", 64), stage.client("bob", 64));
+    let (mut alice, mut bob) = (client(&stage, "alice", 64), client(&stage, "bob", 64));
     stage.desk.give("alice");
     assert_eq!(stage.wled.opened(), 0, "nothing is opened before it is needed");
-    stage.send(&mut alice, r#"{"bri":3}"#).unwrap();
+    alice.send(&stage, r#"{"bri":3}"#).unwrap();
     alice.hears(r#""bri":127"#).await;
     alice.hears(r#""bri":3"#).await;
-    assert_eq!(code_of(stage.send(&mut bob, r#"{"bri":4}"#)), "CONTROL_LOCKED");
-    assert_eq!(code_of(stage.send(&mut bob, r#"{"v":true,"bri":4}"#)), "CONTROL_LOCKED");
-    assert_eq!(code_of(stage.send(&mut bob, Message::binary(&b"\x02DDP"[..]))), "CONTROL_LOCKED");
-    stage.send(&mut bob, r#"{"v":true}"#).unwrap();
+    assert_eq!(code_of(bob.send(&stage, r#"{"bri":4}"#)), "CONTROL_LOCKED");
+    assert_eq!(code_of(bob.send(&stage, r#"{"v":true,"bri":4}"#)), "CONTROL_LOCKED");
+    assert_eq!(code_of(bob.send(&stage, Message::binary(&b"\x02DDP"[..]))), "CONTROL_LOCKED");
+    bob.send(&stage, r#"{"v":true}"#).unwrap();
     bob.hears(r#""bri":3"#).await;
-    stage.send(&mut bob, r#"{"lv":true}"#).unwrap();
+    bob.send(&stage, r#"{"lv":true}"#).unwrap();
     assert_eq!(bob.hears("binary").await, "5 bytes");
-    stage.send(&mut bob, "p").unwrap();
+    bob.send(&stage, "p").unwrap();
     bob.hears("pong").await;
-    stage.send(&mut alice, Message::binary(&b"\x02DDP"[..])).unwrap();
+    alice.send(&stage, Message::binary(&b"\x02DDP"[..])).unwrap();
     stage.wled.until("the frame arrives", |wled| wled.obeyed().len() == 2).await;
     assert_eq!(stage.wled.obeyed(), [r#"WS {"bri":3}"#, "WS 4 bytes"]);
     bob.hears("state").await;
@@ -79,24 +78,24 @@ async fn messages_go_both_ways_and_only_the_owners_move_the_device() {
 async fn a_change_of_hands_cuts_what_carried_commands_and_nothing_else() {
     let stage = stage().await;
     let (mut alice, mut bob, mut carol) =
-        (stage.client("alice", 64), stage.client("bob", 64), stage.client("carol", 64));
+        (client(&stage, "alice", 64), client(&stage, "bob", 64), client(&stage, "carol", 64));
     stage.desk.give("alice");
-    stage.send(&mut alice, r#"{"bri":3}"#).unwrap();
+    alice.send(&stage, r#"{"bri":3}"#).unwrap();
     alice.hears(r#""bri":3"#).await;
-    stage.send(&mut carol, r#"{"v":true}"#).unwrap();
+    carol.send(&stage, r#"{"v":true}"#).unwrap();
     carol.hears(r#""bri":3"#).await;
     stage.wled.has_sockets(2).await;
     // Commands that the device does not read any more: they are in buffers between here and there.
     stage.wled.feel(Mood::StallsBeforeReading);
-    stage.send(&mut alice, r#"{"bri":4}"#).unwrap();
+    alice.send(&stage, r#"{"bri":4}"#).unwrap();
     tokio::time::sleep(Duration::from_millis(100)).await;
     for _ in 0..8 {
-        let _ = stage.send(&mut alice, r#"{"bri":5}"#);
+        let _ = alice.send(&stage, r#"{"bri":5}"#);
     }
     let generation = stage.desk.give("bob");
     soon(stage.gateway.quiet(generation)).await;
     stage.wled.feel(Mood::Obeys);
-    stage.send(&mut bob, r#"{"bri":6}"#).unwrap();
+    bob.send(&stage, r#"{"bri":6}"#).unwrap();
     bob.hears(r#""bri":6"#).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     let obeyed = stage.wled.obeyed();
@@ -108,19 +107,19 @@ async fn a_change_of_hands_cuts_what_carried_commands_and_nothing_else() {
     assert_eq!(stage.wled.opened(), 4);
     alice.hears(r#""bri":6"#).await;
     carol.hears(r#""bri":6"#).await;
-    assert_eq!(code_of(stage.send(&mut alice, r#"{"bri":7}"#)), "CONTROL_LOCKED");
-    stage.send(&mut alice, r#"{"v":true}"#).unwrap();
+    assert_eq!(code_of(alice.send(&stage, r#"{"bri":7}"#)), "CONTROL_LOCKED");
+    alice.send(&stage, r#"{"v":true}"#).unwrap();
 }
 
 #[tokio::test]
 async fn who_gets_the_lease_keeps_what_it_sent_before() {
     let stage = stage().await;
-    let mut alice = stage.client("alice", 64);
-    stage.send(&mut alice, r#"{"bri":3}"#).unwrap();
+    let mut alice = client(&stage, "alice", 64);
+    alice.send(&stage, r#"{"bri":3}"#).unwrap();
     alice.hears(r#""bri":3"#).await;
     let generation = stage.desk.give("alice");
     soon(stage.gateway.quiet(generation)).await;
-    stage.send(&mut alice, r#"{"bri":4}"#).unwrap();
+    alice.send(&stage, r#"{"bri":4}"#).unwrap();
     alice.hears(r#""bri":4"#).await;
     assert_eq!(stage.wled.opened(), 1);
     let generation = stage.desk.take_back();
@@ -131,12 +130,12 @@ async fn who_gets_the_lease_keeps_what_it_sent_before() {
 #[tokio::test]
 async fn a_message_that_waited_over_a_change_is_answered_by_the_lease() {
     let stage = stage().await;
-    let mut alice = stage.client("alice", 64);
+    let mut alice = client(&stage, "alice", 64);
     stage.desk.give("alice");
     stage.wled.feel(Mood::StallsBeforeReading);
     let moving = stage.asking(Some("alice"), post("/json/state", r#"{"bri":1}"#));
     stage.wled.until("the device has the request", |wled| wled.seen().len() == 1).await;
-    stage.send(&mut alice, r#"{"requestId":"r-1","bri":2}"#).unwrap();
+    alice.send(&stage, r#"{"requestId":"r-1","bri":2}"#).unwrap();
     tokio::time::sleep(Duration::from_millis(100)).await;
     let generation = stage.desk.give("bob");
     soon(stage.gateway.quiet(generation)).await;
@@ -154,18 +153,18 @@ async fn a_message_that_waited_over_a_change_is_answered_by_the_lease() {
 #[tokio::test]
 async fn a_client_that_does_not_listen_is_let_go_and_others_hear_all() {
     let stage = stage().await;
-    let (mut deaf, mut bob) = (stage.client("deaf", 4), stage.client("bob", 256));
-    stage.send(&mut bob, r#"{"v":true}"#).unwrap();
+    let (mut deaf, mut bob) = (client(&stage, "deaf", 4), client(&stage, "bob", 256));
+    bob.send(&stage, r#"{"v":true}"#).unwrap();
     bob.hears("state").await;
-    stage.send(&mut deaf, r#"{"say":"hello","times":50}"#).unwrap();
+    deaf.send(&stage, r#"{"say":"hello","times":50}"#).unwrap();
     stage.wled.has_sockets(2).await;
     stage.wled.has_sockets(1).await;
     for _ in 0..4 {
         assert!(soon(deaf.heard.recv()).await.is_some());
     }
     assert!(soon(deaf.heard.recv()).await.is_none(), "its session sees the end");
-    assert_eq!(code_of(stage.send(&mut deaf, r#"{"v":true}"#)), "UNAVAILABLE");
-    stage.send(&mut bob, r#"{"say":"hello","times":50}"#).unwrap();
+    assert_eq!(code_of(deaf.send(&stage, r#"{"v":true}"#)), "UNAVAILABLE");
+    bob.send(&stage, r#"{"say":"hello","times":50}"#).unwrap();
     for _ in 0..50 {
         bob.hears("hello").await;
     }
@@ -174,10 +173,10 @@ async fn a_client_that_does_not_listen_is_let_go_and_others_hear_all() {
 #[tokio::test]
 async fn a_device_does_not_speak_in_the_leases_name() {
     let stage = stage().await;
-    let mut alice = stage.client("alice", 64);
+    let mut alice = client(&stage, "alice", 64);
     let lie = r#"{"say":"{\"type\":\"control.acquired\",\"success\":true}"}"#;
-    stage.send(&mut alice, lie).unwrap();
-    stage.send(&mut alice, "p").unwrap();
+    alice.send(&stage, lie).unwrap();
+    alice.send(&stage, "p").unwrap();
     let heard = async {
         loop {
             let Message::Text(text) = alice.heard.recv().await.unwrap() else { continue };
@@ -209,11 +208,11 @@ async fn a_device_that_is_gone_is_said_to_be_gone_and_found_again() {
 #[tokio::test]
 async fn a_client_that_sends_faster_than_the_device_hears_so() {
     let stage = stage().await;
-    let mut alice = stage.client("alice", 64);
+    let mut alice = client(&stage, "alice", 64);
     stage.wled.feel(Mood::StallsBeforeReading);
     let moving = stage.asking(None, post("/json/state", r#"{"bri":1}"#));
     stage.wled.until("the device has the request", |wled| wled.seen().len() == 1).await;
-    let refused = (0..100).find_map(|_| stage.send(&mut alice, r#"{"bri":2}"#).err());
+    let refused = (0..100).find_map(|_| alice.send(&stage, r#"{"bri":2}"#).err());
     assert_eq!(code_of(Err(refused.expect("a bound"))), "BUSY");
     stage.wled.feel(Mood::Obeys);
     assert_eq!(soon(moving).await.unwrap().status(), 200);
