@@ -95,7 +95,7 @@ async fn a_move_that_somebody_overtook_by_taking_the_lease_does_nothing() {
     let mut world = World::new("brightness", 8);
     let on_the_road = world.desk.delay().await;
     world.knob.write_all(&turned(1)).unwrap();
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    world.desk.sees_one_set_out().await;
     world.desk.lock();
     drop(on_the_road);
     wait_until("it is counted", || world.desk.blocked(Source::Encoder) == 1).await;
