@@ -88,6 +88,8 @@ mod tests {
         let mut lines = Lines::default();
         let longest = "x".repeat(LONGEST);
         assert_eq!(lines.take(format!("{longest}\n").as_bytes()), [text(&longest)]);
+        let one_more = lines.take(format!("{longest}x\n").as_bytes());
+        assert_eq!(one_more.iter().map(code).collect::<Vec<_>>(), [Some(ProblemCode::TooLarge)]);
         for piece in [LONGEST, 1, 100_000] {
             assert_eq!(lines.take("x".repeat(piece).as_bytes()), [], "nothing is said before its end");
         }

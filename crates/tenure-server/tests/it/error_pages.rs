@@ -25,7 +25,8 @@ fn codes() -> BTreeMap<&'static str, u16> {
 
 #[test]
 fn every_code_has_its_page_and_every_page_its_code() {
-    let names = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names =
+        fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut pages: Vec<_> = names.map(|name| name.strip_suffix(".md").unwrap().to_owned()).collect();
     pages.sort();
     assert_eq!(pages, codes().into_keys().collect::<Vec<_>>());

@@ -4,6 +4,7 @@ mod asking;
 mod client;
 mod clocks;
 mod commands;
+mod controlling;
 mod damaging;
 mod failing_sync;
 mod forging;

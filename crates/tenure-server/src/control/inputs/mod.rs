@@ -20,6 +20,7 @@ mod serial;
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tenure_control::table::CommandRow;
@@ -56,7 +57,10 @@ impl Gate for Desk {
     }
 }
 
-/// Inputs that are listened to.
+/// How long a command that is on its way may take when the server stops.
+const LONGEST_FAREWELL: Duration = Duration::from_secs(3);
+
+/// Inputs that are listened to. Without it, nobody listens.
 pub(crate) struct Inputs {
     stop: watch::Sender<bool>,
     tasks: Vec<JoinHandle<()>>,
@@ -90,11 +94,13 @@ impl Inputs {
         self.troubles.iter().filter_map(Trouble::said).collect()
     }
 
-    /// Listens no more. What was let through to the device is brought to its end.
+    /// Listens no more. What was let through to the device is brought to its end, unless that has none.
     pub(crate) async fn stop(self) {
         let _ = self.stop.send(true);
-        for task in self.tasks {
-            let _ = task.await;
+        for mut task in self.tasks {
+            if tokio::time::timeout(LONGEST_FAREWELL, &mut task).await.is_err() {
+                task.abort();
+            }
         }
     }
 }

@@ -11,7 +11,8 @@ use crate::output::{Table, write_json, write_table, write_text};
 /// Shows which commands get through to the device: from where, and under whose lease.
 ///
 /// First what happens to each class of commands from each source, then the class of every command and under which
-/// addresses REST knows it. This is the table by which the server decides; it needs no server.
+/// addresses REST knows it; a name in brackets is one that no WebSocket can send. This is the table by which the server
+/// decides, and it needs no server to be shown.
 ///
 /// Example: tenure control matrix --json
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! A desk with the real hand, and a device of a few numbers.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Map, Value, json};
@@ -27,6 +28,8 @@ pub(super) struct Desk {
     inside: Mutex<Inside>,
     /// A command takes one on its way: with none there, it is delayed between gate and device.
     road: Semaphore,
+    /// How many have passed the gate.
+    set_out: AtomicU32,
 }
 
 impl Desk {
@@ -38,7 +41,7 @@ impl Desk {
             carried: Vec::new(),
             blocked: BTreeMap::new(),
         };
-        Arc::new(Self { inside: Mutex::new(inside), road: Semaphore::new(1) })
+        Arc::new(Self { inside: Mutex::new(inside), road: Semaphore::new(1), set_out: AtomicU32::new(0) })
     }
 
     pub(super) fn look(&self) -> MutexGuard<'_, Inside> {
@@ -74,6 +77,11 @@ impl Desk {
         self.look().hand.let_go(Fence(1)).expect("it was held");
     }
 
+    /// Waits until a command has passed the gate and is on its way.
+    pub(super) async fn sees_one_set_out(&self) {
+        super::wait_until("a command has set out", || self.set_out.load(Ordering::SeqCst) > 0).await;
+    }
+
     /// Delays whatever was let in, for as long as the answer lives.
     pub(super) async fn delay(&self) -> tokio::sync::SemaphorePermit<'_> {
         self.road.acquire().await.unwrap()
@@ -96,6 +104,7 @@ impl Gate for Desk {
         command: &str,
         fields: Map<String, Value>,
     ) -> Result<Value, Blocked> {
+        self.set_out.fetch_add(1, Ordering::SeqCst);
         let _arrived = self.road.acquire().await.unwrap();
         let mut inside = self.look();
         inside.hand.still_counts(pass, NOW).map_err(Blocked::Refused)?;

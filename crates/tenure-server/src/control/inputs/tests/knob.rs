@@ -95,13 +95,15 @@ async fn a_move_that_somebody_overtook_by_taking_the_lease_does_nothing() {
     let mut world = World::new("brightness", 8);
     let on_the_road = world.desk.delay().await;
     world.knob.write_all(&turned(1)).unwrap();
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    world.desk.sees_one_set_out().await;
     world.desk.lock();
     drop(on_the_road);
     wait_until("it is counted", || world.desk.blocked(Source::Encoder) == 1).await;
-    let inside = world.desk.look();
-    assert_eq!((inside.brightness, inside.carried.as_slice()), (100, &["parameters.get".to_owned()][..]));
-    drop(inside);
+    let (brightness, carried) = {
+        let inside = world.desk.look();
+        (inside.brightness, inside.carried.clone())
+    };
+    assert_eq!((brightness, carried), (100, vec!["parameters.get".to_owned()]));
     world.inputs.stop().await;
 }
 

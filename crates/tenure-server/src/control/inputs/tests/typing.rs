@@ -109,8 +109,7 @@ async fn what_was_let_in_before_somebody_took_the_lease_does_nothing_after_it() 
     let mut world = World::new().await;
     let on_the_road = world.desk.delay().await;
     world.terminal.send("parameters.set brightness=7\n").await;
-    // It has passed the gate once nothing is left to read, and waits on the road.
-    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    world.desk.sees_one_set_out().await;
     world.desk.lock();
     drop(on_the_road);
     assert_eq!(code(&world.terminal.answer().await), "CONTROL_LOCKED");
