@@ -12,7 +12,6 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
 
 use crate::app::{App, Secrets};
-use crate::clock::wall_ms;
 use crate::http::accept::{self, Limits, Listeners};
 use crate::http::{self, Names};
 use crate::pools::Pools;
@@ -146,11 +145,13 @@ impl Server {
             let registrar = Registrar::open(&data, ledger, routine)?;
             let tokens = TokenKey::open(&data)?;
             let admin = admin_token.map_or_else(|| AdminToken::open(&data), Ok)?;
-            let given = TokenStore::open(&data, Now { wall_ms: wall_ms(), tick: registrar.now() })?;
+            let given = TokenStore::open(&data, Now::read())?;
             Ok::<_, StartError>(App::new(registrar, Secrets { tokens, admin, given }, names, users, pools))
         };
         let opened = tokio::task::spawn_blocking(open).await;
         let app = Arc::new(opened.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?);
+        // Before anybody is answered: whoever waits for what a revoked token held gets it first.
+        http::finish_revoking_tokens(&app).await;
         let (socket, local, no_socket) = listen_locally(place.as_ref(), network.is_some())?;
         let listeners = Listeners { network, tls: tls.clone(), local };
         let (metrics, stop) = (app.metrics.clone(), app.stop_signal());

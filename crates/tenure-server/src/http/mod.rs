@@ -30,6 +30,7 @@ use utoipa_axum::routes;
 
 use self::answer::Failure;
 pub(crate) use self::names::Names;
+pub(crate) use self::tokens::finish_revoking as finish_revoking_tokens;
 use crate::app::App;
 
 /// Every route. `auth` has the table of what each needs; a route that is not in it cannot be reached.
