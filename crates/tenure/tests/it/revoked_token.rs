@@ -26,7 +26,7 @@ fn what_belongs_to_a_revoked_token_ends_although_the_server_was_killed_before_it
     let theirs: Vec<_> = (0..3).map(acquire).collect();
 
     // The file with the tokens is another thread's: that the token is revoked is written, that its leases end is not.
-    let tracer = Tracer::attach_to_writer(&served, "fdatasync:signal=KILL:when=1");
+    let tracer = Tracer::attach_to_writer(&served, "pwrite64:signal=KILL:when=1");
     assert!(admin.ask(&format!("DELETE /v1/tokens/{id}"), None, "").is_err(), "nobody is left to answer");
     assert_eq!(served.end().0, None, "it was killed");
     drop(tracer);
