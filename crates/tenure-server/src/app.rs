@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::clock::wall_ms;
 use crate::control::Control;
 use crate::http::Names;
 use crate::http::events::Hub;
@@ -12,7 +11,7 @@ use crate::metrics::Metrics;
 use crate::pools::Pools;
 use crate::refusals::Refusals;
 use crate::registrar::Registrar;
-use crate::tokens::{AdminToken, Now, TokenKey, TokenStore};
+use crate::tokens::{AdminToken, TokenKey, TokenStore};
 
 /// What is known of secrets.
 pub(crate) struct Secrets {
@@ -77,11 +76,6 @@ impl App {
     /// Whoever wants to hear of the stop while doing something else.
     pub(crate) fn stop_signal(&self) -> watch::Receiver<bool> {
         self.stopping.subscribe()
-    }
-
-    /// What the clocks say by which tokens end.
-    pub(crate) fn now(&self) -> Now {
-        Now { wall_ms: wall_ms(), tick: self.registrar.now() }
     }
 
     /// From now on `/readyz` sends callers elsewhere, nobody waits in line, and who listens to events is let go.

@@ -12,7 +12,6 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
 
 use crate::app::{App, Secrets};
-use crate::clock::wall_ms;
 use crate::control::{Control, ControlSettings, StoreError};
 use crate::http::accept::{self, Limits, Listeners};
 use crate::http::{self, Names};
@@ -153,13 +152,15 @@ impl Server {
             let registrar = Registrar::open(&data, ledger, routine)?;
             let tokens = TokenKey::open(&data)?;
             let admin = admin_token.map_or_else(|| AdminToken::open(&data), Ok)?;
-            let given = TokenStore::open(&data, Now { wall_ms: wall_ms(), tick: registrar.now() })?;
+            let given = TokenStore::open(&data, Now::read())?;
             let control = Control::open(&control, &data, &registrar)?;
             let secrets = Secrets { tokens, admin, given };
             Ok::<_, StartError>(App::new(registrar, secrets, names, users, pools, control))
         };
         let opened = tokio::task::spawn_blocking(open).await;
         let app = Arc::new(opened.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?);
+        // Before anybody is answered: whoever waits for what a revoked token held gets it first.
+        http::finish_revoking_tokens(&app).await;
         app.control.start(&app.registrar).await;
         let (socket, local, no_socket) = listen_locally(place.as_ref(), network.is_some())?;
         let listeners = Listeners { network, tls: tls.clone(), local };

@@ -60,8 +60,6 @@ fn try_every_route(workspace: &Workspace, more: &[String]) -> Result<(), Problem
     let mut command = process::command(program(workspace));
     command.arg("run").arg(format!("{}/openapi.json", server.url()));
     command.args(["--checks", CHECKS, "--suppress-health-check", "all", "--warnings", "off", "--no-color"]);
-    // Neither ends, so nobody can wait for its answer. The tests of the server listen to both.
-    command.args(["--exclude-path", "/v1/events", "--exclude-path", "/v1/stream"]);
     command.args(["--header", &format!("Authorization: Bearer {}", server.token()?)]);
     command.args(["--request-timeout", PATIENCE, "--max-failures", "20"]).args(more);
     // It keeps a database of examples where it is started.

@@ -70,6 +70,9 @@ pub(super) struct Driver {
     reason: Option<String>,
     pub(super) released: Option<oneshot::Sender<Result<(), Error>>>,
     pub(super) is_stopped: bool,
+    /// What lives on of several leases of which one is over. It is given back when the program is done, and not before:
+    /// it may still be at work.
+    pub(super) left_over: Option<Arc<Vec<Granted>>>,
     /// The answer to a request for the lease was lost not long ago.
     pub(super) is_in_doubt: bool,
     /// The withdrawal that got us out of the queue, while something may yet get us into it again.
@@ -117,6 +120,7 @@ pub(super) fn start(client: Client, begin: Begin, wait: Wait, on_queue: Option<O
         reason: None,
         released: None,
         is_stopped: false,
+        left_over: None,
         is_in_doubt: false,
         left: None,
     };
@@ -129,7 +133,7 @@ impl Driver {
             None => self.step(Input::Start),
             Some((granted, sent)) => self.begin_with(*granted, sent),
         }
-        while !self.is_finished() {
+        while !self.is_finished() || self.left_over.is_some() && !self.is_stopped {
             tokio::select! {
                 Some(heard) = hears.recv() => self.hear(heard),
                 order = self.orders.recv(), if !self.is_stopped => self.obey(order),
@@ -140,6 +144,11 @@ impl Driver {
                 () = sleep_until_some(self.keeper.wake_at()) => self.step(Input::Woken),
                 () = sleep_until_some(self.until) => self.time_is_up(),
             }
+        }
+        if let Some(leases) = self.left_over.take()
+            && let What::Failed(error) = requests::release(&self.client, leases, self.reason.take()).await
+        {
+            self.last_error = Some(error);
         }
         if let Some(released) = self.released.take() {
             let _ = released.send(self.last_error.take().map_or(Ok(()), Err));

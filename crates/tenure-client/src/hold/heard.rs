@@ -62,6 +62,8 @@ impl Driver {
             }
             What::Over(how) => {
                 self.how_it_ended = Some(how);
+                let several = self.granted.values().find(|granted| granted.len() > 1);
+                self.left_over = several.filter(|_| !self.is_stopped).cloned();
                 Outcome::Over
             }
             What::Released => {

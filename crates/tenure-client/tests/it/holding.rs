@@ -252,3 +252,21 @@ async fn a_refusal_for_good_is_told_with_its_reason() {
     assert_eq!(problem.code, Code::TtlOutOfRange);
     eventually(|| async { world.leases_on("door:a").await.is_empty() }).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_lives_on_of_several_leases_is_given_back_when_the_program_is_done() {
+    let world = World::new().await;
+    let client = world.client();
+    let wishes = ["door:a", "door:b"].map(|resource| wish(resource, "alice", 9_000)).to_vec();
+    let guard = client.hold_all(wishes).await.unwrap();
+    let (lost, other) = (guard.leases()[0].id.clone(), guard.leases()[1].id.clone());
+    let neighbour = world.neighbour();
+    neighbour.revoke(&lost, &Revoke { reason: "test".into() }).await.unwrap();
+    assert_eq!(in_time(guard.lost()).await, Lost::Ended { how: "REVOKED".into() });
+    pass(100).await;
+    let state = async || neighbour.show(&other).await.unwrap().end;
+    assert_eq!(state().await, None, "the program may still be at work");
+    drop(guard);
+    in_time(client.settle()).await;
+    assert_eq!(state().await.as_deref(), Some("COMPLETED"));
+}

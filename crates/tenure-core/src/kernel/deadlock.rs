@@ -6,6 +6,10 @@
 //! resources so that whoever is in the way on them gets on. Whoever does not get on by this rule, started from those
 //! who wait for nothing, never does: each of them waits for another of them, whatever it chooses.
 //!
+//! A holder with two waits may be served with one and never with the other. Where it waits for any one of several, it is
+//! in the way on all of them now, and on one of them later. So a wait for any one of several is also served if more of
+//! them come free than can be taken by those who never get on.
+//!
 //! Only a new wait, or a lease in other hands, can bring that about. To serve a waiter cannot: whoever it is in the
 //! way of afterwards had it in the way before.
 //!
@@ -18,7 +22,8 @@ use super::assign::assign;
 use super::draft::{Draft, Place};
 use super::mode::Mode;
 use super::name::{Holder, Resource};
-use super::state::{LeaseEntry, Slot};
+use super::state::{LeaseEntry, Slot, Waiting};
+use super::value::Ticket;
 use super::want::{Want, number_resources};
 
 impl Draft<'_> {
@@ -47,8 +52,11 @@ struct Graph<'d, 'a> {
     handed: Option<(&'d Resource, Mode, Slot)>,
 }
 
-/// Holders of whom none gets on.
-type Stuck = BTreeSet<Slot>;
+/// Holders of whom none gets on, and what they wait for.
+struct Stuck {
+    holders: BTreeSet<Slot>,
+    tickets: BTreeSet<Ticket>,
+}
 
 impl<'d> Graph<'d, '_> {
     /// The shortest circle through `start` of those who never get on, if it is one of them.
@@ -98,9 +106,10 @@ impl<'d> Graph<'d, '_> {
 
     /// Those who never get on. `holders` are all that any of them waits for.
     fn stuck_among(&self, holders: BTreeSet<Slot>) -> Stuck {
-        let mut stuck = holders;
+        let tickets = |holder: Slot| self.waits_of(holder).filter_map(|(_, place)| place.before);
         // Who came first is asked first: those behind it know about it then, and few rounds are needed.
-        let mut rest: Vec<Slot> = stuck.iter().copied().collect();
+        let mut rest: Vec<Slot> = holders.iter().copied().collect();
+        let mut stuck = Stuck { tickets: rest.iter().copied().flat_map(tickets).collect(), holders };
         rest.sort_unstable_by_key(|holder| {
             self.waits_of(*holder).filter_map(|(_, place)| place.before).min()
         });
@@ -110,7 +119,10 @@ impl<'d> Graph<'d, '_> {
                 let mut waits = self.waits_of(*holder);
                 let gets_on = waits.all(|(wants, place)| self.can_be_served(*holder, wants, place, &stuck));
                 if gets_on {
-                    stuck.remove(holder);
+                    stuck.holders.remove(holder);
+                    for ticket in tickets(*holder) {
+                        stuck.tickets.remove(&ticket);
+                    }
                 }
                 !gets_on
             });
@@ -123,11 +135,14 @@ impl<'d> Graph<'d, '_> {
     /// Whether there is a resource for each want on which nobody who is stuck is in the way.
     fn can_be_served(&self, holder: Slot, wants: &[Want], place: Place, stuck: &Stuck) -> bool {
         let comes_free = |resource: &Resource, mode: Mode| {
-            self.ahead_on(resource, mode, place).all(|other| other == holder || !stuck.contains(&other))
+            self.ahead_on(resource, mode, place)
+                .all(|other| other == holder || !stuck.holders.contains(&other))
         };
         let some = |want: &Want| want.resources().any(|resource| comes_free(resource, want.mode));
-        if wants.len() == 1 || wants.iter().all(|want| want.others.is_empty()) {
-            return wants.iter().all(some);
+        match wants {
+            [only] => return some(only) || self.one_is_left(only, place, stuck),
+            wants if wants.iter().all(|want| want.others.is_empty()) => return wants.iter().all(some),
+            _ => {}
         }
         let numbers = number_resources(wants);
         let will_do = wants.iter().map(|want| {
@@ -135,6 +150,38 @@ impl<'d> Graph<'d, '_> {
             free.map(|resource| numbers[resource]).collect()
         });
         assign(&will_do.collect::<Vec<Vec<usize>>>()).is_ok()
+    }
+
+    /// Whether more of the resources that will do come free than those who are stuck can take. Each wait of theirs for one
+    /// thing takes one, as soon as it is free, and is in nobody's way on the others then. How they want it does not
+    /// matter: who is in the way of one who is in the way is so too.
+    fn one_is_left(&self, want: &'d Want, place: Place, stuck: &Stuck) -> bool {
+        let is_free = |resource: &&Resource| !self.is_held_by_one_of(resource, stuck);
+        let mut left: BTreeSet<&Resource> = want.resources().filter(is_free).collect();
+        let first = stuck.tickets.iter().take_while(|ticket| place.is_after(**ticket));
+        let first = first.filter_map(|ticket| self.draft.state.waiting(*ticket)).collect::<Vec<_>>();
+        // Who waits for several things is in the way on each until it has all of them.
+        let several = first.iter().map(|waiting| &waiting.queued.wants).filter(|wants| wants.len() > 1);
+        for resource in several.flatten().flat_map(Want::resources) {
+            left.remove(resource);
+        }
+        let takes_one = |waiting: &&&Waiting| match &waiting.queued.wants[..] {
+            [only] => only.resources().any(|resource| left.contains(resource)),
+            _ => false,
+        };
+        left.len() > first.iter().filter(takes_one).take(left.len()).count()
+    }
+
+    /// Whether one of those who are stuck has it.
+    fn is_held_by_one_of(&self, resource: &Resource, stuck: &Stuck) -> bool {
+        let (draft, state) = (self.draft, self.draft.state);
+        let slot = state.find_resource(resource);
+        let leases =
+            slot.into_iter().flat_map(|slot| state.leases_on(slot)).filter(|lease| draft.lives(lease));
+        let granted = draft.granted_on(resource).filter_map(|issued| state.find_holder(&issued.holder));
+        let handed = self.handed.filter(|(other, _, _)| *other == resource).map(|(_, _, to)| to);
+        let mut holders = leases.map(|lease| lease.holder).chain(granted).chain(handed);
+        holders.any(|holder| stuck.holders.contains(&holder))
     }
 
     /// Whom `holder` waits for, itself not among them, unless they are known from somebody who stands behind it: the
@@ -164,7 +211,7 @@ impl<'d> Graph<'d, '_> {
         let ahead = waits.into_iter().flat_map(|(wants, place)| {
             each_place(wants).flat_map(move |(resource, mode)| self.ahead_on(resource, mode, place))
         });
-        each_once(ahead.filter(|slot| stuck.contains(slot)), holder)
+        each_once(ahead.filter(|slot| stuck.holders.contains(slot)), holder)
     }
 
     /// What `holder` waits for, and from where in the queue.

@@ -294,7 +294,8 @@ impl Place {
         self.before.is_none_or(|own| other.before.is_some_and(|ticket| ticket <= own))
     }
 
-    fn is_after(self, ticket: Ticket) -> bool {
+    /// Whether the wait with this ticket comes first.
+    pub(crate) fn is_after(self, ticket: Ticket) -> bool {
         self.before.is_none_or(|own| ticket < own)
     }
 }

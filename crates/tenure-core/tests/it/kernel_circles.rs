@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::kernel::{Holder, Resource, Tick, Ticket, Want};
 
-use crate::kernel_model::Model;
+use crate::kernel_model::{Model, names};
 
 /// What each waiter waits for, and who is in its way there.
 #[derive(Debug, Default)]
@@ -16,6 +16,10 @@ struct Wait {
     wants: Vec<Want>,
     /// Who else is in the way of each want on each resource.
     first: BTreeMap<(usize, Resource), BTreeSet<Holder>>,
+    /// Who has each resource, in whatever mode.
+    held: BTreeMap<Resource, BTreeSet<Holder>>,
+    /// Who waits before it, and for what.
+    before: Vec<(Holder, Vec<Want>)>,
 }
 
 impl Waits {
@@ -30,15 +34,19 @@ impl Waits {
 
     /// One more.
     pub fn add(&mut self, model: &Model, holder: &Holder, wants: &[Want], ticket: Ticket, now: Tick) {
-        let mut first = BTreeMap::new();
+        let (mut first, mut held) = (BTreeMap::new(), BTreeMap::new());
         for (index, want) in wants.iter().enumerate() {
             for resource in want.resources() {
                 let others = model.in_the_way(resource, want.mode, ticket, now);
                 let others = others.into_iter().filter(|other| other != holder).collect();
                 first.insert((index, resource.clone()), others);
+                let leases = model.live(now).filter(|lease| lease.resource == *resource);
+                held.insert(resource.clone(), leases.map(|lease| lease.holder.clone()).collect());
             }
         }
-        self.0.push(Wait { holder: holder.clone(), wants: wants.to_vec(), first });
+        let before = model.waiting(now).filter(|other| other.ticket < ticket);
+        let before = before.map(|other| (other.holder.clone(), other.wants.clone())).collect();
+        self.0.push(Wait { holder: holder.clone(), wants: wants.to_vec(), first, held, before });
     }
 
     /// Those who never get on: whoever gets what it waits for from those who get on gets on too; these are the rest.
@@ -56,6 +64,7 @@ impl Waits {
         let mut own = self.0.iter().filter(|wait| wait.holder == *holder);
         own.all(|wait| {
             wait.every_way().any(|way| way.iter().all(|place| wait.first[place].is_disjoint(stuck)))
+                || wait.is_left_one(stuck)
         })
     }
 
@@ -67,6 +76,21 @@ impl Waits {
 }
 
 impl Wait {
+    /// Whether those who are stuck cannot take all of what will do: who waits for one thing takes one, and who waits for
+    /// several is taken to keep all of them.
+    fn is_left_one(&self, stuck: &BTreeSet<Holder>) -> bool {
+        let [want] = &self.wants[..] else { return false };
+        let stuck_before = || self.before.iter().filter(|(holder, _)| stuck.contains(holder));
+        let is_kept = |resource: &Resource| {
+            let mut several = stuck_before().filter(|(_, wants)| wants.len() > 1);
+            several.any(|(_, wants)| wants.iter().any(|want| names(want, resource)))
+        };
+        let left = want.resources().filter(|name| self.held[*name].is_disjoint(stuck) && !is_kept(name));
+        let left: Vec<_> = left.collect();
+        let takes = |wants: &[Want]| wants.len() == 1 && left.iter().any(|name| names(&wants[0], name));
+        left.len() > stuck_before().filter(|(_, wants)| takes(wants)).count()
+    }
+
     /// Every way in which it could be served: for each want a resource, no resource twice.
     fn every_way(&self) -> impl Iterator<Item = Vec<(usize, Resource)>> {
         let mut ways: Vec<Vec<(usize, Resource)>> = vec![Vec::new()];

@@ -227,6 +227,42 @@ fn two_of_a_pool_are_a_circle_where_one_of_them_would_not_be() {
     );
 }
 
+#[test]
+fn who_waits_for_two_things_takes_one_of_a_pool_and_leaves_the_others() {
+    check(
+        "
+         0  acquire t0 ann 100                 -> granted 1
+         0  acquire t1 bob 100                 -> granted 2
+         0  acquire x kim 100                  -> granted 3
+         1  acquire t0|t1 hal 10 wait 60       -> queued t1 place 1 behind ann bob until 61
+         1  acquire x hal 10 wait 60           -> queued t2 place 1 behind kim until 61
+         1  acquire t0 kim 10 wait 60          -> deadlock kim hal
+         1  acquire t0|t1 kim 10 wait 60       -> queued t3 place 2 behind ann bob hal until 61
+         2  release 1                          -> 4 on t0 to t1, released 1
+         2  release 2                          -> 5 on t1 to t3, released 2
+         3  release 3                          -> served t2 with 6, released 3
+    ",
+    );
+}
+
+#[test]
+fn as_many_who_wait_for_two_things_as_the_pool_has_leave_nothing() {
+    check(
+        "
+         0  acquire t0 ann 100                 -> granted 1
+         0  acquire t1 bob 100                 -> granted 2
+         0  acquire x kim 100                  -> granted 3
+         1  acquire t0|t1 hal 10 wait 60       -> queued t1 place 1 behind ann bob until 61
+         1  acquire x hal 10 wait 60           -> queued t2 place 1 behind kim until 61
+         1  acquire t0|t1 eve 10 wait 60       -> queued t3 place 2 behind ann bob hal until 61
+         1  acquire x eve 10 wait 60           -> queued t4 place 2 behind hal kim until 61
+         1  acquire t0|t1 kim 10 wait 60       -> deadlock kim hal
+         2  release 1                          -> 4 on t0 to t1, released 1
+         2  acquire t0|t1 kim 10 wait 60       -> deadlock kim hal
+    ",
+    );
+}
+
 /// One who waits behind many for any of many. Whoever joins holds something, so that each might close a circle: who looked
 /// at every queue for everybody in it would not come to an end.
 #[test]

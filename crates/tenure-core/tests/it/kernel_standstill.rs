@@ -82,7 +82,7 @@ fn play(steps: &[Step]) {
                 take(&mut state, &command).map(|circle| (circle, handed))
             }
         };
-        // Who waits for two things at once is taken to wait for all of both, whatever it may get: see the decision record.
+        // Who waits for two things at once is sometimes taken to keep more than it can get: see the decision record.
         if let Some((circle, forced)) = circle.filter(|(_, forced)| !some_choose_and_wait_twice(forced)) {
             let ends = ends(&forced);
             let never = ends.iter().all(|waiting| circle.iter().all(|holder| waiting.contains(holder)));

@@ -9,7 +9,7 @@ use super::clock::Clock;
 use super::inbox::{Inbox, Response};
 use super::proof;
 use super::view::View;
-use super::waiters::{WaitOver, Waiters};
+use super::waiters::{Listener, Waiters};
 use crate::registrar::Reply;
 
 /// Where requests go in. It can be cloned and shared.
@@ -33,13 +33,13 @@ impl Handle {
     }
 
     /// Asks for something that may have to wait. `respond` is called as by [`Self::ask`]; if it is told that the request
-    /// waits in line, `over` is called once that is over. It is dropped uncalled when nobody can tell any more, because
+    /// waits in line, `over` is told once that is over. It is dropped untold when nobody can tell any more, because
     /// the writer has ended.
     pub fn ask_in_line(
         &self,
         command: Command,
         respond: impl FnOnce(Response) + Send + 'static,
-        over: impl FnOnce(WaitOver) + Send + 'static,
+        over: impl Listener + 'static,
     ) {
         let waiters = self.waiters.clone();
         self.ask(command, move |response| {

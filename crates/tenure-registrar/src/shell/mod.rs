@@ -33,5 +33,5 @@ pub use replay::{Replay, ReplayError, replay};
 pub use restore::{RestoreFailure, RestoreOptions, Restored, restore};
 pub use service::{Service, ServiceError, ServiceOptions, StopError};
 pub use view::View;
-pub use waiters::WaitOver;
+pub use waiters::{Listener, WaitOver};
 pub use writer::{Office, StartError, Writer, WriterFailure};

@@ -21,23 +21,49 @@ pub enum WaitOver {
     Unserved(WaitEnd),
 }
 
-type Teller = Box<dyn FnOnce(WaitOver) + Send>;
+/// Somebody who is to be told how a wait ended.
+pub trait Listener: Send {
+    /// Whether nobody is there any more, so that it need not be kept.
+    fn is_gone(&self) -> bool;
+
+    /// Is told, once.
+    fn tell(self: Box<Self>, over: WaitOver);
+}
+
+/// Those behind one ticket.
+#[derive(Default)]
+struct Behind {
+    listeners: Vec<Box<dyn Listener>>,
+    /// With so many it is time to look who is gone.
+    look_at: usize,
+}
 
 /// Who is to be told. Several may wait behind one ticket: a request that is repeated under its key finds its place
 /// again, and nobody knows yet that the first connection is dead.
 #[derive(Default)]
-pub(crate) struct Waiters(Mutex<BTreeMap<Ticket, Vec<Teller>>>);
+pub(crate) struct Waiters(Mutex<BTreeMap<Ticket, Behind>>);
 
 impl Waiters {
     /// Notes whom to tell. The end of the wait was not published yet: its answer comes before.
-    pub(crate) fn add(&self, ticket: Ticket, tell: Teller) {
-        self.lock().entry(ticket).or_default().push(tell);
+    pub(crate) fn add(&self, ticket: Ticket, listener: Box<dyn Listener>) {
+        let mut waiters = self.lock();
+        let Behind { listeners, look_at } = waiters.entry(ticket).or_default();
+        // Who waits for hours repeats its request thousands of times, and hangs up each time. Looked at whenever there
+        // are twice as many, they cost little, and take hardly more room than those who are there.
+        if listeners.len() >= *look_at {
+            listeners.retain(|listener| !listener.is_gone());
+            *look_at = 2 * listeners.len() + 4;
+        }
+        listeners.push(listener);
     }
 
     /// Tells everybody behind this ticket, once.
     pub(crate) fn tell(&self, ticket: Ticket, over: &WaitOver) {
-        let tellers = self.lock().remove(&ticket);
-        tellers.into_iter().flatten().for_each(|tell| tell(over.clone()));
+        let behind = self.lock().remove(&ticket);
+        behind
+            .into_iter()
+            .flat_map(|behind| behind.listeners)
+            .for_each(|listener| listener.tell(over.clone()));
     }
 
     /// Nobody will be told any more. Whoever still waits finds its line cut, and asks again.
@@ -45,8 +71,45 @@ impl Waiters {
         self.lock().clear();
     }
 
-    // A teller that panicked was taken out before.
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Ticket, Vec<Teller>>> {
+    // A listener that panicked was taken out before.
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Ticket, Behind>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+
+    use super::*;
+
+    struct Somebody {
+        is_gone: bool,
+        told: Sender<()>,
+    }
+
+    impl Listener for Somebody {
+        fn is_gone(&self) -> bool {
+            self.is_gone
+        }
+
+        fn tell(self: Box<Self>, _: WaitOver) {
+            let _ = self.told.send(());
+        }
+    }
+
+    #[test]
+    fn whoever_asks_again_and_again_and_hangs_up_takes_no_memory() {
+        let (waiters, ticket) = (Waiters::default(), Ticket(1));
+        let (told, hear) = channel();
+        for number in 0..100_000 {
+            let is_gone = number % 10_000 != 0;
+            waiters.add(ticket, Box::new(Somebody { is_gone, told: told.clone() }));
+            let kept = waiters.lock()[&ticket].listeners.len();
+            assert!(kept <= 32, "{kept} are kept after {number}");
+        }
+        waiters.tell(ticket, &WaitOver::Unserved(WaitEnd::TimedOut));
+        assert!(hear.try_iter().count() >= 10, "everybody who is there is told");
+        assert!(waiters.lock().is_empty());
     }
 }

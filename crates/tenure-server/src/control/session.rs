@@ -86,15 +86,18 @@ impl Session {
                 change = self.changes.recv() => self.tell_change(change).await,
                 message = self.from_device.recv(), if self.link.is_some() => self.pass_on(message).await,
                 message = self.socket.next() => self.hear(message).await,
-                () = sleep_until(ping_at) => self.ping().await,
+                () = sleep_until(ping_at) => {
+                    ping_at += PING_TIME;
+                    self.ping().await
+                }
             };
             if going.is_break() {
                 return;
             }
             if !self.seat.caller.is_good() {
-                return self.close(CloseCode::Policy, "the token was revoked").await;
+                return self.close(CloseCode::Policy, "the token is no longer good").await;
             }
-            ping_at = ping_at.max(self.heard + PING_TIME).max(Instant::now());
+            ping_at = ping_at.max(self.heard + PING_TIME);
         }
     }
 

@@ -31,6 +31,7 @@ use utoipa_axum::routes;
 
 use self::answer::Failure;
 pub(crate) use self::names::Names;
+pub(crate) use self::tokens::finish_revoking as finish_revoking_tokens;
 use crate::app::App;
 use crate::control;
 

@@ -8,7 +8,7 @@ pub(crate) mod tests;
 
 use tenure_core::kernel::{Acquire, Answer, Command, Fence, Tick, Ticket, WaitEnd};
 use tenure_registrar::Reply;
-use tenure_registrar::shell::{Response, WaitOver};
+use tenure_registrar::shell::{Listener, Response, WaitOver};
 use tokio::sync::oneshot;
 
 use super::Registrar;
@@ -47,6 +47,27 @@ pub(crate) struct Line {
     over: oneshot::Receiver<(WaitOver, Undelivered)>,
 }
 
+/// Whoever stands in line, for the writer.
+struct Waiter {
+    recipient: Recipient,
+    tell: oneshot::Sender<(WaitOver, Undelivered)>,
+}
+
+impl Listener for Waiter {
+    fn is_gone(&self) -> bool {
+        self.tell.is_closed()
+    }
+
+    fn tell(self: Box<Self>, over: WaitOver) {
+        let undelivered = match &over {
+            WaitOver::Served { leases, .. } => self.recipient.leases(leases),
+            WaitOver::Unserved(_) => Undelivered::nothing(),
+        };
+        // If nobody takes it, it is dropped here, and taken back.
+        drop(self.tell.send((over, undelivered)));
+    }
+}
+
 /// How a wait ended.
 pub(crate) enum Waited {
     /// Its turn came.
@@ -72,7 +93,8 @@ impl Registrar {
         };
         let (answer, answered) = oneshot::channel();
         let (tell, over) = oneshot::channel();
-        let (to_answer, to_tell, orphans) = (recipient.clone(), recipient.clone(), self.orphans.clone());
+        let (to_answer, orphans) = (recipient.clone(), self.orphans.clone());
+        let waiter = Waiter { recipient: recipient.clone(), tell };
         let respond = move |response: Response| {
             let undelivered = match &response.reply {
                 Reply::Answered { answer: Answer::Granted { leases }, .. } => to_answer.leases(leases),
@@ -85,14 +107,7 @@ impl Registrar {
             // If nobody takes it, it is dropped here or with the channel, and taken back.
             drop(answer.send((response, undelivered)));
         };
-        let told = move |over: WaitOver| {
-            let undelivered = match &over {
-                WaitOver::Served { leases, .. } => to_tell.leases(leases),
-                WaitOver::Unserved(_) => Undelivered::nothing(),
-            };
-            drop(tell.send((over, undelivered)));
-        };
-        self.handle.ask_in_line(Command::Acquire(acquire), respond, told);
+        self.handle.ask_in_line(Command::Acquire(acquire), respond, waiter);
         // The writer answers everybody before it ends; if it could not, nobody knows.
         let Ok((response, undelivered)) = answered.await else { return Asked::Not(Reply::OutcomeUnknown) };
         match response.reply.clone() {

@@ -4,6 +4,8 @@
 //! tenure tokens 1 BLAKE3-OF-THE-REST
 //! [{"id":…,"name":…,"digest":…,"scopes":[…],"resources":[…],"createdMs":…,"expiresMs":…},…]
 //! ```
+//!
+//! A token with `"revoked":true` is there only so that a start finds whose leases are still to be ended.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -57,6 +59,8 @@ struct Line {
     resources: Vec<String>,
     created_ms: u64,
     expires_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    revoked: bool,
 }
 
 /// Reads the tokens in a file; none if there is no such file.
@@ -101,6 +105,7 @@ fn line(token: &Given) -> Line {
         resources: token.resources.to_vec(),
         created_ms: token.created_ms,
         expires_ms: token.expires_ms,
+        revoked: token.is_revoked(),
     }
 }
 
@@ -114,7 +119,7 @@ fn given(line: Line, now: Now) -> Option<Given> {
         expires_ms: line.expires_ms,
         digest: blake3::Hash::from_bytes(*bytes_of_hex(&line.digest)?),
         deadline: Given::deadline(line.expires_ms, now),
-        revoked: Arc::default(),
+        revoked: line.revoked.into(),
         last_used_ms: 0.into(),
     })
 }

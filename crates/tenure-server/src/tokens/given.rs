@@ -3,17 +3,25 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use tenure_core::kernel::{Principal, Tick};
+use tenure_core::kernel::Principal;
 
 use super::Scopes;
+use crate::clock::{boot_microseconds, wall_ms};
 
 /// What two clocks say. Either ends a token.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Now {
     /// Unix milliseconds: what a date in a file is compared with.
     pub(crate) wall_ms: u64,
-    /// The registrar's clock, which nobody can set back.
-    pub(crate) tick: Tick,
+    /// Microseconds since the machine started, which nobody can set back.
+    pub(crate) boot: u64,
+}
+
+impl Now {
+    /// What they say at this moment.
+    pub(crate) fn read() -> Self {
+        Self { wall_ms: wall_ms(), boot: boot_microseconds() }
+    }
 }
 
 /// A token that an admin made. Its secret is not kept, only a digest of it.
@@ -26,9 +34,9 @@ pub(crate) struct Given {
     pub(crate) created_ms: u64,
     pub(crate) expires_ms: Option<u64>,
     pub(super) digest: blake3::Hash,
-    /// The end on the registrar's clock, as far as this process knows.
-    pub(super) deadline: Option<Tick>,
-    pub(super) revoked: Arc<AtomicBool>,
+    /// The end on the clock that nobody can set back, as far as this process knows.
+    pub(super) deadline: Option<u64>,
+    pub(super) revoked: AtomicBool,
     /// 0 is never.
     pub(super) last_used_ms: AtomicU64,
 }
@@ -37,13 +45,18 @@ impl Given {
     /// Whether it can be used.
     pub(crate) fn is_good(&self, now: Now) -> bool {
         let is_over = self.expires_ms.is_some_and(|end| now.wall_ms >= end)
-            || self.deadline.is_some_and(|end| now.tick >= end);
-        !is_over && !self.revoked.load(Ordering::Acquire)
+            || self.deadline.is_some_and(|end| now.boot >= end);
+        !is_over && !self.is_revoked()
     }
 
-    /// Whether it was revoked: for whoever has it in hand.
-    pub(crate) fn revoked(&self) -> Arc<AtomicBool> {
-        self.revoked.clone()
+    /// The same at this moment. It waits for nobody: it is asked for each event that somebody listens to.
+    pub(crate) fn is_good_now(&self) -> bool {
+        if self.expires_ms.is_some() { self.is_good(Now::read()) } else { !self.is_revoked() }
+    }
+
+    /// Whether it was revoked, which may be while somebody has it in hand.
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.revoked.load(Ordering::Acquire)
     }
 
     /// When it was last used, since the server started.
@@ -51,9 +64,9 @@ impl Given {
         Some(self.last_used_ms.load(Ordering::Relaxed)).filter(|time| *time > 0)
     }
 
-    /// The tick at which it ends, from the two clocks at one moment.
-    pub(super) fn deadline(expires_ms: Option<u64>, now: Now) -> Option<Tick> {
+    /// When it ends on the one clock, from both of them at one moment.
+    pub(super) fn deadline(expires_ms: Option<u64>, now: Now) -> Option<u64> {
         let left = expires_ms?.saturating_sub(now.wall_ms).saturating_mul(1_000);
-        Some(Tick(now.tick.0.saturating_add(left)))
+        Some(now.boot.saturating_add(left))
     }
 }

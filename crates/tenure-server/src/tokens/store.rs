@@ -34,7 +34,7 @@ pub(crate) struct Wish {
 /// Why there is no new token.
 #[derive(Debug)]
 pub(crate) enum CreateError {
-    /// A living token has this name.
+    /// A living token has this name, or one whose leases are still to be ended.
     NameTaken,
     /// There are as many as may be.
     TooMany,
@@ -88,10 +88,10 @@ impl TokenStore {
     ) -> Result<(Arc<Given>, Zeroizing<String>), CreateError> {
         let _alone = self.change();
         let mut tokens = self.read().clone();
-        // What is over is forgotten now. What was just revoked is not: whoever does that may have to ask again.
-        tokens.retain(|_, token| token.is_good(now) || token.revoked.load(Ordering::Acquire));
-        let mut good = tokens.values().filter(|token| token.is_good(now));
-        if good.any(|token| token.principal == wish.principal) {
+        // What is over is forgotten now. What was just revoked is not: whoever does that may have to ask again, and what
+        // belongs to that name is still being ended.
+        tokens.retain(|_, token| token.is_good(now) || token.is_revoked());
+        if tokens.values().any(|token| token.principal == wish.principal) {
             return Err(CreateError::NameTaken);
         }
         if tokens.len() >= MOST {
@@ -112,7 +112,7 @@ impl TokenStore {
             expires_ms,
             digest: digest(&secret),
             deadline: Given::deadline(expires_ms, now),
-            revoked: Arc::default(),
+            revoked: false.into(),
             last_used_ms: 0.into(),
         });
         tokens.insert(*token.digest.as_bytes(), token.clone());
@@ -128,6 +128,18 @@ impl TokenStore {
         Some(token)
     }
 
+    /// Those that were revoked and are not forgotten: what belongs to them is still to be ended.
+    pub(crate) fn revoked(&self) -> Vec<Arc<Given>> {
+        self.read().values().filter(|token| token.is_revoked()).cloned().collect()
+    }
+
+    /// Writes down which tokens are revoked, so that they are after a crash too. It waits for the disk.
+    pub(crate) fn note_revoked(&self, now: Now) -> Result<(), SecretFileError> {
+        let _alone = self.change();
+        let tokens = self.read().clone();
+        self.replace(tokens, now)
+    }
+
     /// Forgets a token, for good. It waits for the disk.
     pub(crate) fn forget(&self, id: &str, now: Now) -> Result<(), SecretFileError> {
         let _alone = self.change();
@@ -137,7 +149,7 @@ impl TokenStore {
     }
 
     fn replace(&self, tokens: ByDigest, now: Now) -> Result<(), SecretFileError> {
-        file::write(&self.path, tokens.values().filter(|token| token.is_good(now)))?;
+        file::write(&self.path, tokens.values().filter(|token| token.is_good(now) || token.is_revoked()))?;
         *self.by_digest.write().unwrap_or_else(PoisonError::into_inner) = tokens;
         Ok(())
     }
@@ -153,15 +165,13 @@ impl TokenStore {
 
 #[cfg(test)]
 mod tests {
-    use tenure_core::kernel::Tick;
-
     use super::*;
     use crate::tokens::Scope;
 
-    const NOW: Now = Now { wall_ms: 1_000_000, tick: Tick(5_000_000) };
+    const NOW: Now = Now { wall_ms: 1_000_000, boot: 5_000_000 };
 
-    fn later(wall_ms: u64, tick_ms: u64) -> Now {
-        Now { wall_ms: NOW.wall_ms + wall_ms, tick: Tick(NOW.tick.0 + tick_ms * 1_000) }
+    fn later(wall_ms: u64, boot_ms: u64) -> Now {
+        Now { wall_ms: NOW.wall_ms + wall_ms, boot: NOW.boot + boot_ms * 1_000 }
     }
 
     fn wish(name: &str, expires_in_ms: Option<u64>) -> Wish {
@@ -209,14 +219,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = TokenStore::open(folder.path(), NOW).unwrap();
         let (made, secret) = store.create(wish("ci", None), NOW).unwrap();
-        let in_hand = made.revoked();
-        assert!(store.revoke("0").is_none());
-        assert!(store.revoke(&made.id).is_some() && in_hand.load(Ordering::Acquire));
+        assert!(store.revoke("0").is_none() && made.is_good_now());
+        assert!(store.revoke(&made.id).is_some() && !made.is_good_now());
         assert!(store.find(&secret, NOW).is_none() && store.list(NOW).is_empty());
         assert!(store.revoke(&made.id).is_some(), "it can be asked for again until it is done");
+        assert!(matches!(store.create(wish("ci", None), NOW), Err(CreateError::NameTaken)));
+        store.note_revoked(NOW).unwrap();
+        let reopened = TokenStore::open(folder.path(), NOW).unwrap();
+        assert_eq!(reopened.revoked().iter().map(|token| &token.id).collect::<Vec<_>>(), [&made.id]);
+        assert!(reopened.find(&secret, NOW).is_none() && reopened.list(NOW).is_empty());
+        drop(reopened);
         store.forget(&made.id, NOW).unwrap();
         assert!(store.revoke(&made.id).is_none());
-        assert!(TokenStore::open(folder.path(), NOW).unwrap().find(&secret, NOW).is_none());
+        let reopened = TokenStore::open(folder.path(), NOW).unwrap();
+        assert!(reopened.find(&secret, NOW).is_none() && reopened.revoked().is_empty());
     }
 
     #[test]

@@ -72,3 +72,32 @@ fn a_stream_ends_with_its_token() {
     server.acquire("db:2", "a", 60_000);
     assert!(stream.next().is_none(), "nothing that came after is told");
 }
+
+#[test]
+fn a_stream_ends_when_the_time_of_its_token_is_over() {
+    let server = start();
+    let wish = json!({ "name": "brief", "scopes": ["leases:read"], "expiresInMs": 1_500 });
+    let secret = text(&server.post("/v1/tokens", &wish).json()["secret"]);
+    let mut stream = listen_as(&server, &secret, "/v1/events", None);
+    server.acquire("db:1", "a", 60_000);
+    stream.expect("lease.issued");
+    let bearer = [format!("Authorization: Bearer {secret}")];
+    while server.ask("GET /v1/leases", &bearer, "").status == 200 {}
+    server.acquire("db:2", "a", 60_000);
+    assert!(stream.next().is_none(), "nothing that came after is told");
+}
+
+#[test]
+fn who_is_refused_for_its_token_is_not_shown_to_those_who_may_see_the_resource() {
+    let server = start();
+    let wish = json!({ "name": "limited", "scopes": ["leases:write"], "resources": ["secret-project:"] });
+    let secret = text(&server.post("/v1/tokens", &wish).json()["secret"]);
+    server.acquire("db:1", "a", 60_000);
+    server.post("/v1/leases", &crate::server::wish("db:1", "b", 60_000)).is_problem(409, "HELD");
+    let headers = [format!("Authorization: Bearer {secret}"), "Content-Type: application/json".to_owned()];
+    let body = crate::server::wish("db:1", "c", 60_000).to_string();
+    server.ask("POST /v1/leases", &headers, &body).is_problem(403, "FORBIDDEN");
+    let explained = server.get("/v1/explain?resource=db:1");
+    assert_eq!(explained.json()["lastRefusal"]["holder"], json!("b"), "{explained:?}");
+    assert!(!explained.text.contains("secret-project"), "{explained:?}");
+}

@@ -55,3 +55,24 @@ fn a_pool_that_is_not_configured_is_refused_and_two_of_one_pool_are_two_members(
     let three = json!({ "leases": [wish("tuner:*", "a", 60_000), wish("tuner:*", "a", 60_000), wish("tuner:*", "a", 60_000)] });
     server.post("/v1/leases/batch", &three).is_problem(400, "INVALID");
 }
+
+#[test]
+fn who_may_not_have_every_member_asks_for_those_that_it_may_have() {
+    let server = start_with_tuners();
+    let made = json!({ "name": "limited", "scopes": ["leases:write"], "resources": ["tuner:0"] });
+    let secret = text(&server.post("/v1/tokens", &made).json()["secret"]);
+    let headers = [format!("Authorization: Bearer {secret}"), "Content-Type: application/json".to_owned()];
+    let ask = |body: &serde_json::Value| server.ask("POST /v1/leases", &headers, &body.to_string());
+    ask(&wish("tuner:*", "a", 60_000)).is_problem(403, "FORBIDDEN");
+    assert_eq!(ask(&wish("tuner:0", "a", 60_000)).status, 201);
+}
+
+#[test]
+fn who_waits_for_any_in_vain_is_told_of_the_one_that_is_free_the_soonest() {
+    let server = start_with_tuners();
+    server.acquire("tuner:0", "a", 600_000);
+    server.acquire("tuner:1", "b", 60_000);
+    let problem = server.post("/v1/leases", &patient("tuner:*", "c", 60_000, 50)).is_problem(409, "HELD");
+    assert_eq!((&problem["resource"], &problem["holder"]), (&json!("tuner:1"), &json!("b")), "{problem}");
+    assert!(problem["waitedMs"].as_u64().unwrap() >= 50, "{problem}");
+}

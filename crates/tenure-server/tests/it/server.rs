@@ -163,9 +163,21 @@ pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
 }
 
+/// Reads until the server closes. Events never end: of an answer with those, what has come so far is enough to see that it is
+/// one.
 pub fn read_to_end(mut stream: TcpStream) -> Answer {
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).unwrap();
+    let (mut bytes, mut piece) = (Vec::new(), [0; 4_096]);
+    let is_endless = |bytes: &[u8]| {
+        let events = b"\r\ncontent-type: text/event-stream\r\n";
+        bytes.windows(events.len()).any(|part| part == events)
+            && bytes.windows(4).any(|end| end == b"\r\n\r\n")
+    };
+    while !is_endless(&bytes) {
+        match stream.read(&mut piece).unwrap() {
+            0 => break,
+            length => bytes.extend_from_slice(&piece[..length]),
+        }
+    }
     parse(&String::from_utf8(bytes).unwrap())
 }
 

@@ -27,9 +27,13 @@ fn request(server: &Running, token: &str) -> Request<()> {
 
 impl Socket {
     fn open(server: &Running) -> Self {
+        Self::open_as(server, &server.token)
+    }
+
+    fn open_as(server: &Running, token: &str) -> Self {
         let stream = TcpStream::connect(server.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        let (socket, _) = client(request(server, &server.token), stream).unwrap();
+        let (socket, _) = client(request(server, token), stream).unwrap();
         Self { socket, pending: Vec::new() }
     }
 
@@ -43,6 +47,17 @@ impl Socket {
             self.pending.extend(answers);
         }
         Ok(())
+    }
+
+    /// With which words the server closes the connection.
+    fn goodbye(&mut self) -> String {
+        // Pings go on for ever; what they come instead of would be waited for as long.
+        for _ in 0..100 {
+            if let Message::Close(frame) = self.socket.read().unwrap() {
+                return frame.unwrap().reason.to_string();
+            }
+        }
+        panic!("it says everything but goodbye");
     }
 
     /// The next answer to this command.
@@ -168,10 +183,13 @@ fn what_is_no_conversation_is_refused_and_the_server_goes_on() {
     let stream = TcpStream::connect(server.address).unwrap();
     let refused = client(request(&server, "nobody"), stream).unwrap_err().to_string();
     assert!(refused.contains("401"), "{refused}");
-    for bad in [Message::binary(vec![1, 2, 3]), Message::text("[".repeat(300_000))] {
+    for (bad, why) in [
+        (Message::binary(vec![1, 2, 3]), "send text: an array of commands in JSON"),
+        (Message::text("[".repeat(263_000)), "a message has at most 256 KiB"),
+    ] {
         let mut socket = Socket::open(&server);
-        let _ = socket.socket.send(bad);
-        while socket.receive().is_ok() {}
+        socket.socket.send(bad).unwrap();
+        assert_eq!(socket.goodbye(), why);
     }
     let mut socket = Socket::open(&server);
     socket.send(&json!({ "not": "an array" }));
@@ -186,12 +204,102 @@ fn a_server_that_stops_says_goodbye() {
     let mut server = start_in(tempfile::tempdir().unwrap(), |_| {}).unwrap();
     let mut socket = Socket::open(&server);
     server.stop_with_outcome().unwrap();
-    let end = loop {
-        match socket.socket.read() {
-            Ok(Message::Close(frame)) => break frame.unwrap().reason.to_string(),
-            Ok(_) => {}
-            Err(error) => panic!("{error}"),
-        }
+    assert_eq!(socket.goodbye(), "the server is stopping");
+}
+
+#[test]
+fn who_waits_is_answered_before_a_server_stops() {
+    let mut server = start_in(tempfile::tempdir().unwrap(), |_| {}).unwrap();
+    server.acquire("db:1", "first", 60_000);
+    let mut socket = Socket::open(&server);
+    let mut kept = patient("db:1", "kept", 60_000, 60_000);
+    kept["key"] = json!("kept");
+    socket.send(&json!([
+        command(1, "acquire", &patient("db:1", "a", 60_000, 60_000)),
+        command(2, "acquire", &kept),
+    ]));
+    server.wait_until_waiting("db:1", 2);
+    server.stop_with_outcome().unwrap();
+    for (id, what) in [(1, "the wait is over"), (2, "the place in the queue is kept")] {
+        let problem = socket.answer(id)["error"].clone();
+        assert_eq!(problem["code"], json!("UNAVAILABLE"));
+        assert!(text(&problem["detail"]).contains(what), "{problem}");
+    }
+    assert_eq!(socket.goodbye(), "the server is stopping");
+}
+
+#[test]
+fn a_token_whose_time_is_over_does_nothing_more_on_a_connection_that_is_open() {
+    let server = start();
+    let brief = json!({ "name": "brief", "scopes": ["leases:write"], "expiresInMs": 1_500 });
+    let secret = text(&server.post("/v1/tokens", &brief).json()["secret"]);
+    let mut socket = Socket::open_as(&server, &secret);
+    socket.send(&json!([command(1, "acquire", &wish("db:1", "a", 60_000))]));
+    let granted = socket.answer(1)["ok"].clone();
+    let bearer = [format!("Authorization: Bearer {secret}")];
+    while server.ask("GET /v1/stream", &bearer, "").status != 401 {}
+    let lease = json!({ "lease": granted["lease"]["id"], "token": granted["token"] });
+    socket.send(&json!([command(2, "renew", &lease)]));
+    assert_eq!(socket.goodbye(), "the token is no longer good");
+    let shown = server.get(&format!("/v1/leases/{}", text(&granted["lease"]["id"]))).json();
+    assert_eq!(shown["lease"]["renewalCount"], json!(0), "{shown}");
+}
+
+#[test]
+fn a_connection_has_room_for_so_many_watches_and_what_is_refused_takes_none() {
+    let server = start();
+    let mut socket = Socket::open(&server);
+    // What is refused takes no room.
+    let refused: Vec<_> = (0..64).map(|id| command(id, "watch", &json!({ "after": "9-9" }))).collect();
+    socket.send(&json!(refused));
+    (0..64).for_each(|id| assert_eq!(socket.answer(id)["error"]["code"], json!("COMPACTED")));
+    let watches: Vec<_> = (100..164).map(|id| command(id, "watch", &json!({ "from": "now" }))).collect();
+    socket.send(&json!(watches));
+    (100..164).for_each(|id| assert!(socket.answer(id)["ok"]["at"].is_string()));
+    socket.send(&json!([command(200, "watch", &json!({ "from": "now" }))]));
+    assert_eq!(socket.answer(200)["error"]["code"], json!("BUSY"));
+}
+
+#[test]
+fn more_commands_than_may_be_under_way_are_told_so_and_the_others_are_done() {
+    let server = start();
+    let mut socket = Socket::open(&server);
+    let commands: Vec<_> =
+        (0..1_100).map(|id| command(id, "acquire", &wish(&format!("db:{id}"), "a", 60_000))).collect();
+    socket.send(&json!(commands));
+    let answers: Vec<_> = (0..1_100).map(|id| socket.answer(id)).collect();
+    let is_busy = |answer: &Value| answer["error"]["code"] == json!("BUSY");
+    assert_eq!(answers.iter().position(is_busy), Some(1_024));
+    assert!(answers.iter().all(|answer| is_busy(answer) != answer["ok"].is_object()));
+    socket.send(&json!([command(1, "acquire", &wish("tape:1", "a", 60_000))]));
+    assert!(socket.answer(1)["ok"].is_object(), "there is room again");
+}
+
+#[test]
+fn a_limited_token_is_as_limited_over_a_websocket() {
+    let server = start();
+    let made = |name: &str, scopes: &[&str]| {
+        let wish = json!({ "name": name, "scopes": scopes, "resources": ["deploy:"] });
+        text(&server.post("/v1/tokens", &wish).json()["secret"])
     };
-    assert_eq!(end, "the server is stopping");
+    let mut socket = Socket::open_as(&server, &made("writes", &["leases:write"]));
+    let (id, token) = server.acquire("db:1", "a", 60_000);
+    socket.send(&json!([
+        command(1, "acquire", &wish("db:2", "b", 60_000)),
+        command(2, "renew", &json!({ "lease": id, "token": token })),
+        command(3, "release", &json!({ "lease": id, "token": token })),
+        command(4, "watch", &json!({ "resource": "deploy:" })),
+    ]));
+    for id in 1..=4 {
+        assert_eq!(socket.answer(id)["error"]["code"], json!("FORBIDDEN"), "{id}");
+    }
+    let mut socket = Socket::open_as(&server, &made("both", &["leases:write", "leases:read"]));
+    socket.send(&json!([command(1, "watch", &json!({ "type": "lease.*" }))]));
+    assert!(socket.answer(1)["ok"]["at"].is_string());
+    server.acquire("db:3", "b", 60_000);
+    server.acquire("deploy:prod", "b", 60_000);
+    assert_eq!(socket.answer(1)["event"]["lease"]["resource"], json!("deploy:prod"), "and not the other one");
+    server
+        .ask("GET /v1/stream", &[format!("Authorization: Bearer {}", made("reads", &["leases:read"]))], "")
+        .is_problem(403, "FORBIDDEN");
 }

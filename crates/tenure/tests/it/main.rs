@@ -26,6 +26,7 @@ mod program;
 mod pruning;
 mod replaying;
 mod restoring;
+mod revoked_token;
 mod running;
 mod second_process;
 #[path = "../../../../xtask/src/secret_scan.rs"]

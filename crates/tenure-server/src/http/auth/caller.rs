@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -10,10 +9,10 @@ use tenure_api::Code;
 use tenure_core::kernel::Principal;
 
 use crate::http::answer::Failure;
-use crate::tokens::{Scope, Scopes};
+use crate::tokens::{Given, Scope, Scopes};
 
 /// Who speaks. Every request that needs a scope has one: a handler takes it as an argument.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Caller {
     /// To whom leases and holders belong.
     pub(crate) principal: Principal,
@@ -21,13 +20,13 @@ pub(crate) struct Caller {
     pub(crate) scopes: Scopes,
     /// On what: resources that begin with one of these. None is all of them.
     pub(crate) resources: Arc<[String]>,
-    /// Whether the token was taken back while the request was open.
-    revoked: Arc<AtomicBool>,
+    /// The token that it speaks with, if an admin made it: it may end while the request is open.
+    token: Option<Arc<Given>>,
 }
 
 impl Caller {
     pub(crate) fn new(principal: Principal, scopes: Scopes, resources: Arc<[String]>) -> Self {
-        Self { principal, scopes, resources, revoked: Arc::default() }
+        Self { principal, scopes, resources, token: None }
     }
 
     /// Somebody who may do everything.
@@ -35,9 +34,10 @@ impl Caller {
         Self::new(principal, Scopes::from_iter([Scope::Admin]), Arc::default())
     }
 
-    /// The same, until `revoked` is set.
-    pub(crate) fn until(self, revoked: Arc<AtomicBool>) -> Self {
-        Self { revoked, ..self }
+    /// Whoever speaks with this token, for as long as that is good.
+    pub(crate) fn with(token: Arc<Given>) -> Self {
+        let caller = Self::new(token.principal.clone(), token.scopes, token.resources.clone());
+        Self { token: Some(token), ..caller }
     }
 
     /// Refuses a caller without this scope, by saying what is missing. The table of routes has asked already; this is
@@ -59,7 +59,7 @@ impl Caller {
     }
 
     /// Refuses a caller that may not act on this resource. To be asked when the resource is known, right before
-    /// anything is done: a token that was revoked while its body came in is refused here too.
+    /// anything is done: a token that ended while its body came in is refused here too.
     pub(crate) fn require_resource(&self, resource: &str) -> Result<(), Failure> {
         self.must_be_good()?;
         if self.covers(resource) {
@@ -77,7 +77,7 @@ impl Caller {
 
     /// Whether the token still counts; an open stream ends when it does not.
     pub(crate) fn is_good(&self) -> bool {
-        !self.revoked.load(Ordering::Acquire)
+        self.token.as_ref().is_none_or(|token| token.is_good_now())
     }
 
     fn covers(&self, resource: &str) -> bool {
@@ -85,7 +85,7 @@ impl Caller {
     }
 
     fn must_be_good(&self) -> Result<(), Failure> {
-        if self.is_good() { Ok(()) } else { Err(super::unauthorized("the token was revoked")) }
+        if self.is_good() { Ok(()) } else { Err(super::unauthorized("the token is no longer good")) }
     }
 }
 

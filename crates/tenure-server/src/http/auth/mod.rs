@@ -20,10 +20,10 @@ use self::needs::{DEVICE, Need, need_of};
 use super::accept::Peer;
 use super::answer::Failure;
 use crate::app::App;
-use crate::tokens::{Scope, Scopes};
+use crate::tokens::{Now, Scope, Scopes};
 
 /// The principal of the admin token.
-pub(super) const ADMIN: &str = "admin";
+pub(in crate::http) const ADMIN: &str = "admin";
 /// What the principal of a local user begins with; the rest is the user id.
 pub(super) const LOCAL: &str = "local-";
 
@@ -75,10 +75,9 @@ pub(crate) fn caller_of(app: &App, token: &str) -> Result<Caller, Failure> {
     if app.admin.is(token) {
         return Ok(Caller::admin(Principal::parse(ADMIN)?));
     }
-    let given = app.given.find(token, app.now());
+    let given = app.given.find(token, Now::read());
     let given = given.ok_or_else(|| unauthorized("the bearer token is not known, or no longer good"))?;
-    let caller = Caller::new(given.principal.clone(), given.scopes, given.resources.clone());
-    Ok(caller.until(given.revoked()))
+    Ok(Caller::with(given))
 }
 
 /// A user of this machine, on the local socket. The system says which one it is.

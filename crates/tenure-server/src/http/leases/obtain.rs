@@ -17,7 +17,9 @@ use crate::tokens::Scope;
 pub(super) async fn obtain(app: &App, caller: &Caller, acquire: kernel::Acquire) -> Result<Given, Failure> {
     let wanted = Wanted::by(&acquire);
     let given = ask(app, caller, acquire).await;
-    if let Err(failure) = &given {
+    // What a token may not do says nothing about the resource, and is no business of those who may see it.
+    let is_about_it = |failure: &&Failure| !matches!(failure.0.code, Code::Forbidden | Code::Unauthorized);
+    if let Some(failure) = given.as_ref().err().filter(is_about_it) {
         app.refusals.note(wanted, &failure.0, app.registrar.now());
     }
     given
@@ -31,16 +33,14 @@ async fn ask(app: &App, caller: &Caller, acquire: kernel::Acquire) -> Result<Giv
         Contention::Queue { .. } => acquire.wants.clone(),
         _ => Vec::new(),
     };
-    match app.registrar.acquire(acquire).await {
+    let given = match app.registrar.acquire(acquire).await {
         Asked::Given(given) => Ok(given),
-        Asked::InLine(line) => {
-            let waited = wait(app, line, &wants).await;
-            // That was perhaps a day ago.
-            caller.require(Scope::LeasesWrite)?;
-            waited
-        }
+        Asked::InLine(line) => wait(app, line, &wants).await,
         Asked::Not(reply) => Err(failure_of(reply, || app.registrar.now())),
-    }
+    };
+    // The token was good a moment ago, or a day: whoever revoked it meanwhile has ended what there was by then.
+    caller.require(Scope::LeasesWrite)?;
+    given
 }
 
 async fn wait(app: &App, line: Line, wants: &[Want]) -> Result<Given, Failure> {

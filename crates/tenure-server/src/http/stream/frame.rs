@@ -103,8 +103,10 @@ fn written(answer: &impl Serialize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use tenure_api::Code;
+    use tenure_core::kernel::Command;
 
     use super::*;
+    use crate::registrar::line::tests::Office;
 
     #[test]
     fn answers_that_are_ready_together_are_one_array() {
@@ -126,5 +128,17 @@ mod tests {
         for text in ["{}", "[1]", "", r#"[{"id":1,"id":2}]"#] {
             assert!(matches!(super::read(text)[..], [Err(_)]), "{text}");
         }
+    }
+
+    #[test]
+    fn an_answer_that_is_not_sent_gives_nothing_away() {
+        let office = Office::open();
+        let answer = |holder| Answer::ok(1, &"yes").with(office.gets(holder).undelivered);
+        drop(answer("gone"));
+        // When this is answered, so is what was asked before it.
+        office.runtime.block_on(office.registrar.ask(Command::Expire { most: 1 }));
+        answer("first").settle();
+        let next = office.lines_up("next", None);
+        assert!(office.registrar.read(|state| state.ticket(next.ticket).is_some()), "what was sent stands");
     }
 }

@@ -1,5 +1,8 @@
 //! One WebSocket: what is under way on it, and what goes out together.
 
+#[cfg(test)]
+mod tests;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,9 +32,11 @@ const MOST_BYTES: usize = 256 << 10;
 /// The most commands under way at once. With so many nothing more is read, until some are answered.
 const MOST_UNDER_WAY: usize = 1_024;
 /// The most watches on one connection.
-const MOST_WATCHES: u64 = 64;
+const MOST_WATCHES: usize = 64;
 /// About how many bytes go out in one message.
 const PIECE: usize = 64 << 10;
+/// What was asked before the server stops is answered within this time: less than what connections have in all.
+const DRAIN_TIME: Duration = Duration::from_secs(5);
 
 type UnderWay = FuturesUnordered<Pin<Box<dyn Future<Output = Answer> + Send>>>;
 
@@ -44,8 +49,10 @@ pub(super) struct Session {
     /// What watches bring, and where they bring it.
     brought: mpsc::Receiver<Answer>,
     bring: mpsc::Sender<Answer>,
-    watches: u64,
+    /// Each watch has a share in it until it ends.
+    watching: Arc<()>,
     heard: Instant,
+    ping_time: Duration,
 }
 
 /// Nobody is there to go on with.
@@ -56,30 +63,47 @@ impl Session {
         let config = websocket::config(MOST_BYTES);
         let socket = WebSocketStream::from_partially_read(stream, begun, Role::Server, Some(config)).await;
         let (bring, brought) = mpsc::channel(4);
-        let (under_way, heard) = (UnderWay::new(), Instant::now());
-        Self { app, caller, socket, under_way, brought, bring, watches: 0, heard }
+        let (under_way, watching, heard) = (UnderWay::new(), Arc::default(), Instant::now());
+        Self { app, caller, socket, under_way, brought, bring, watching, heard, ping_time: PING_TIME }
     }
 
     /// Speaks until one side has enough. Whatever is under way then ends as a request does whose connection ends.
     pub(super) async fn run(mut self, mut stop: watch::Receiver<bool>) {
-        let mut ping_at = self.heard + PING_TIME;
+        let mut ping_at = self.heard + self.ping_time;
         loop {
             let is_reading = self.under_way.len() < MOST_UNDER_WAY;
             let done = tokio::select! {
                 biased;
-                () = stopping(&mut stop) => return self.close(CloseCode::Away, "the server is stopping").await,
+                () = stopping(&mut stop) => return self.finish().await,
                 Some(answer) = self.under_way.next(), if !self.under_way.is_empty() => self.tell(answer).await,
                 Some(answer) = self.brought.recv() => self.tell(answer).await,
                 message = self.socket.next(), if is_reading => self.hear(message).await,
-                () = sleep_until(ping_at) => self.ping().await,
+                () = sleep_until(ping_at) => {
+                    ping_at += self.ping_time;
+                    self.ping().await
+                }
             };
             if done.is_err() {
                 return;
             }
             if !self.caller.is_good() {
-                return self.close(CloseCode::Policy, "the token was revoked").await;
+                return self.close(CloseCode::Policy, "the token is no longer good").await;
             }
-            ping_at = ping_at.max(self.heard + PING_TIME).max(Instant::now());
+            ping_at = ping_at.max(self.heard + self.ping_time);
+        }
+    }
+
+    /// Answers what was asked, as every connection does when the server stops: whoever waits in line is told so, and what
+    /// was just granted need not be taken back.
+    async fn finish(&mut self) {
+        let last_words = async {
+            while let Some(answer) = self.under_way.next().await {
+                self.tell(answer).await?;
+            }
+            Ok::<_, Over>(())
+        };
+        if !matches!(timeout(DRAIN_TIME, last_words).await, Ok(Err(Over))) {
+            self.close(CloseCode::Away, "the server is stopping").await;
         }
     }
 
@@ -121,7 +145,7 @@ impl Session {
             let id = asked.id;
             return match self.watch(asked) {
                 Ok(events) => {
-                    tokio::spawn(forward(events, self.bring.clone()));
+                    tokio::spawn(forward(events, self.bring.clone(), self.watching.clone()));
                     Ok(())
                 }
                 Err(failure) => self.tell(Answer::refused(Some(id), failure)).await,
@@ -137,13 +161,12 @@ impl Session {
         Ok(())
     }
 
-    fn watch(&mut self, asked: Asked) -> Result<EventBody, Failure> {
+    fn watch(&self, asked: Asked) -> Result<EventBody, Failure> {
         self.caller.require(Scope::LeasesRead)?;
-        if self.watches >= MOST_WATCHES {
+        if Arc::strong_count(&self.watching) > MOST_WATCHES {
             let detail = format!("a connection has at most {MOST_WATCHES} watches; open another one");
             return Err(Failure::new(Code::Busy, detail));
         }
-        self.watches += 1;
         watch_as_answers(&self.app, self.caller.clone(), asked.id, asked.fields)
     }
 
@@ -165,7 +188,7 @@ impl Session {
     }
 
     async fn ping(&mut self) -> Result<(), Over> {
-        if self.heard.elapsed() >= PING_TIME * 3 {
+        if self.heard.elapsed() >= self.ping_time * 3 {
             return Err(Over);
         }
         match timeout(WRITE_TIME, self.socket.send(Message::Ping(Vec::new().into()))).await {
@@ -186,11 +209,12 @@ async fn stopping(stop: &mut watch::Receiver<bool>) {
 }
 
 /// Brings what a watch tells to its session, until either has enough.
-async fn forward(mut events: EventBody, bring: mpsc::Sender<Answer>) {
+async fn forward(mut events: EventBody, bring: mpsc::Sender<Answer>, watching: Arc<()>) {
     while let Some(piece) = events.next().await {
         let Some(answer) = Answer::of_events(&piece) else { continue };
         if bring.send(answer).await.is_err() {
-            return;
+            break;
         }
     }
+    drop(watching);
 }

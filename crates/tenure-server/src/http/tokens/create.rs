@@ -13,7 +13,7 @@ use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
-use crate::tokens::{CreateError, Scope, Scopes, Wish};
+use crate::tokens::{CreateError, Now, Scope, Scopes, Wish};
 
 /// The longest name, and the longest prefix: as long as a resource of the plain API.
 const MOST_NAME_BYTES: usize = 128;
@@ -43,8 +43,7 @@ pub(super) async fn create(
     let wish = wish(read(body.fields)?)?;
     // After the body, which may have taken its time.
     super::must_be_unlimited(&caller)?;
-    let now = app.now();
-    let created = tokio::task::spawn_blocking(move || app.given.create(wish, now)).await;
+    let created = tokio::task::spawn_blocking(move || app.given.create(wish, Now::read())).await;
     let created = created.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
     let (token, secret) = created.map_err(refused)?;
     let created = CreatedToken { token: super::shown(&token), secret: secret.to_string() };
@@ -94,7 +93,8 @@ fn refused(error: CreateError) -> Failure {
     match error {
         CreateError::NameTaken => Failure::new(
             Code::NameTaken,
-            "a token with this name is good; revoke it first (`tenure token revoke`), or choose another name",
+            "a token with this name is good, or its leases are being ended; revoke it first (`tenure token revoke`), or \
+             choose another name",
         ),
         CreateError::TooMany => {
             Failure::new(Code::QuotaExceeded, "there are as many tokens as may be; revoke some")

@@ -10,6 +10,7 @@ use tenure_api::Tokens;
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
+use crate::tokens::Now;
 
 /// Every token that is good, without its secret.
 #[utoipa::path(
@@ -21,6 +22,6 @@ use crate::http::auth::Caller;
 )]
 pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
     super::must_be_unlimited(&caller)?;
-    let tokens = app.given.list(app.now()).iter().map(|token| super::shown(token)).collect();
+    let tokens = app.given.list(Now::read()).iter().map(|token| super::shown(token)).collect();
     Ok(json(StatusCode::OK, &Tokens { tokens }))
 }

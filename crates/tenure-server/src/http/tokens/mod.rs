@@ -10,6 +10,7 @@ use tenure_api::{Code, Token};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub(crate) use self::revoke::finish_revoking;
 use super::answer::Failure;
 use super::auth::Caller;
 use crate::app::App;

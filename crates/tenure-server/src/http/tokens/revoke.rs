@@ -1,4 +1,7 @@
 //! `DELETE /v1/tokens/{id}`: the token counts no more, and the leases of whoever spoke with it end.
+//!
+//! First it is written down that the token is revoked, and it is forgotten when everything is done. Whatever a crash
+//! interrupts is done at the next start.
 
 use std::sync::Arc;
 
@@ -11,8 +14,10 @@ use tokio::task::JoinSet;
 
 use crate::app::App;
 use crate::http::answer::{Failure, json};
-use crate::http::auth::Caller;
+use crate::http::auth::{ADMIN, Caller};
 use crate::http::refusal::answered;
+use crate::secret_file::SecretFileError;
+use crate::tokens::{Now, TokenStore};
 
 /// How many leases are looked at while nobody else can, and how many are ended at once.
 const AT_ONCE: usize = 1_024;
@@ -39,21 +44,49 @@ pub(super) async fn revoke(
     super::must_be_unlimited(&caller)?;
     let unknown = || Failure::new(Code::NotFound, "there is no such token, or it is no longer good");
     let token = app.given.revoke(&id).ok_or_else(unknown)?;
-    // In this order: until everything is done, the token is known, and whoever got no answer can ask again.
-    let revoked_leases = end_all(&app, &token.principal, &caller.principal).await?;
-    let (now, forgetting) = (app.now(), app.clone());
-    let forgotten = tokio::task::spawn_blocking(move || forgetting.given.forget(&id, now)).await;
-    let forgotten = forgotten.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+    // In this order: until everything is done, the token is known, and whoever got no answer can ask again. Where the
+    // first write fails, the leases end all the same, and the last one says so if the disk is still as bad.
+    let _ = change(&app, |tokens| tokens.note_revoked(Now::read())).await;
+    let detail = format!("the token {} was revoked", token.principal);
+    let revoked_leases = end_all(&app, &token.principal, &caller.principal, detail.into()).await?;
     let meaning = "the token counts no more until the next start; ask again";
+    let forgotten = change(&app, move |tokens| tokens.forget(&id, Now::read())).await;
     forgotten.map_err(|error| super::not_written(&error, meaning))?;
     Ok(json(StatusCode::OK, &RevokedToken { token: super::shown(&token), revoked_leases }))
 }
 
+/// Ends what the last server did not come to before it ended itself. Where that cannot be done, the token is still known as
+/// revoked: an admin can revoke it again, and the next start tries again.
+pub(crate) async fn finish_revoking(app: &Arc<App>) {
+    for token in app.given.revoked() {
+        let by = Principal::parse(ADMIN).expect("a name of our own is a name");
+        let detail = format!("the token {} was revoked before the server started again", token.principal);
+        if end_all(app, &token.principal, &by, detail.into()).await.is_ok() {
+            let id = token.id.clone();
+            let _ = change(app, move |tokens| tokens.forget(&id, Now::read())).await;
+        }
+    }
+}
+
+/// Changes the file with the tokens, on a thread that may wait for the disk.
+async fn change(
+    app: &Arc<App>,
+    what: impl FnOnce(&TokenStore) -> Result<(), SecretFileError> + Send + 'static,
+) -> Result<(), SecretFileError> {
+    let app = app.clone();
+    let changed = tokio::task::spawn_blocking(move || what(&app.given)).await;
+    changed.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+}
+
 /// Ends what a principal holds and waits for, and says how many leases that were.
-async fn end_all(app: &Arc<App>, principal: &Principal, by: &Principal) -> Result<usize, Failure> {
+async fn end_all(
+    app: &Arc<App>,
+    principal: &Principal,
+    by: &Principal,
+    detail: Arc<str>,
+) -> Result<usize, Failure> {
     // What was asked before the token was revoked is decided before this is: nothing comes after it.
     ask(app.clone(), Command::Expire { most: 1 }).await?;
-    let detail: Arc<str> = format!("the token {principal} was revoked").into();
     let (mut ended, mut from) = (0, Fence::default());
     for ticket in app.registrar.read(|state| {
         state.tickets().filter(|wait| wait.principal == principal).map(|wait| wait.ticket).collect::<Vec<_>>()

@@ -18,7 +18,7 @@ use super::*;
 pub(crate) struct Office {
     pub(crate) registrar: Registrar,
     pub(crate) runtime: Runtime,
-    _folder: TempDir,
+    pub(crate) folder: TempDir,
 }
 
 impl Office {
@@ -29,7 +29,7 @@ impl Office {
             Options { segment_size: 1 << 16, reserve: 1 << 16, witness: Some(folder.path().join("witness")) };
         let open = runtime.spawn_blocking(move || Registrar::open(&data, ledger, Routine::default()));
         let registrar = runtime.block_on(open).unwrap().unwrap();
-        Self { registrar, runtime, _folder: folder }
+        Self { registrar, runtime, folder }
     }
 
     /// What `holder` gets of the one thing that there is, at once.
