@@ -93,7 +93,15 @@ fn a_stream_ends_with_a_lease_that_ran_out() {
 /// 240 frames a second, none lost, while somebody looks.
 #[test]
 fn no_frame_is_lost_at_full_speed() {
-    let seconds: u32 = std::env::var("TENURE_TEST_FRAME_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
+    send_at_full_speed(10);
+}
+
+#[test]
+fn long_no_frame_is_lost_in_ten_minutes() {
+    send_at_full_speed(600);
+}
+
+fn send_at_full_speed(seconds: u32) {
     let server = start();
     let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
     let lease = streaming(&mut owner, &json!({ "targetFps": 240, "staleTimeoutMs": 5000 }));
