@@ -12,7 +12,7 @@ use std::time::Duration;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde_json::{Map, Value, json};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -67,6 +67,17 @@ impl Drop for Wled {
 
 impl Wled {
     pub async fn start() -> Self {
+        Self::start_on(TcpSocket::new_v4().unwrap()).await
+    }
+
+    /// One that takes a few bytes at a time, as a microcontroller does.
+    pub async fn start_small() -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4 << 10).unwrap();
+        Self::start_on(socket).await
+    }
+
+    async fn start_on(socket: TcpSocket) -> Self {
         let state = json!({"on": true, "bri": 127, "transition": 7, "ps": -1, "pl": -1, "mainseg": 0});
         let Value::Object(state) = state else { unreachable!() };
         let inside = Arc::new(Inside {
@@ -81,7 +92,8 @@ impl Wled {
             moving: AtomicUsize::new(0),
             most_moving: AtomicUsize::new(0),
         });
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let listener = socket.listen(64).unwrap();
         let address = listener.local_addr().unwrap();
         let serving = tokio::spawn(serve(listener, inside.clone()));
         Self { address, inside, serving }

@@ -147,7 +147,7 @@ async fn what_the_device_has_already_it_may_still_do() {
     stage.wled.until("it does what it has", |wled| wled.obeyed().len() == 1).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_changes_leave_nothing_behind() {
     let stage = stage().await;
     for round in 0..40_u64 {

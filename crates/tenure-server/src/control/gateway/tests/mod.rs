@@ -124,7 +124,11 @@ async fn stage() -> Stage {
 }
 
 async fn stage_with(change: impl FnOnce(&mut GatewaySettings)) -> Stage {
-    let wled = Wled::start().await;
+    stage_before(Wled::start().await, change)
+}
+
+/// A stage with this device.
+fn stage_before(wled: Wled, change: impl FnOnce(&mut GatewaySettings)) -> Stage {
     let mut settings = settings(&wled.url());
     change(&mut settings);
     let desk = Desk::new();
@@ -133,7 +137,9 @@ async fn stage_with(change: impl FnOnce(&mut GatewaySettings)) -> Stage {
 }
 
 fn settings(url: &str) -> GatewaySettings {
-    let patience = Patience { reopen: Duration::from_millis(20), ..Patience::default() };
+    // What is cut because hands change is not to be taken for what is cut because nobody waits any longer.
+    let first_byte = Duration::from_secs(60);
+    let patience = Patience { first_byte, reopen: Duration::from_millis(20), ..Patience::default() };
     GatewaySettings { device: url.parse().unwrap(), rules: Rules::wled(), patience }
 }
 

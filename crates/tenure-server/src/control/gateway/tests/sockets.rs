@@ -85,10 +85,10 @@ async fn a_change_of_hands_cuts_what_carried_commands_and_nothing_else() {
     carol.send(&stage, r#"{"v":true}"#).unwrap();
     carol.hears(r#""bri":3"#).await;
     stage.wled.has_sockets(2).await;
-    // Commands that the device does not read any more: they are in buffers between here and there.
+    // Commands that wait here.
     stage.wled.feel(Mood::StallsBeforeReading);
     alice.send(&stage, r#"{"bri":4}"#).unwrap();
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    stage.wled.until("the last one that it reads", |wled| wled.obeyed().len() == 2).await;
     for _ in 0..8 {
         let _ = alice.send(&stage, r#"{"bri":5}"#);
     }
@@ -109,6 +109,29 @@ async fn a_change_of_hands_cuts_what_carried_commands_and_nothing_else() {
     carol.hears(r#""bri":6"#).await;
     assert_eq!(code_of(alice.send(&stage, r#"{"bri":7}"#)), "CONTROL_LOCKED");
     alice.send(&stage, r#"{"v":true}"#).unwrap();
+}
+
+#[tokio::test]
+async fn what_is_still_in_the_systems_buffers_never_arrives() {
+    let stage = stage_before(Wled::start_small().await, |_| {});
+    let (mut alice, mut bob) = (client(&stage, "alice", 64), client(&stage, "bob", 64));
+    stage.desk.give("alice");
+    alice.send(&stage, r#"{"bri":3}"#).unwrap();
+    alice.hears(r#""bri":3"#).await;
+    stage.wled.feel(Mood::StallsBeforeReading);
+    for _ in 0..30 {
+        alice.send(&stage, Message::binary(vec![2; 16 << 10])).unwrap();
+    }
+    // Time enough to write all of it; the device takes less than one of them.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let generation = stage.desk.give("bob");
+    soon(stage.gateway.quiet(generation)).await;
+    stage.wled.feel(Mood::Obeys);
+    bob.send(&stage, r#"{"bri":6}"#).unwrap();
+    bob.hears(r#""bri":6"#).await;
+    stage.wled.until("alice has a new connection", |wled| wled.opened() == 3).await;
+    let frames = stage.wled.obeyed().iter().filter(|command| command.ends_with("bytes")).count();
+    assert!(frames <= 2, "{frames} of 30, and the rest was on its way");
 }
 
 #[tokio::test]
