@@ -94,15 +94,20 @@ impl LedgerTag {
 
     /// The same without taking memory for it: each event has one.
     pub fn lease_id_text(self, fence: Fence) -> LeaseIdText {
-        let mut text = LeaseIdText { bytes: [b'-'; LeaseIdText::MOST], length: 0 };
-        for nibble in (0..8).rev().map(|place| self.0 >> (4 * place) & 15) {
-            text.push(char::from_digit(nibble, 16));
+        let mut text = LeaseIdText { bytes: [0; LeaseIdText::MOST], start: LeaseIdText::MOST };
+        // From its end, because only there it is known which digit comes next without a search for the first.
+        let mut number = fence.0;
+        loop {
+            text.put_before(number % 10);
+            number /= 10;
+            if number == 0 {
+                break;
+            }
         }
-        text.length += 1;
-        let mut power = 10_u64.pow(fence.0.max(1).ilog10());
-        while power > 0 {
-            text.push(u32::try_from(fence.0 / power % 10).ok().and_then(|digit| char::from_digit(digit, 10)));
-            power /= 10;
+        text.start -= 1;
+        text.bytes[text.start] = b'-';
+        for place in 0..8 {
+            text.put_before((self.0 >> (4 * place) & 15).into());
         }
         text
     }
@@ -119,16 +124,23 @@ impl LedgerTag {
 #[derive(Debug, Clone, Copy)]
 pub struct LeaseIdText {
     bytes: [u8; LeaseIdText::MOST],
-    length: usize,
+    /// From here on.
+    start: usize,
 }
 
 impl LeaseIdText {
     /// A tag, a dash, and the longest number.
     const MOST: usize = 8 + 1 + 20;
 
-    fn push(&mut self, digit: Option<char>) {
-        self.bytes[self.length] = digit.and_then(|digit| u8::try_from(digit).ok()).unwrap_or(b'?');
-        self.length += 1;
+    /// The text, for whoever writes it into bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    fn put_before(&mut self, digit: u64) {
+        let [digit, ..] = digit.to_le_bytes();
+        self.start -= 1;
+        self.bytes[self.start] = if digit < 10 { b'0' + digit } else { b'a' - 10 + digit };
     }
 }
 
@@ -136,7 +148,7 @@ impl std::ops::Deref for LeaseIdText {
     type Target = str;
 
     fn deref(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..self.length]).expect("digits and a dash")
+        std::str::from_utf8(self.as_bytes()).expect("digits and a dash")
     }
 }
 

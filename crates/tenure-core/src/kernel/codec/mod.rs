@@ -4,10 +4,9 @@
 
 mod decode;
 mod encode;
-mod wire;
 
 pub use decode::{DecodeError, decode};
-pub use encode::{Stamp, encode};
+pub use encode::{Stamp, encode, encode_to};
 
 use std::borrow::Cow;
 
