@@ -12,8 +12,8 @@ pub struct Fields<'a>(&'a mut Vec<u8>);
 const VARINT: u32 = 0;
 const LENGTH_DELIMITED: u32 = 2;
 
-/// So many bytes are kept free for the length of a message before it is known: right for 128 to 16,383 bytes, which
-/// nearly all have that somebody waits for.
+/// So many bytes are kept free for the length of a message before it is known: right for 128 to 16,383 bytes, as a grant
+/// has. Of another length, what stands behind has to move.
 const USUAL_LENGTH: usize = 2;
 
 impl<'a> Fields<'a> {
@@ -53,12 +53,19 @@ impl<'a> Fields<'a> {
         self.0.extend_from_slice(&[0; USUAL_LENGTH]);
         write(self);
         let length = self.0.len() - start - USUAL_LENGTH;
-        let mut varint = [0; 10];
-        let used = put_varint(length as u64, &mut varint);
-        if used == USUAL_LENGTH {
-            self.0[start..start + USUAL_LENGTH].copy_from_slice(&varint[..USUAL_LENGTH]);
-        } else {
-            self.0.splice(start..start + USUAL_LENGTH, varint[..used].iter().copied());
+        let [low, high, ..] = (length << 1).to_le_bytes();
+        match length {
+            // Its seven lowest bits, and a mark that more follow; then the rest.
+            0x80..0x4000 => self.0[start..start + USUAL_LENGTH].copy_from_slice(&[low >> 1 | 0x80, high]),
+            0..0x80 => {
+                self.0[start] = low >> 1;
+                self.0.remove(start + 1);
+            }
+            _ => {
+                let mut varint = Vec::new();
+                Fields(&mut varint).varint(length as u64);
+                self.0.splice(start..start + USUAL_LENGTH, varint);
+            }
         }
         self
     }
@@ -72,32 +79,14 @@ impl<'a> Fields<'a> {
         self.varint((tag << 3 | kind).into());
     }
 
-    fn varint(&mut self, number: u64) {
-        // Keys and lengths are nearly always this small.
-        if number < 0x80 {
-            self.0.push(number.to_le_bytes()[0]);
-            return;
+    /// A number in groups of seven bits, the lowest first, each but the last with a mark that more follow.
+    fn varint(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.0.push(number.to_le_bytes()[0] | 0x80);
+            number >>= 7;
         }
-        let mut varint = [0; 10];
-        let used = put_varint(number, &mut varint);
-        self.0.extend_from_slice(&varint[..used]);
+        self.0.push(number.to_le_bytes()[0]);
     }
-}
-
-/// Writes a number in groups of seven bits, the lowest first. Says how many bytes that takes.
-fn put_varint(mut number: u64, bytes: &mut [u8; 10]) -> usize {
-    let mut used = 0;
-    for byte in bytes {
-        let [lowest, ..] = number.to_le_bytes();
-        used += 1;
-        number >>= 7;
-        if number == 0 {
-            *byte = lowest;
-            break;
-        }
-        *byte = lowest | 0x80;
-    }
-    used
 }
 
 #[cfg(test)]

@@ -66,6 +66,11 @@ impl Batch {
         }
     }
 
+    /// Whether it is as it was made.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.answers.is_empty() && !self.has_unserved
+    }
+
     /// Decides a request and records what comes of it, in memory only.
     pub(crate) fn take(&mut self, state: &mut State, caller: Caller, command: &Command, stamp: Tick) {
         let first = self.events.len();

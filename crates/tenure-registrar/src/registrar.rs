@@ -279,6 +279,9 @@ impl Registrar {
         while self.in_flight.is_none() {
             self.decide_what_waits();
             self.round_off(now, microseconds);
+            if self.next.is_empty() {
+                break;
+            }
             let successor = self.next.successor();
             let batch = std::mem::replace(&mut self.next, successor);
             effects.extend(self.send(batch, now));

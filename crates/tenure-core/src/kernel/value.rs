@@ -94,22 +94,24 @@ impl LedgerTag {
 
     /// The same without taking memory for it: each event has one.
     pub fn lease_id_text(self, fence: Fence) -> LeaseIdText {
-        let mut text = LeaseIdText { bytes: [0; LeaseIdText::MOST], start: LeaseIdText::MOST };
-        // From its end, because only there it is known which digit comes next without a search for the first.
+        // From its end: which digit comes first is known last.
+        let (mut bytes, mut start) = ([0; LeaseIdText::MOST], LeaseIdText::MOST);
         let mut number = fence.0;
         loop {
-            text.put_before(number % 10);
+            let [digit, ..] = (number % 10).to_le_bytes();
+            start -= 1;
+            bytes[start] = b'0' + digit;
             number /= 10;
             if number == 0 {
                 break;
             }
         }
-        text.start -= 1;
-        text.bytes[text.start] = b'-';
-        for place in 0..8 {
-            text.put_before((self.0 >> (4 * place) & 15).into());
-        }
-        text
+        let [a, b, c, d] = self.0.to_be_bytes();
+        let digit = |nibble: u8| b"0123456789abcdef"[usize::from(nibble & 15)];
+        let [[a, b], [c, d], [e, f], [g, h]] = [a, b, c, d].map(|byte| [digit(byte >> 4), digit(byte)]);
+        start -= LeaseIdText::PREFIX;
+        bytes[start..start + LeaseIdText::PREFIX].copy_from_slice(&[a, b, c, d, e, f, g, h, b'-']);
+        LeaseIdText { bytes, start }
     }
 
     /// The fence behind a lease id of this ledger. Only the exact form that [`Self::lease_id`] writes counts.
@@ -129,18 +131,14 @@ pub struct LeaseIdText {
 }
 
 impl LeaseIdText {
-    /// A tag, a dash, and the longest number.
-    const MOST: usize = 8 + 1 + 20;
+    /// A tag and a dash.
+    const PREFIX: usize = 8 + 1;
+    /// And the longest number.
+    const MOST: usize = Self::PREFIX + 20;
 
     /// The text, for whoever writes it into bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[self.start..]
-    }
-
-    fn put_before(&mut self, digit: u64) {
-        let [digit, ..] = digit.to_le_bytes();
-        self.start -= 1;
-        self.bytes[self.start] = if digit < 10 { b'0' + digit } else { b'a' - 10 + digit };
     }
 }
 
