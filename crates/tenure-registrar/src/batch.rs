@@ -26,6 +26,15 @@ pub(crate) struct Batch {
     pub(crate) answers: Vec<Decided>,
     /// More waiters have their turn than were let in.
     pub(crate) has_unserved: bool,
+    usual: Usual,
+}
+
+/// How large batches are at present. One that grows while it is filled is copied again and again.
+#[derive(Debug, Clone, Copy, Default)]
+struct Usual {
+    events: usize,
+    answers: usize,
+    bytes: usize,
 }
 
 /// What to answer.
@@ -42,27 +51,33 @@ pub(crate) struct Decided {
 
 impl Batch {
     pub(crate) fn new(ledger: LedgerId) -> Batch {
-        Batch {
-            ledger,
-            events: Vec::new(),
-            records: Records::with_room(0),
-            bytes: 0,
-            room: Vec::new(),
-            leaves: Vec::new(),
-            answers: Vec::new(),
-            has_unserved: false,
-        }
+        Batch::with_room(ledger, Usual::default())
     }
 
-    /// An empty one, with as much room as this one took: the next is nearly always about as large.
+    /// An empty one, with as much room as this one and those before it took: the next is nearly always about as large.
     pub(crate) fn successor(&self) -> Batch {
+        // Less with each, so that one large batch is forgotten after some small ones.
+        let most = |now: usize, before: usize| now.max(before - before / 4);
+        let usual = Usual {
+            events: most(self.events.len(), self.usual.events),
+            answers: most(self.answers.len(), self.usual.answers),
+            bytes: most(self.records.bytes(), self.usual.bytes),
+        };
+        Batch::with_room(self.ledger, usual)
+    }
+
+    fn with_room(ledger: LedgerId, usual: Usual) -> Batch {
         Batch {
-            events: Vec::with_capacity(self.events.len()),
-            records: Records::with_room(self.records.bytes()),
-            // One more than leases: the last leaf is that of all events.
-            leaves: Vec::with_capacity(self.leaves.len() + 1),
-            answers: Vec::with_capacity(self.answers.len()),
-            ..Batch::new(self.ledger)
+            ledger,
+            events: Vec::with_capacity(usual.events),
+            records: Records::with_room(usual.bytes),
+            bytes: 0,
+            room: Vec::new(),
+            // The last leaf is that of all events.
+            leaves: Vec::with_capacity(usual.events + 1),
+            answers: Vec::with_capacity(usual.answers),
+            has_unserved: false,
+            usual,
         }
     }
 

@@ -98,7 +98,9 @@ impl State {
             let wanted = resource.slot().is_some_and(|slot| waiting.modes_on(slot).contains(issued.mode));
             ensure(wanted, "its ticket is for something else")?;
         }
-        if let (Some(key), Some(principal)) = (issued.key, self.find_principal(&issued.principal)) {
+        if let Some(key) = issued.key
+            && let Some(principal) = self.find_principal(&issued.principal)
+        {
             let free = self.keys.may_issue(principal, key, issued.ticket, issued.at);
             ensure(free, "its key was used for something else")?;
         }
@@ -157,7 +159,9 @@ impl State {
         let holder = self.holders.look_up(queued.holder.as_str());
         let own = self.may_be_at(holder.slot(), &queued.principal, queued.at);
         ensure(own, "its holder is somebody else's")?;
-        if let (Some(key), Some(principal)) = (queued.key, self.find_principal(&queued.principal)) {
+        if let Some(key) = queued.key
+            && let Some(principal) = self.find_principal(&queued.principal)
+        {
             let free = self.keys.get(principal, key.key, queued.at).is_none();
             ensure(free, "its key was used for something else")?;
         }
