@@ -17,6 +17,7 @@ pub mod ledger;
 pub mod reducer;
 pub mod rules;
 pub mod stored;
+pub mod wire;
 
 /// The README's examples run as tests too.
 #[cfg(doctest)]

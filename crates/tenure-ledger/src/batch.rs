@@ -3,11 +3,12 @@
 use std::fmt;
 
 use prost::Message;
-use prost::encoding::{WireType, encode_key, encode_varint};
 use tenure_core::ledger::EventRecord;
 use tenure_core::stored;
+use tenure_core::wire::Fields;
 
 use crate::ledger::{Head, Seq};
+use crate::records::{FREE, Records, record};
 
 /// A BLAKE3 hash over a batch and, through the one before, over the whole ledger up to it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -48,9 +49,6 @@ impl Batch {
     /// The batch whose stored bytes are `content`. `None`: they are not a batch that begins at `first`.
     pub(crate) fn decode(first: Seq, content: &[u8], hash: Hash) -> Option<Batch> {
         let stored = stored::Batch::decode(content).ok()?;
-        let record = |record: stored::Record| {
-            EventRecord::new(record.event_type, record.session_id, record.actor_id, record.payload)
-        };
         let records: Vec<_> = stored.records.into_iter().map(record).collect();
         let fits = stored.first_seq == first.0 && !records.is_empty();
         fits.then_some(Batch { first, records, seal: stored.seal, hash })
@@ -63,40 +61,43 @@ pub struct BatchBytes {
     first: Seq,
     count: u64,
     bytes: Vec<u8>,
+    /// Where they begin: what was kept free for the number of the first event is larger than nearly all need.
+    start: usize,
 }
 
 impl BatchBytes {
     /// The events from `first` on, without a seal.
     pub fn new(first: Seq, records: &[EventRecord]) -> BatchBytes {
-        let mut bytes =
-            Vec::with_capacity(16 + records.iter().map(|record| stored_length(record) + 6).sum::<usize>());
-        if first.0 != 0 {
-            encode_key(1, WireType::Varint, &mut bytes);
-            encode_varint(first.0, &mut bytes);
-        }
-        for record in records {
-            encode_key(2, WireType::LengthDelimited, &mut bytes);
-            encode_varint(stored_length(record) as u64, &mut bytes);
-            fields(record).for_each(|(tag, value)| put(tag, value, &mut bytes));
-        }
-        BatchBytes { first, count: records.len() as u64, bytes }
+        let mut all = Records::with_room(records.iter().map(|record| record.payload.len() + 64).sum());
+        records.iter().for_each(|record| all.push_record(record));
+        BatchBytes::of(first, all)
+    }
+
+    /// The same of events that are written already.
+    pub fn of(first: Seq, records: Records) -> BatchBytes {
+        let (mut bytes, count) = records.into_parts();
+        let mut number = Vec::with_capacity(FREE);
+        Fields::behind(&mut number).number(1, first.0);
+        let start = FREE - number.len();
+        bytes[start..FREE].copy_from_slice(&number);
+        BatchBytes { first, count, bytes, start }
     }
 
     /// The same with a seal behind the events.
     #[must_use]
     pub fn sealed(mut self, seal: &[u8]) -> BatchBytes {
-        put(3, seal, &mut self.bytes);
+        Fields::behind(&mut self.bytes).bytes(3, seal);
         self
     }
 
     /// The bytes.
     pub fn as_slice(&self) -> &[u8] {
-        &self.bytes
+        &self.bytes[self.start..]
     }
 
     /// What they say, with the hash that the ledger gave them; nothing if there are no events in it.
     pub fn decode(&self, hash: Hash) -> Option<Batch> {
-        Batch::decode(self.first, &self.bytes, hash)
+        Batch::decode(self.first, self.as_slice(), hash)
     }
 
     /// The number of the first event.
@@ -113,27 +114,6 @@ impl BatchBytes {
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
-}
-
-/// The fields of a record, by their numbers in `proto/tenure.proto`.
-fn fields(record: &EventRecord) -> impl Iterator<Item = (u32, &[u8])> {
-    let EventRecord { event_type, session_id, actor_id, payload, .. } = record;
-    let fields = [event_type.as_bytes(), session_id.as_bytes(), actor_id.as_bytes(), payload];
-    (1..).zip(fields)
-}
-
-/// Writes a field as protobuf does: nothing where there is nothing.
-fn put(tag: u32, value: &[u8], bytes: &mut Vec<u8>) {
-    if !value.is_empty() {
-        encode_key(tag, WireType::LengthDelimited, bytes);
-        encode_varint(value.len() as u64, bytes);
-        bytes.extend_from_slice(value);
-    }
-}
-
-fn stored_length(record: &EventRecord) -> usize {
-    let field = |value: &[u8]| 1 + prost::encoding::encoded_len_varint(value.len() as u64) + value.len();
-    fields(record).filter(|(_, value)| !value.is_empty()).map(|(_, value)| field(value)).sum()
 }
 
 impl fmt::Debug for Hash {
@@ -176,6 +156,9 @@ mod tests {
             let bytes = BatchBytes::new(Seq(first), &records).sealed(&seal);
             prop_assert_eq!(bytes.as_slice(), expected.encode_to_vec());
             prop_assert!(bytes.as_slice().starts_with(BatchBytes::new(Seq(first), &records).as_slice()));
+            let mut written = Records::with_room(0);
+            records.iter().for_each(|record| written.push_record(record));
+            prop_assert_eq!(written.decode(), records);
         }
     }
 }

@@ -11,6 +11,7 @@ pub mod embedded;
 mod ledger;
 mod ledger_id;
 mod memory;
+mod records;
 pub mod signing;
 pub mod testing;
 
@@ -20,3 +21,4 @@ pub use embedded::EmbeddedLedger;
 pub use ledger::{AppendError, Head, Ledger, ReadError, Room, Seq};
 pub use ledger_id::LedgerId;
 pub use memory::MemoryLedger;
+pub use records::Records;

@@ -2,10 +2,9 @@
 
 use tenure_core::kernel::{
     Anchor, Answer, ClockReading, Command, Event, Fence, Labels, Refusal, Stamp, State, Tick, Want, decide,
-    encode,
 };
-use tenure_core::ledger::EventRecord;
 use tenure_core::rules::time::is_over;
+use tenure_ledger::Records;
 use tenure_ledger::signing::{Leaf, LedgerId};
 
 use crate::registrar::{Caller, Write};
@@ -17,7 +16,7 @@ pub(crate) struct Batch {
     ledger: LedgerId,
     pub(crate) events: Vec<Event>,
     /// The same as they will be stored.
-    records: Vec<EventRecord>,
+    records: Records,
     /// About how large they are on the disk.
     pub(crate) bytes: usize,
     /// To write leaves in.
@@ -27,6 +26,15 @@ pub(crate) struct Batch {
     pub(crate) answers: Vec<Decided>,
     /// More waiters have their turn than were let in.
     pub(crate) has_unserved: bool,
+    usual: Usual,
+}
+
+/// How large batches are at present. One that grows while it is filled is copied again and again.
+#[derive(Debug, Clone, Copy, Default)]
+struct Usual {
+    events: usize,
+    answers: usize,
+    bytes: usize,
 }
 
 /// What to answer.
@@ -43,22 +51,46 @@ pub(crate) struct Decided {
 
 impl Batch {
     pub(crate) fn new(ledger: LedgerId) -> Batch {
+        Batch::with_room(ledger, Usual::default())
+    }
+
+    /// An empty one, with as much room as this one and those before it took: the next is nearly always about as large.
+    pub(crate) fn successor(&self) -> Batch {
+        // Less with each, so that one large batch is forgotten after some small ones.
+        let most = |now: usize, before: usize| now.max(before - before / 4);
+        let usual = Usual {
+            events: most(self.events.len(), self.usual.events),
+            answers: most(self.answers.len(), self.usual.answers),
+            bytes: most(self.records.bytes(), self.usual.bytes),
+        };
+        Batch::with_room(self.ledger, usual)
+    }
+
+    fn with_room(ledger: LedgerId, usual: Usual) -> Batch {
         Batch {
             ledger,
-            events: Vec::new(),
-            records: Vec::new(),
+            events: Vec::with_capacity(usual.events),
+            records: Records::with_room(usual.bytes),
             bytes: 0,
             room: Vec::new(),
-            leaves: Vec::new(),
-            answers: Vec::new(),
+            // The last leaf is that of all events.
+            leaves: Vec::with_capacity(usual.events + 1),
+            answers: Vec::with_capacity(usual.answers),
             has_unserved: false,
+            usual,
         }
+    }
+
+    /// Whether it is as it was made.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.answers.is_empty() && !self.has_unserved
     }
 
     /// Decides a request and records what comes of it, in memory only.
     pub(crate) fn take(&mut self, state: &mut State, caller: Caller, command: &Command, stamp: Tick) {
+        let first = self.events.len();
         let answer = self.run(state, command, stamp);
-        let good_until = good_until(state, &answer);
+        let good_until = good_until(state, self.events[first..].last(), &answer);
         self.answers.push(Decided { caller, answer, stamp, good_until });
     }
 
@@ -73,7 +105,7 @@ impl Batch {
         let decision = decide(state, command, stamp);
         let refused = Answer::Refused(Refusal::NoSpace);
         let answer = if decision.events.is_empty() { decision.answer } else { refused };
-        let good_until = good_until(state, &answer);
+        let good_until = good_until(state, None, &answer);
         self.answers.push(Decided { caller, answer, stamp, good_until });
     }
 
@@ -103,21 +135,17 @@ impl Batch {
         state.apply(&event).expect("what was decided on this state can be applied to it");
         self.bytes += size_of_event(&event);
         // Now and not when it is written: then the disk would wait for it.
-        self.records.push(self.stored(state, &event));
+        let signature = leaf_reference(self.leaves.len());
+        let anchor = state.clock().map_or(Anchor::default(), |clock| clock.anchor);
+        self.records.push(&event, Stamp { tag: state.tag(), anchor, signature: &signature });
         self.leaves.extend(Leaf::of_event(self.ledger, state, &event, &mut self.room));
         self.events.push(event);
     }
 
     /// What to append.
     pub(crate) fn write(&mut self) -> Write {
-        Write { records: std::mem::take(&mut self.records), leaves: std::mem::take(&mut self.leaves) }
-    }
-
-    fn stored(&self, state: &State, event: &Event) -> EventRecord {
-        let anchor = state.clock().map_or(Anchor::default(), |clock| clock.anchor);
-        let leaf = u32::try_from(self.leaves.len()).expect("a batch has few events");
-        let signature = leaf_reference(leaf);
-        encode(event, Stamp { tag: state.tag(), anchor, signature: &signature })
+        let records = std::mem::replace(&mut self.records, Records::with_room(0));
+        Write { records, leaves: std::mem::take(&mut self.leaves) }
     }
 
     fn run(&mut self, state: &mut State, command: &Command, now: Tick) -> Answer {
@@ -155,9 +183,14 @@ impl Decided {
     }
 }
 
-fn good_until(state: &State, answer: &Answer) -> Option<Tick> {
-    // One that is over already, though it was just granted again under its key, is past.
-    let end = |lease: &Fence| state.lease(*lease).map_or(Tick(0), |view| view.expires_at);
+/// When the first of the leases is over that an answer grants or renews. `last` is the last event that it led to.
+fn good_until(state: &State, last: Option<&Event>, answer: &Answer) -> Option<Tick> {
+    let end = |lease: &Fence| match last {
+        // Nearly always: nothing needs to be looked for.
+        Some(Event::Issued(issued)) if issued.fence == *lease => issued.expires_at,
+        // One that is over already, though it was just granted again under its key, is past.
+        _ => state.lease(*lease).map_or(Tick(0), |view| view.expires_at),
+    };
     match answer {
         Answer::Granted { leases } => leases.iter().map(end).min(),
         Answer::Renewed { lease, .. } | Answer::Continued { lease, .. } => Some(end(lease)),

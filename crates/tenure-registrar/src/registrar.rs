@@ -5,10 +5,9 @@ use std::collections::VecDeque;
 use tenure_core::kernel::{
     Answer, ClockReading, Command, Event, Fence, Granting, State, Tick, Ticket, WaitEnd,
 };
-use tenure_core::ledger::EventRecord;
 use tenure_core::rules::time::is_over;
-use tenure_ledger::Room;
 use tenure_ledger::signing::{Leaf, LedgerId};
+use tenure_ledger::{Records, Room};
 use thiserror::Error;
 
 use crate::batch::{Batch, Decided};
@@ -85,7 +84,7 @@ pub enum Effect {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
     /// The events.
-    pub records: Vec<EventRecord>,
+    pub records: Records,
     /// What is signed of each event that grants or renews, in their order.
     pub leaves: Vec<Leaf>,
 }
@@ -122,7 +121,6 @@ pub enum StartFailure {
 /// The single writer of one ledger.
 #[derive(Debug)]
 pub struct Registrar {
-    ledger: LedgerId,
     state: State,
     room: Room,
     /// Somebody may wait whose turn has come already.
@@ -161,7 +159,6 @@ impl Registrar {
         // Those who waited when the last writer ended may have their turn by now.
         let serve_due = state.has_waiters();
         let mut registrar = Self {
-            ledger,
             state,
             room: Room::Plenty,
             serve_due,
@@ -282,7 +279,11 @@ impl Registrar {
         while self.in_flight.is_none() {
             self.decide_what_waits();
             self.round_off(now, microseconds);
-            let batch = std::mem::replace(&mut self.next, Batch::new(self.ledger));
+            if self.next.is_empty() {
+                break;
+            }
+            let successor = self.next.successor();
+            let batch = std::mem::replace(&mut self.next, successor);
             effects.extend(self.send(batch, now));
             if self.inbox.is_empty() {
                 break;
@@ -334,7 +335,7 @@ impl Registrar {
     /// on is durable already.
     fn send(&mut self, mut batch: Batch, now: Tick) -> Vec<Effect> {
         if batch.events.is_empty() {
-            return self.answers(batch, now);
+            return self.answers(batch, now).collect();
         }
         let write = batch.write();
         self.in_flight = Some(batch);
@@ -345,21 +346,22 @@ impl Registrar {
         let Some(mut batch) = self.in_flight.take() else { return Vec::new() };
         let events = std::mem::take(&mut batch.events);
         let told = ends_of_waits(&events, now);
-        let mut effects = vec![Effect::Publish(events)];
+        let mut effects = Vec::with_capacity(1 + batch.answers.len() + told.len());
+        effects.push(Effect::Publish(events));
         effects.extend(self.answers(batch, now));
         // After the answers: one of them may be where a waiter learns of its ticket.
         effects.extend(told);
         effects
     }
 
-    fn answers(&self, batch: Batch, now: Tick) -> Vec<Effect> {
-        let reply = |decided: Decided| {
+    fn answers(&self, batch: Batch, now: Tick) -> impl Iterator<Item = Effect> {
+        let reply = move |decided: Decided| {
             let is_too_late = decided.is_too_late(now);
             let Decided { caller, answer: kernel_answer, stamp, .. } = decided;
             let answered = Reply::Answered { answer: kernel_answer, stamp };
             answer(caller, if is_too_late { Reply::TooLate } else { answered })
         };
-        batch.answers.into_iter().map(reply).collect()
+        batch.answers.into_iter().map(reply)
     }
 
     fn step_down(&mut self, failure: AppendFailure) -> Vec<Effect> {

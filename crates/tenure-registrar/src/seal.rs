@@ -7,7 +7,8 @@
 const LEAF: u8 = 1;
 
 /// What stands in an event's `registrar_signature`: the number of its leaf in the batch that holds it.
-pub fn leaf_reference(leaf: u32) -> [u8; 5] {
+pub fn leaf_reference(leaf: usize) -> [u8; 5] {
+    let leaf = u32::try_from(leaf).expect("a batch has few events");
     let [a, b, c, d] = leaf.to_be_bytes();
     [LEAF, a, b, c, d]
 }

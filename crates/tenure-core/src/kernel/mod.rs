@@ -22,7 +22,7 @@ mod value;
 mod want;
 
 pub use answer::{Answer, Decision, End, Refusal};
-pub use codec::{DecodeError, Stamp, decode, encode};
+pub use codec::{DecodeError, Stamp, decode, encode, encode_to};
 pub use command::{Acquire, ChangeMode, Claim, Command, Contention};
 pub use decide::decide;
 pub use event::{Cause, ClockReading, Event, Issued, Queued, WaitEnd};

@@ -94,17 +94,24 @@ impl LedgerTag {
 
     /// The same without taking memory for it: each event has one.
     pub fn lease_id_text(self, fence: Fence) -> LeaseIdText {
-        let mut text = LeaseIdText { bytes: [b'-'; LeaseIdText::MOST], length: 0 };
-        for nibble in (0..8).rev().map(|place| self.0 >> (4 * place) & 15) {
-            text.push(char::from_digit(nibble, 16));
+        // From its end: which digit comes first is known last.
+        let (mut bytes, mut start) = ([0; LeaseIdText::MOST], LeaseIdText::MOST);
+        let mut number = fence.0;
+        loop {
+            let [digit, ..] = (number % 10).to_le_bytes();
+            start -= 1;
+            bytes[start] = b'0' + digit;
+            number /= 10;
+            if number == 0 {
+                break;
+            }
         }
-        text.length += 1;
-        let mut power = 10_u64.pow(fence.0.max(1).ilog10());
-        while power > 0 {
-            text.push(u32::try_from(fence.0 / power % 10).ok().and_then(|digit| char::from_digit(digit, 10)));
-            power /= 10;
-        }
-        text
+        let [a, b, c, d] = self.0.to_be_bytes();
+        let digit = |nibble: u8| b"0123456789abcdef"[usize::from(nibble & 15)];
+        let [[a, b], [c, d], [e, f], [g, h]] = [a, b, c, d].map(|byte| [digit(byte >> 4), digit(byte)]);
+        start -= LeaseIdText::PREFIX;
+        bytes[start..start + LeaseIdText::PREFIX].copy_from_slice(&[a, b, c, d, e, f, g, h, b'-']);
+        LeaseIdText { bytes, start }
     }
 
     /// The fence behind a lease id of this ledger. Only the exact form that [`Self::lease_id`] writes counts.
@@ -119,16 +126,19 @@ impl LedgerTag {
 #[derive(Debug, Clone, Copy)]
 pub struct LeaseIdText {
     bytes: [u8; LeaseIdText::MOST],
-    length: usize,
+    /// From here on.
+    start: usize,
 }
 
 impl LeaseIdText {
-    /// A tag, a dash, and the longest number.
-    const MOST: usize = 8 + 1 + 20;
+    /// A tag and a dash.
+    const PREFIX: usize = 8 + 1;
+    /// And the longest number.
+    const MOST: usize = Self::PREFIX + 20;
 
-    fn push(&mut self, digit: Option<char>) {
-        self.bytes[self.length] = digit.and_then(|digit| u8::try_from(digit).ok()).unwrap_or(b'?');
-        self.length += 1;
+    /// The text, for whoever writes it into bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[self.start..]
     }
 }
 
@@ -136,7 +146,7 @@ impl std::ops::Deref for LeaseIdText {
     type Target = str;
 
     fn deref(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..self.length]).expect("digits and a dash")
+        std::str::from_utf8(self.as_bytes()).expect("digits and a dash")
     }
 }
 

@@ -79,6 +79,11 @@ impl Others {
 
 /// Whether no want names a resource twice, and each could get one of its own if everything were free.
 pub(crate) fn each_can_have_its_own(wants: &[Want]) -> bool {
+    if let [only] = wants
+        && only.others.is_empty()
+    {
+        return true;
+    }
     if wants.iter().all(|want| want.others.is_empty()) {
         return is_each_once(wants.iter().map(|want| &want.resource));
     }

@@ -47,6 +47,10 @@ pub fn check_id(field: &'static str, id: &str) -> Result<(), InvalidInput> {
 /// Checks a full name: not empty, at most [`MAX_NAME_BYTES`] bytes, no control character.
 pub fn check_name(field: &'static str, name: &str) -> Result<(), InvalidInput> {
     check_length(field, name.len(), MAX_NAME_BYTES)?;
+    // Nearly all names are plain: each byte is a character by itself then, and none needs to be decoded.
+    if name.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Ok(());
+    }
     check_characters(field, name.chars())
 }
 

@@ -3,10 +3,11 @@
 use proptest::prelude::*;
 use prost::Message;
 use tenure_core::kernel::{
-    Anchor, DecodeError, Event, Issued, LedgerTag, Mode, Stamp, State, Tick, decode, encode,
+    Anchor, DecodeError, Event, Issued, LedgerTag, Mode, Stamp, State, Tick, decode, encode, encode_to,
 };
 use tenure_core::ledger::EventRecord;
-use tenure_core::stored::{LeaseEvent, WaitEvent, clock_event, lease_event, wait_event};
+use tenure_core::stored::{self, LeaseEvent, WaitEvent, clock_event, lease_event, wait_event};
+use tenure_core::wire::Fields;
 
 use crate::kernel_apply::survives;
 use crate::kernel_event_strategies::{any_event, near_event};
@@ -15,9 +16,14 @@ use crate::kernel_strategies::config;
 
 const TAG: LedgerTag = LedgerTag(0xabcd);
 
+const STAMP: Stamp<'_> = Stamp {
+    tag: TAG,
+    anchor: Anchor { tick: Tick(0), wall: 1_700_000_000_000_000_000 },
+    signature: b"signed",
+};
+
 pub fn store(event: &Event) -> EventRecord {
-    let anchor = Anchor { tick: Tick(0), wall: 1_700_000_000_000_000_000 };
-    encode(event, Stamp { tag: TAG, anchor, signature: b"signed" })
+    encode(event, STAMP)
 }
 
 pub const TYPES: [&str; 10] = [
@@ -41,6 +47,14 @@ proptest! {
         let record = store(&event);
         prop_assert!(TYPES.contains(&record.event_type.as_str()));
         prop_assert_eq!(decode(&record, TAG), Ok(Some(event)));
+    }
+
+    #[test]
+    fn what_is_written_straight_away_is_the_record_of_the_event(event in any_event()) {
+        let mut bytes = Vec::new();
+        encode_to(&event, STAMP, &mut Fields::behind(&mut bytes));
+        let EventRecord { event_type, session_id, actor_id, payload, .. } = store(&event);
+        prop_assert_eq!(bytes, stored::Record { event_type, session_id, actor_id, payload }.encode_to_vec());
     }
 
     // S2-94: the reducer, and whoever indexes the ledger, counts on the bound

@@ -33,13 +33,12 @@ pub(crate) fn encode(content: &[u8], previous: Hash) -> Option<(Vec<u8>, Hash)> 
     let length = u32::try_from(content.len()).ok()?.to_be_bytes();
     let hash = chain(previous, content);
     let sum = crc32c::crc32c(content).to_be_bytes();
-    let mut bytes = Vec::with_capacity(HEAD + content.len());
-    bytes.extend(length);
-    bytes.extend(sum);
-    bytes.extend(head_sum(length, sum, hash).to_be_bytes());
-    bytes.extend(hash.0);
-    bytes.extend(content);
-    Some((spread(&bytes, Marker::First), hash))
+    let mut head = Vec::with_capacity(HEAD);
+    head.extend(length);
+    head.extend(sum);
+    head.extend(head_sum(length, sum, hash).to_be_bytes());
+    head.extend(hash.0);
+    Some((spread(&head, content, Marker::First), hash))
 }
 
 /// What stands at the beginning of `bytes`, which end with the segment.

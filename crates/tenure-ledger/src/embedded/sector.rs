@@ -56,13 +56,22 @@ pub(crate) fn sectors_for(bytes: usize) -> usize {
     bytes.div_ceil(PAYLOAD)
 }
 
-/// Spreads `bytes` over sectors, the first of which begins with `first`.
-pub(crate) fn spread(bytes: &[u8], first: Marker) -> Vec<u8> {
-    let mut sectors = vec![0; sectors_for(bytes.len()) * SECTOR];
-    for (index, (sector, part)) in sectors.chunks_mut(SECTOR).zip(bytes.chunks(PAYLOAD)).enumerate() {
-        sector[0] = if index == 0 { first as u8 } else { Marker::Next as u8 };
-        sector[1..=part.len()].copy_from_slice(part);
+/// Spreads a head and what stands right behind it over sectors, the first of which begins with `first`.
+pub(crate) fn spread(head: &[u8], content: &[u8], first: Marker) -> Vec<u8> {
+    let length = sectors_for(head.len() + content.len()) * SECTOR;
+    let mut sectors = Vec::with_capacity(length);
+    for mut rest in [head, content] {
+        while !rest.is_empty() {
+            if sectors.len() % SECTOR == 0 {
+                sectors.push(if sectors.is_empty() { first as u8 } else { Marker::Next as u8 });
+            }
+            let room = SECTOR - sectors.len() % SECTOR;
+            let (part, others) = rest.split_at(room.min(rest.len()));
+            sectors.extend_from_slice(part);
+            rest = others;
+        }
     }
+    sectors.resize(length, 0);
     sectors
 }
 
@@ -79,10 +88,17 @@ mod tests {
     fn what_is_spread_is_gathered_again() {
         for length in [1, 510, 511, 512, 1022, 1023, 5000] {
             let bytes: Vec<u8> = (0..length).map(|number: u32| number.to_le_bytes()[0]).collect();
-            let sectors = spread(&bytes, Marker::First);
+            let sectors = spread(&bytes, &[], Marker::First);
             assert_eq!(sectors.len(), sectors_for(bytes.len()) * SECTOR);
             assert_eq!(&gather(&sectors)[..bytes.len()], &bytes[..]);
             assert_eq!(look_at(&sectors[..SECTOR]), Sector::Written(Marker::First));
+            assert!(
+                sectors.chunks(SECTOR).skip(1).all(|next| look_at(next) == Sector::Written(Marker::Next))
+            );
+            for head in [0, 1, 44, 511, 512].into_iter().filter(|head| *head <= bytes.len()) {
+                let (head, content) = bytes.split_at(head);
+                assert_eq!(spread(head, content, Marker::First), sectors);
+            }
         }
     }
 

@@ -36,7 +36,7 @@ impl SegmentHead {
         bytes.extend(self.after.hash.0);
         bytes.extend(self.size.to_be_bytes());
         bytes.extend(crc32c::crc32c(&bytes).to_be_bytes());
-        spread(&bytes, Marker::Segment)
+        spread(&bytes, &[], Marker::Segment)
     }
 
     /// What a first sector says; the reason if it says nothing that can be believed.

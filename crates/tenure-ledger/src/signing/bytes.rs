@@ -80,11 +80,12 @@ impl<'a> Reader<'a> {
 }
 
 /// Writes a text with its length before it, so that no two lists of texts give the same bytes.
-pub(super) fn put_text(bytes: &mut Vec<u8>, text: &str) {
+pub(super) fn put_text(bytes: &mut Vec<u8>, text: impl AsRef<[u8]>) {
+    let text = text.as_ref();
     // A name has at most 4 KiB. Were one ever longer than 4 GiB, its length would be wrong and nothing verify.
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
     bytes.extend_from_slice(&length.to_be_bytes());
-    bytes.extend_from_slice(text.as_bytes());
+    bytes.extend_from_slice(text);
 }
 
 /// Bytes for people to read.

@@ -64,7 +64,7 @@ impl<'a> Terms<'a> {
     fn put(&self, ledger: LedgerId, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(PREFIX);
         bytes.extend_from_slice(&ledger.0);
-        put_text(bytes, &ledger.tag().lease_id_text(self.fence));
+        put_text(bytes, ledger.tag().lease_id_text(self.fence).as_bytes());
         put_text(bytes, self.resource.as_str());
         put_text(bytes, self.holder.as_str());
         bytes.push(mode_code(self.mode));

@@ -56,7 +56,8 @@ struct Content {
     is_closed: bool,
 }
 
-/// What the writer finds.
+/// What the writer finds. It is filled again and again, so that nobody has to make room under the lock.
+#[derive(Default)]
 pub(crate) struct Found {
     pub(crate) waiting: VecDeque<Waiting>,
     pub(crate) microseconds: u64,
@@ -104,8 +105,9 @@ impl Inbox {
         self.length.load(Ordering::Relaxed) + self.backlog.load(Ordering::Relaxed)
     }
 
-    /// Takes out everything, and reads the clock. Waits for something first, up to `at_most`.
-    pub(crate) fn take(&self, clock: &dyn Clock, at_most: Option<Duration>) -> Found {
+    /// Takes out everything into `found`, of which nothing is left, and reads the clock. Waits for something first, up
+    /// to `at_most`.
+    pub(crate) fn take(&self, clock: &dyn Clock, at_most: Option<Duration>, found: &mut Found) {
         if at_most != Some(Duration::ZERO) {
             self.arrived.lie_down();
             let content = self.lock();
@@ -118,9 +120,10 @@ impl Inbox {
             }
         }
         let mut content = self.lock();
-        let waiting = std::mem::take(&mut content.waiting);
-        self.length.store(0, Ordering::Relaxed);
-        Found { waiting, microseconds: clock.microseconds(), is_closed: content.is_closed }
+        std::mem::swap(&mut content.waiting, &mut found.waiting);
+        self.length.store(content.waiting.len(), Ordering::Relaxed);
+        found.microseconds = clock.microseconds();
+        found.is_closed = content.is_closed;
     }
 
     /// Says how many were taken out and are not decided yet.

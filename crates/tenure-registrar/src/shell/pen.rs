@@ -34,9 +34,7 @@ impl<L: Ledger> Pen<L> {
     pub(super) fn write(&mut self, write: Write) -> Written {
         let Write { records, mut leaves } = write;
         let before = self.ledger.head();
-        let unsealed = BatchBytes::new(Seq(before.seq.0 + 1), &records);
-        // Their bytes are all that is needed from here on.
-        drop(records);
+        let unsealed = BatchBytes::of(Seq(before.seq.0 + 1), records);
         leaves.push(Leaf::of_batch(self.id, before.hash, &unsealed));
         let Ok(sealed) = seal_batch(&self.key, self.id, unsealed.first().0, &leaves) else {
             // More than can be signed at once; the limits of a batch keep it from that.

@@ -48,6 +48,8 @@ pub(super) struct Run<L> {
     pub(super) scribe: Scribe<L>,
     pub(super) registrar: Registrar,
     pub(super) inbox: Arc<Inbox>,
+    /// What was found there last.
+    pub(super) found: Found,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) settings: Settings,
     pub(super) hash_key: HashKey,
@@ -69,11 +71,12 @@ impl<L: Ledger + Send + 'static> Run<L> {
                 Carried::On(Some(write)) => carried = self.write(write),
                 Carried::On(None) => {
                     self.registrar.set_room(self.pen().ledger.room());
-                    let found = self.inbox.take(&*self.clock, self.patience());
-                    if found.is_closed && found.waiting.is_empty() {
+                    let patience = self.patience();
+                    self.inbox.take(&*self.clock, patience, &mut self.found);
+                    if self.found.is_closed && self.found.waiting.is_empty() {
                         return (self.into_ledger(), None);
                     }
-                    carried = self.begin_batch(found);
+                    carried = self.begin_batch();
                 }
                 // Nothing was written: what was decided is dropped, and what is in the ledger counts.
                 Carried::Ended(AppendFailure::NotWritten) => {
@@ -104,8 +107,8 @@ impl<L: Ledger + Send + 'static> Run<L> {
             let written = pen.write(write);
             (pen, written)
         } else {
-            let Self { scribe, registrar, inbox, clock, callers, .. } = self;
-            let mut ahead = Ahead { registrar, inbox, clock: &**clock, callers };
+            let Self { scribe, registrar, inbox, found, clock, callers, .. } = self;
+            let mut ahead = Ahead { registrar, inbox, found, clock: &**clock, callers };
             scribe.write(pen, write, || ahead.decide())
         };
         self.pen = Some(pen);
@@ -127,9 +130,9 @@ impl<L: Ledger + Send + 'static> Run<L> {
             }
         };
         self.registrar.set_room(self.pen().ledger.room());
-        let found = self.inbox.take(&*self.clock, Some(Duration::ZERO));
-        let microseconds = found.microseconds;
-        let mut effects = self.feed(found);
+        self.inbox.take(&*self.clock, Some(Duration::ZERO), &mut self.found);
+        let microseconds = self.found.microseconds;
+        let mut effects = self.feed();
         effects.extend(self.registrar.settle(outcome, microseconds));
         // Whoever is answered need not wait until the next batch is decided.
         match self.carry_out(effects) {
@@ -138,9 +141,9 @@ impl<L: Ledger + Send + 'static> Run<L> {
         }
     }
 
-    fn begin_batch(&mut self, found: Found) -> Carried {
-        let microseconds = found.microseconds;
-        let mut effects = self.feed(found);
+    fn begin_batch(&mut self) -> Carried {
+        let microseconds = self.found.microseconds;
+        let mut effects = self.feed();
         effects.extend(self.registrar.step(Input::Woken, microseconds));
         self.inbox.set_backlog(self.registrar.waiting());
         self.carry_out(effects)
@@ -155,13 +158,13 @@ impl<L: Ledger + Send + 'static> Run<L> {
         }
     }
 
-    fn feed(&mut self, found: Found) -> Vec<Effect> {
-        feed(&mut self.registrar, &mut self.callers, found)
+    fn feed(&mut self) -> Vec<Effect> {
+        feed(&mut self.registrar, &mut self.callers, &mut self.found)
     }
 
     fn carry_out(&mut self, effects: Vec<Effect>) -> Carried {
         let mut carried = Carried::On(None);
-        let mut outcome = Outcome::default();
+        let mut outcome = Outcome { answers: Vec::with_capacity(effects.len()), ..Outcome::default() };
         for effect in effects {
             match effect {
                 Effect::Append(write) => carried = Carried::On(Some(write)),
@@ -185,13 +188,13 @@ impl<L: Ledger + Send + 'static> Run<L> {
 
     /// Before it begins again: a ledger that could not be written a moment ago is not asked without end. Whoever
     /// asks meanwhile is told at once. Says whether this writer was told to stop.
-    fn is_stopped_while_it_rests(&self) -> bool {
+    fn is_stopped_while_it_rests(&mut self) -> bool {
         // Who was taken out has been told.
         self.inbox.set_backlog(0);
         let until = boot_microseconds().saturating_add(REST_MICROSECONDS);
         loop {
             let left = Duration::from_micros(until.saturating_sub(boot_microseconds()));
-            let found = self.inbox.take(&*self.clock, Some(left.max(LOOK)));
+            self.inbox.take(&*self.clock, Some(left.max(LOOK)), &mut self.found);
             let has_room = self.pen().ledger.room() > Room::Nothing;
             let reply = if has_room {
                 Reply::Unavailable
@@ -201,10 +204,10 @@ impl<L: Ledger + Send + 'static> Run<L> {
                     stamp: self.registrar.state().now(),
                 }
             };
-            found.waiting.into_iter().for_each(|waiting| (waiting.respond)(reply.clone().into()));
+            self.found.waiting.drain(..).for_each(|waiting| (waiting.respond)(reply.clone().into()));
             let has_rested = boot_microseconds() >= until;
-            if found.is_closed || has_room && has_rested {
-                return found.is_closed;
+            if self.found.is_closed || has_room && has_rested {
+                return self.found.is_closed;
             }
         }
     }
@@ -239,6 +242,7 @@ impl<L: Ledger + Send + 'static> Run<L> {
 struct Ahead<'a> {
     registrar: &'a mut Registrar,
     inbox: &'a Inbox,
+    found: &'a mut Found,
     clock: &'a dyn Clock,
     callers: &'a mut Callers,
 }
@@ -246,17 +250,17 @@ struct Ahead<'a> {
 impl Ahead<'_> {
     /// Decides what has come in. Nobody is answered: all of it rests on what is being written.
     fn decide(&mut self) {
-        let found = self.inbox.take(self.clock, Some(Duration::ZERO));
-        let microseconds = found.microseconds;
-        let mut effects = feed(self.registrar, self.callers, found);
+        self.inbox.take(self.clock, Some(Duration::ZERO), self.found);
+        let microseconds = self.found.microseconds;
+        let mut effects = feed(self.registrar, self.callers, self.found);
         effects.extend(self.registrar.step(Input::Woken, microseconds));
         self.inbox.set_backlog(self.registrar.waiting());
         assert!(effects.is_empty(), "what is decided ahead waits for what is written before");
     }
 }
 
-fn feed(registrar: &mut Registrar, callers: &mut Callers, found: Found) -> Vec<Effect> {
-    let refused = found.waiting.into_iter().filter_map(|waiting| {
+fn feed(registrar: &mut Registrar, callers: &mut Callers, found: &mut Found) -> Vec<Effect> {
+    let refused = found.waiting.drain(..).filter_map(|waiting| {
         let caller = callers.add(waiting.respond);
         registrar.enqueue(caller, waiting.command, waiting.microseconds)
     });

@@ -13,7 +13,7 @@ use super::callers::Callers;
 use super::clock::Clock;
 use super::feed::Feed;
 use super::handle::Handle;
-use super::inbox::Inbox;
+use super::inbox::{Found, Inbox};
 use super::pen::{Pen, Scribe};
 use super::publisher::{Audience, Publisher};
 use super::replay::{Replay, ReplayError};
@@ -118,6 +118,7 @@ impl<L: Ledger + Send + 'static> Writer<L> {
             scribe: Scribe::start()?,
             registrar,
             inbox: inbox.clone(),
+            found: Found::default(),
             clock,
             settings,
             hash_key,

@@ -166,7 +166,7 @@ impl World {
             match effect {
                 Effect::Append(write) => {
                     assert!(self.writing.is_none(), "two writes at once");
-                    self.writing = Some(write.records);
+                    self.writing = Some(write.records.decode());
                 }
                 Effect::Publish(events) => {
                     assert!(may_tell && self.writing.is_none(), "{events:?} is not durable");

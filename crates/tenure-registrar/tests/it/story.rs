@@ -151,7 +151,7 @@ impl Desk {
             match effect {
                 Effect::Append(write) => {
                     assert!(self.writing.is_none(), "a second write before the first came back");
-                    self.writing = Some(write.records.clone());
+                    self.writing = Some(write.records.decode());
                 }
                 Effect::Answer { caller, .. } => {
                     let place = self.open.iter().position(|other| other == caller);

@@ -49,7 +49,7 @@ pub fn want(text: &str, ttl: Span) -> Want {
 pub fn effect<'a>(effect: &Effect, name: impl Fn(&Caller) -> &'a str) -> String {
     match effect {
         Effect::Append(write) => {
-            format!("append {}", events(&write.records.iter().map(read).collect::<Vec<_>>()))
+            format!("append {}", events(&write.records.decode().iter().map(read).collect::<Vec<_>>()))
         }
         Effect::Publish(published) => format!("publish {}", events(published)),
         Effect::Served { ticket, leases } => format!("t{} served{}", ticket.0, numbers(leases)),

@@ -182,7 +182,7 @@ impl Host {
     fn note_writing(&mut self, effects: &[Effect]) {
         for effect in effects {
             if let Effect::Append(write) = effect {
-                self.writing = Some(write.records.clone());
+                self.writing = Some(write.records.decode());
             }
         }
     }

@@ -1,8 +1,5 @@
 //! From an event to what is stored.
 
-use prost::Message;
-
-use super::wire::Fields;
 use super::work_id;
 use crate::kernel::event::{Cause, ClockReading, Event, Issued, Queued, WaitEnd};
 use crate::kernel::mode::Mode;
@@ -14,6 +11,7 @@ use crate::lease::REGISTRAR;
 use crate::ledger::EventRecord;
 use crate::rules::names::stored_id;
 use crate::stored;
+use crate::wire::Fields;
 
 /// What an event needs to be stored that is not its own.
 #[derive(Debug, Clone, Copy)]
@@ -28,36 +26,61 @@ pub struct Stamp<'a> {
 
 /// The record of `event`.
 pub fn encode(event: &Event, stamp: Stamp<'_>) -> EventRecord {
+    let mut payload = Vec::new();
+    put_payload(event, stamp, &mut Fields::behind(&mut payload));
+    EventRecord::new(event.type_name(), "", actor_of(event), payload)
+}
+
+/// The record of `event` as it is stored, without making it first: adds the fields of a `Record` to `record`.
+pub fn encode_to(event: &Event, stamp: Stamp<'_>, record: &mut Fields<'_>) {
+    record.text(1, event.type_name()).text(3, actor_of(event));
+    record.message(4, |payload| put_payload(event, stamp, payload));
+}
+
+/// Who caused an event, as records say.
+fn actor_of(event: &Event) -> &str {
+    match event {
+        Event::Released { by, .. } => by.as_str(),
+        _ => REGISTRAR,
+    }
+}
+
+/// What there are many of is written field by field, the rest as a message that is made first.
+fn put_payload(event: &Event, stamp: Stamp<'_>, payload: &mut Fields<'_>) {
     let id = |fence: &Fence| stamp.tag.lease_id(*fence);
     match event {
-        Event::Issued(issued) => direct("lease.issued", issued_fields(issued, stamp).within(1)),
-        Event::Renewed { lease: fence, at, expires_at, ttl } => {
-            let renewed = Fields::inner(96)
-                .text(1, &stamp.tag.lease_id_text(*fence))
-                .number(2, stamp.anchor.wall_of(*expires_at))
-                .bytes(3, stamp.signature)
-                .number(5, expires_at.0)
-                .number(6, TICK_RATE_HZ)
-                .number(100, at.0)
-                .number(101, ttl.0);
-            direct("lease.renewed", renewed.within(2))
+        Event::Issued(issued) => {
+            payload.message(1, |fields| put_issued(issued, stamp, fields));
         }
-        Event::Released { lease: fence, at, by, reason } => {
+        Event::Renewed { lease: fence, at, expires_at, ttl } => {
+            payload.message(2, |fields| {
+                fields
+                    .bytes(1, stamp.tag.lease_id_text(*fence).as_bytes())
+                    .number(2, stamp.anchor.wall_of(*expires_at))
+                    .bytes(3, stamp.signature)
+                    .number(5, expires_at.0)
+                    .number(6, TICK_RATE_HZ)
+                    .number(100, at.0)
+                    .number(101, ttl.0);
+            });
+        }
+        Event::Released { lease: fence, at, reason, .. } => {
             let released = stored::LeaseReleased {
                 lease_id: id(fence),
                 release_reason: reason.as_str().into(),
                 time_envelope_ref: Vec::new(),
                 tick: at.0,
             };
-            lease("lease.released", by.as_str(), stored::lease_event::Event::Released(released))
+            payload.all_of(&lease(stored::lease_event::Event::Released(released)));
         }
         Event::Expired { lease: fence, at } => {
-            let expired = Fields::inner(48)
-                .text(1, &stamp.tag.lease_id_text(*fence))
-                .number(2, stamp.anchor.wall_of(*at))
-                .number(100, at.0)
-                .number(101, TICK_RATE_HZ);
-            direct("lease.expired", expired.within(4))
+            payload.message(4, |fields| {
+                fields
+                    .bytes(1, stamp.tag.lease_id_text(*fence).as_bytes())
+                    .number(2, stamp.anchor.wall_of(*at))
+                    .number(100, at.0)
+                    .number(101, TICK_RATE_HZ);
+            });
         }
         Event::Revoked { lease: fence, at, cause, by, detail } => {
             let revoked = stored::LeaseRevoked {
@@ -67,18 +90,18 @@ pub fn encode(event: &Event, stamp: Stamp<'_>) -> EventRecord {
                 by: by.as_str().into(),
                 detail: detail.as_ref().into(),
             };
-            lease("lease.revoked", REGISTRAR, stored::lease_event::Event::Revoked(revoked))
+            payload.all_of(&lease(stored::lease_event::Event::Revoked(revoked)));
         }
         Event::Queued(queued) => {
-            wait("wait.queued", stored::wait_event::Event::Queued(queued_message(queued)))
+            payload.all_of(&wait(stored::wait_event::Event::Queued(queued_message(queued))));
         }
         Event::Left { ticket, at, end } => {
             let left = stored::WaitLeft { ticket: ticket.0, end: wait_end_code(*end).into(), tick: at.0 };
-            wait("wait.left", stored::wait_event::Event::Left(left))
+            payload.all_of(&wait(stored::wait_event::Event::Left(left)));
         }
         Event::Marked { at, reading } => {
             let mark = stored::ClockMark { tick: at.0, reading: Some(reading_message(reading)) };
-            clock("clock.mark", stored::clock_event::Event::Mark(mark))
+            payload.all_of(&clock(stored::clock_event::Event::Mark(mark)));
         }
         Event::Resumed { at, reading, wall_anchor, wall_clock } => {
             let resumed = stored::ClockResumed {
@@ -87,7 +110,7 @@ pub fn encode(event: &Event, stamp: Stamp<'_>) -> EventRecord {
                 wall_anchor: *wall_anchor,
                 wall_clock: *wall_clock,
             };
-            clock("clock.resumed", stored::clock_event::Event::Resumed(resumed))
+            payload.all_of(&clock(stored::clock_event::Event::Resumed(resumed)));
         }
         Event::Restored { at, epoch, fence, hold_until } => {
             let restored = stored::WriterRestored {
@@ -97,21 +120,21 @@ pub fn encode(event: &Event, stamp: Stamp<'_>) -> EventRecord {
                 hold_until_tick: hold_until.0,
             };
             let event = Some(stored::writer_event::Event::Restored(restored));
-            record("writer.restored", REGISTRAR, &stored::WriterEvent { event })
+            payload.all_of(&stored::WriterEvent { event });
         }
     }
 }
 
 /// The fields of a `LeaseIssued`.
-fn issued_fields(issued: &Issued, stamp: Stamp<'_>) -> Fields {
+fn put_issued(issued: &Issued, stamp: Stamp<'_>, fields: &mut Fields<'_>) {
     let lease_id = stamp.tag.lease_id_text(issued.fence);
     let (resource, holder) = (issued.resource.as_str(), issued.holder.as_str());
     let work_id = work_id(&issued.resource, issued.mode, &lease_id);
     let actor_id = stored_id(holder);
     // A name stands beside its id only where the id is not the name already.
     let beside = |name, id: &str| if name == id { "" } else { name };
-    let mut fields = Fields::inner(192 + resource.len() + holder.len())
-        .text(1, &lease_id)
+    fields
+        .bytes(1, lease_id.as_bytes())
         .text(2, &work_id)
         .text(3, &actor_id)
         .number(4, stamp.anchor.wall_of(issued.at))
@@ -128,14 +151,18 @@ fn issued_fields(issued: &Issued, stamp: Stamp<'_>) -> Fields {
         .number(105, issued.ttl.0)
         .bytes(106, &issued.nonce.0);
     for (name, value) in issued.labels.iter() {
-        fields = fields.message(107, &Fields::default().text(1, name).text(2, value));
+        fields.message(107, |label| {
+            label.text(1, name).text(2, value);
+        });
     }
     if let Some(key) = issued.key {
-        fields = fields.message(108, &Fields::default().bytes(1, &key.key.0).bytes(2, &key.body.0));
+        fields.message(108, |fields| {
+            fields.bytes(1, &key.key.0).bytes(2, &key.body.0);
+        });
     }
     fields
         .number(109, issued.ticket.map_or(0, |ticket| ticket.0))
-        .number(110, issued.continues.map_or(0, |fence| fence.0))
+        .number(110, issued.continues.map_or(0, |fence| fence.0));
 }
 
 fn queued_message(queued: &Queued) -> stored::WaitQueued {
@@ -158,25 +185,16 @@ fn queued_message(queued: &Queued) -> stored::WaitQueued {
     }
 }
 
-/// A record by the registrar whose payload is there already.
-fn direct(event_type: &str, payload: Vec<u8>) -> EventRecord {
-    EventRecord::new(event_type, "", REGISTRAR, payload)
+fn lease(event: stored::lease_event::Event) -> stored::LeaseEvent {
+    stored::LeaseEvent { event: Some(event) }
 }
 
-fn lease(event_type: &str, actor: &str, event: stored::lease_event::Event) -> EventRecord {
-    record(event_type, actor, &stored::LeaseEvent { event: Some(event) })
+fn wait(event: stored::wait_event::Event) -> stored::WaitEvent {
+    stored::WaitEvent { event: Some(event) }
 }
 
-fn wait(event_type: &str, event: stored::wait_event::Event) -> EventRecord {
-    record(event_type, REGISTRAR, &stored::WaitEvent { event: Some(event) })
-}
-
-fn clock(event_type: &str, event: stored::clock_event::Event) -> EventRecord {
-    record(event_type, REGISTRAR, &stored::ClockEvent { event: Some(event) })
-}
-
-fn record(event_type: &str, actor: &str, message: &impl Message) -> EventRecord {
-    EventRecord::new(event_type, "", actor, message.encode_to_vec())
+fn clock(event: stored::clock_event::Event) -> stored::ClockEvent {
+    stored::ClockEvent { event: Some(event) }
 }
 
 fn reading_message(reading: &ClockReading) -> stored::ClockReading {

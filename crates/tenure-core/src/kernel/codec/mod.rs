@@ -4,12 +4,12 @@
 
 mod decode;
 mod encode;
-mod wire;
 
 pub use decode::{DecodeError, decode};
-pub use encode::{Stamp, encode};
+pub use encode::{Stamp, encode, encode_to};
 
 use std::borrow::Cow;
+use std::ops::Deref;
 
 use super::mode::Mode;
 use super::name::Resource;
@@ -17,10 +17,14 @@ use crate::rules::names::{JOINT, stored_id};
 
 /// The id under which a lease claims its resource. Where several leases may live on one resource, each
 /// claims an id of its own; that they go together is the conflict table's word.
-pub(super) fn work_id<'a>(resource: &'a Resource, mode: Mode, lease_id: &str) -> Cow<'a, str> {
+pub(super) fn work_id<'a>(
+    resource: &'a Resource,
+    mode: Mode,
+    lease_id: &impl Deref<Target = str>,
+) -> Cow<'a, str> {
     if mode.is_alone() {
         stored_id(resource.as_str())
     } else {
-        stored_id(&format!("{resource}{JOINT}{lease_id}")).into_owned().into()
+        stored_id(&format!("{resource}{JOINT}{}", &**lease_id)).into_owned().into()
     }
 }

@@ -5,6 +5,7 @@ use thiserror::Error;
 use super::entry::{Few, HolderEntry, LeaseEntry, PrincipalEntry, ResourceEntry, Rest, Waiting};
 use super::memory::EndedLease;
 use super::own::Own;
+use super::table::Spot;
 use super::{Anchor, ClockState, Slot, State};
 use crate::kernel::answer::End;
 use crate::kernel::event::{ClockReading, Event, Issued, Queued};
@@ -81,8 +82,11 @@ impl State {
         ensure(issued.fence > self.last_fence && issued.fence <= Fence::MAX, "its fence was used before")?;
         ensure(lasts(issued.at.0, issued.expires_at.0) && issued.ttl > Span(0), "it grants no time")?;
         ensure(issued.ticket.is_none_or(|ticket| ticket <= self.last_ticket), "its ticket was never drawn")?;
-        ensure(self.may_be(&issued.holder, &issued.principal, issued.at), "its holder is somebody else's")?;
-        if let Some(resource) = self.find_resource(&issued.resource) {
+        let holder = self.holders.look_up(issued.holder.as_str());
+        let own = self.may_be_at(holder.slot(), &issued.principal, issued.at);
+        ensure(own, "its holder is somebody else's")?;
+        let mut resource = self.resources.look_up(issued.resource.as_str());
+        if let Some(resource) = resource.slot() {
             let fits = self.leases_on(resource).all(|lease| lease.mode.goes_with(issued.mode));
             ensure(fits, "its resource is held")?;
         }
@@ -91,20 +95,23 @@ impl State {
             let own = queued.holder == issued.holder && queued.key == issued.key;
             ensure(own, "its ticket is somebody else's")?;
             ensure(!is_over(issued.at.0, queued.until.0), "its ticket was over")?;
-            let slot = self.find_resource(&issued.resource);
-            let wanted = slot.is_some_and(|slot| waiting.modes_on(slot).contains(issued.mode));
+            let wanted = resource.slot().is_some_and(|slot| waiting.modes_on(slot).contains(issued.mode));
             ensure(wanted, "its ticket is for something else")?;
         }
-        if let (Some(key), Some(principal)) = (issued.key, self.find_principal(&issued.principal)) {
+        if let Some(key) = issued.key
+            && let Some(principal) = self.find_principal(&issued.principal)
+        {
             let free = self.keys.may_issue(principal, key, issued.ticket, issued.at);
             ensure(free, "its key was used for something else")?;
         }
 
         if let Some(ticket) = issued.ticket {
             self.remove_wait(ticket, issued.at);
+            // Perhaps nobody else waited for it.
+            resource = self.resources.look_up(issued.resource.as_str());
         }
-        let holder = self.busy_holder(&issued.holder, &issued.principal);
-        let resource = self.intern_resource(&issued.resource);
+        let holder = self.busy_holder(holder, &issued.holder, &issued.principal);
+        let resource = self.intern_resource(resource, &issued.resource);
         let principal = self.enter_lease(LeaseEntry {
             fence: issued.fence,
             issued_at: issued.at,
@@ -137,7 +144,7 @@ impl State {
         entry.renewals = entry.renewals.saturating_add(1);
         self.lengths.remove(length);
         self.lengths.add(ttl);
-        self.expiries.remove(&(before, lease));
+        self.expiries.remove((before, lease));
         self.expiries.insert((expires_at, lease));
         Ok(())
     }
@@ -149,16 +156,22 @@ impl State {
         ensure(each_can_have_its_own(&queued.wants), "it waits for one resource twice")?;
         let last = |want: &Want| want.ttl > Span(0);
         ensure(queued.wants.iter().all(last), "it waits for a lease of no time")?;
-        ensure(self.may_be(&queued.holder, &queued.principal, queued.at), "its holder is somebody else's")?;
-        if let (Some(key), Some(principal)) = (queued.key, self.find_principal(&queued.principal)) {
+        let holder = self.holders.look_up(queued.holder.as_str());
+        let own = self.may_be_at(holder.slot(), &queued.principal, queued.at);
+        ensure(own, "its holder is somebody else's")?;
+        if let Some(key) = queued.key
+            && let Some(principal) = self.find_principal(&queued.principal)
+        {
             let free = self.keys.get(principal, key.key, queued.at).is_none();
             ensure(free, "its key was used for something else")?;
         }
 
-        let holder = self.busy_holder(&queued.holder, &queued.principal);
+        let holder = self.busy_holder(holder, &queued.holder, &queued.principal);
         let each =
             queued.wants.iter().flat_map(|want| want.resources().map(|resource| (resource, want.mode)));
-        let resources: Vec<_> = each.map(|(resource, mode)| (self.intern_resource(resource), mode)).collect();
+        let mut intern =
+            |resource: &Resource| self.intern_resource(self.resources.look_up(resource.as_str()), resource);
+        let resources: Vec<_> = each.map(|(resource, mode)| (intern(resource), mode)).collect();
         let principal = self.enter_wait(queued.clone(), holder, resources);
         if let Some(key) = queued.key {
             self.keys.queued(principal, key, queued.ticket);
@@ -190,7 +203,7 @@ impl State {
         let lease = self.leases.remove(slot);
         self.lengths.remove(lease.ttl);
         self.by_fence.remove(lease.fence);
-        self.expiries.remove(&(lease.expires_at, lease.fence));
+        self.expiries.remove((lease.expires_at, lease.fence));
         let holder = self.holders.get_mut(lease.holder);
         if let Some(moved) = holder.leases.swap_remove(lease.place as usize) {
             self.leases.get_mut(moved).place = lease.place;
@@ -230,7 +243,7 @@ impl State {
         counts.waits -= 1;
         counts.wanted -= waiting.queued.wants.len();
         for resource in waiting.resources() {
-            self.resources.get_mut(resource).queue.remove(&ticket);
+            self.resources.get_mut(resource).queue.remove(ticket);
         }
         for resource in waiting.resources() {
             self.drop_resource_if_unused(resource);
@@ -239,9 +252,9 @@ impl State {
         Some(waiting)
     }
 
-    fn intern_resource(&mut self, name: &Resource) -> Slot {
+    fn intern_resource(&mut self, spot: Spot, name: &Resource) -> Slot {
         let fresh = || ResourceEntry { name: name.clone(), leases: Few::None, queue: Default::default() };
-        self.resources.find_or_insert(name.as_str(), fresh)
+        self.resources.get_or_insert(spot, fresh)
     }
 
     fn drop_resource_if_unused(&mut self, slot: Slot) {
@@ -252,10 +265,15 @@ impl State {
     }
 
     /// The holder's entry, which belongs to `principal` from now on.
-    fn busy_holder(&mut self, name: &Holder, principal: &Principal) -> Slot {
-        let fresh = || PrincipalEntry { name: principal.clone(), leases: 0, wanted: 0, waits: 0 };
-        let principal = self.principals.find_or_insert(principal.as_str(), fresh);
-        let slot = self.holders.find_or_insert(name.as_str(), || HolderEntry {
+    fn busy_holder(&mut self, spot: Spot, name: &Holder, principal: &Principal) -> Slot {
+        let before = spot.slot().map(|slot| self.holders.get(slot).principal);
+        // Nearly always it belonged to the same before, who need not be looked for then.
+        let same = before.filter(|before| self.principals.get(*before).name == *principal);
+        let principal = same.unwrap_or_else(|| {
+            let fresh = || PrincipalEntry { name: principal.clone(), leases: 0, wanted: 0, waits: 0 };
+            self.principals.get_or_insert(self.principals.look_up(principal.as_str()), fresh)
+        });
+        let slot = self.holders.get_or_insert(spot, || HolderEntry {
             name: name.clone(),
             principal,
             leases: Own::default(),

@@ -33,7 +33,46 @@ pub(crate) struct LeaseEntry {
 pub(crate) struct ResourceEntry {
     pub(crate) name: Resource,
     pub(crate) leases: Few,
-    pub(crate) queue: BTreeSet<Ticket>,
+    pub(crate) queue: Queue,
+}
+
+/// Who waits for one resource: nearly always nobody.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Queue(Option<Box<Tickets>>);
+
+#[derive(Debug, Clone, Default)]
+struct Tickets(BTreeSet<Ticket>);
+
+impl Queue {
+    /// Oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Ticket> {
+        self.0.iter().flat_map(|tickets| &tickets.0)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |tickets| tickets.0.len())
+    }
+
+    pub(crate) fn contains(&self, ticket: Ticket) -> bool {
+        self.0.as_ref().is_some_and(|tickets| tickets.0.contains(&ticket))
+    }
+
+    /// Says whether it was not there yet.
+    pub(crate) fn insert(&mut self, ticket: Ticket) -> bool {
+        self.0.get_or_insert_default().0.insert(ticket)
+    }
+
+    pub(crate) fn remove(&mut self, ticket: Ticket) {
+        let Some(tickets) = &mut self.0 else { return };
+        tickets.0.remove(&ticket);
+        if tickets.0.is_empty() {
+            self.0 = None;
+        }
+    }
 }
 
 /// Somebody who holds or waits, or did within the last day.
@@ -156,7 +195,7 @@ mod tests {
     #[test]
     fn what_there_are_millions_of_stays_small() {
         assert_eq!(size_of::<LeaseEntry>(), 96);
-        assert_eq!(size_of::<ResourceEntry>(), 64);
+        assert_eq!(size_of::<ResourceEntry>(), 48);
         assert_eq!(size_of::<HolderEntry>(), 120);
     }
 }

@@ -46,7 +46,7 @@ impl State {
             let fence = lease.fence;
             let on_resource = self.resources.get(lease.resource).leases.as_slice();
             ensure(self.by_fence.get(fence) == Some(slot), || format!("{fence:?} not by number"))?;
-            ensure(self.expiries.contains(&(lease.expires_at, fence)), || format!("{fence:?} not by end"))?;
+            ensure(self.expiries.contains((lease.expires_at, fence)), || format!("{fence:?} not by end"))?;
             ensure(on_resource.contains(&slot), || format!("{fence:?} not on its resource"))?;
             ensure(fence <= self.last_fence, || format!("{fence:?} was never given out"))?;
             ensure(self.ended.get(fence).is_none(), || format!("{fence:?} lives and is over"))?;
@@ -83,7 +83,7 @@ impl State {
             ensure(places == wanted, || format!("{ticket:?} does not wait for what it wants"))?;
             for resource in waiting.resources() {
                 let queue = &self.resources.get(resource).queue;
-                ensure(queue.contains(ticket), || format!("{ticket:?} not in its queue"))?;
+                ensure(queue.contains(*ticket), || format!("{ticket:?} not in its queue"))?;
             }
         }
         Ok(())

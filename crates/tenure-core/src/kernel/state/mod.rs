@@ -1,6 +1,7 @@
 //! Everything that is needed to answer a request, and nothing else: what the events so far add up to.
 
 mod apply;
+mod ends;
 mod enter;
 mod entry;
 mod index;
@@ -29,6 +30,7 @@ pub use snapshot::Snapshot;
 pub use table::HashKey;
 pub use view::{LeaseView, TicketView};
 
+use self::ends::Ends;
 use self::entry::{HolderEntry, PrincipalEntry, ResourceEntry, Rest};
 use self::lengths::Lengths;
 use self::memory::{EndedLeases, Keys};
@@ -57,7 +59,7 @@ pub struct State {
     granting: Granting,
     leases: Slab<LeaseEntry>,
     by_fence: Numbers,
-    expiries: BTreeSet<(Tick, Fence)>,
+    expiries: Ends,
     resources: Table<ResourceEntry>,
     holders: Table<HolderEntry>,
     /// Those who hold and wait for nothing, by the number of their rest.
@@ -124,7 +126,7 @@ impl State {
             granting: Granting::default(),
             leases: Slab::default(),
             by_fence: Numbers::default(),
-            expiries: BTreeSet::new(),
+            expiries: Ends::default(),
             resources: Table::new(key),
             holders: Table::new(key),
             idle_holders: BTreeMap::new(),
@@ -186,7 +188,7 @@ impl State {
 
     /// When the next lease or wait is over, if nothing happens before.
     pub fn next_deadline(&self) -> Option<Tick> {
-        let lease = self.expiries.first().map(|(tick, _)| *tick);
+        let lease = self.expiries.first().map(|(tick, _)| tick);
         let wait = self.deadlines.first().map(|(tick, _)| *tick);
         lease.into_iter().chain(wait).min()
     }
@@ -289,7 +291,7 @@ impl State {
     /// The leases that are over at `now` and not announced, oldest end first.
     pub(crate) fn over_leases(&self, now: Tick) -> impl Iterator<Item = &LeaseEntry> {
         let over = self.expiries.iter().take_while(move |(tick, _)| is_over(now.0, tick.0));
-        over.filter_map(|(_, fence)| self.find_lease(*fence))
+        over.filter_map(|(_, fence)| self.find_lease(fence))
     }
 
     /// The waits that are over at `now` and not announced, oldest end first.
@@ -300,7 +302,12 @@ impl State {
 
     /// Whether `principal` may use `holder` as a name: nobody else holds, waits, or recently did, under it.
     pub(crate) fn may_be(&self, holder: &Holder, principal: &Principal, now: Tick) -> bool {
-        let Some(slot) = self.find_holder(holder) else { return true };
+        self.may_be_at(self.find_holder(holder), principal, now)
+    }
+
+    /// The same of the holder at `slot`; nothing, if there is none.
+    fn may_be_at(&self, slot: Option<Slot>, principal: &Principal, now: Tick) -> bool {
+        let Some(slot) = slot else { return true };
         let entry = self.holders.get(slot);
         let free_again = |rest: Rest| is_over(now.0, rest.since.saturating_add(HOLDER_KEPT).0);
         self.principals.get(entry.principal).name == *principal || entry.rest.is_some_and(free_again)

@@ -1,7 +1,5 @@
 //! Entries found by name: resources, holders, principals.
 
-use std::hash::Hasher;
-
 use siphasher::sip::SipHasher13;
 
 use super::index::Index;
@@ -17,6 +15,20 @@ pub(crate) trait Named {
 /// has a random source; whatever it is, the kernel decides the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HashKey(pub u64, pub u64);
+
+/// What is known of a name once it was looked up, so that it need not be hashed again to come in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spot {
+    hash: u32,
+    slot: Option<Slot>,
+}
+
+impl Spot {
+    /// Where its entry stands, if there is one.
+    pub(crate) fn slot(self) -> Option<Slot> {
+        self.slot
+    }
+}
 
 /// A slab and an index by name. Names stand in the entries only.
 #[derive(Debug, Clone)]
@@ -36,12 +48,17 @@ impl<T: Named> Table<T> {
         self.find_hashed(self.hash(name), name)
     }
 
-    /// Where the entry with this name stands, which is made if it is not there.
-    pub(crate) fn find_or_insert(&mut self, name: &str, make: impl FnOnce() -> T) -> Slot {
+    /// Where the entry with this name stands, or would stand.
+    pub(crate) fn look_up(&self, name: &str) -> Spot {
         let hash = self.hash(name);
-        self.find_hashed(hash, name).unwrap_or_else(|| {
+        Spot { hash, slot: self.find_hashed(hash, name) }
+    }
+
+    /// The entry at `spot`, which is made if it is not there. Nothing came or went since that was looked up.
+    pub(crate) fn get_or_insert(&mut self, spot: Spot, make: impl FnOnce() -> T) -> Slot {
+        spot.slot.unwrap_or_else(|| {
             let slot = self.entries.insert(make());
-            self.index.insert(hash, slot);
+            self.index.insert(spot.hash, slot);
             slot
         })
     }
@@ -94,9 +111,8 @@ impl<T: Named> Table<T> {
     }
 
     fn hash(&self, name: &str) -> u32 {
-        let mut hasher = SipHasher13::new_with_keys(self.key.0, self.key.1);
-        hasher.write(name.as_bytes());
-        let [a, b, c, d, ..] = hasher.finish().to_le_bytes();
+        let hasher = SipHasher13::new_with_keys(self.key.0, self.key.1);
+        let [a, b, c, d, ..] = hasher.hash(name.as_bytes()).to_le_bytes();
         u32::from_le_bytes([a, b, c, d])
     }
 }
