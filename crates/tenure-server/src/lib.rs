@@ -25,8 +25,8 @@ mod socket;
 mod tls;
 mod tokens;
 
-pub use control::{ControlSettings, EncoderSettings, SerialSettings, StoreError};
 pub use control::gateway::{DeviceAddress, GatewaySettings, InvalidDevice, Patience};
+pub use control::{ControlSettings, EncoderSettings, SerialSettings, StoreError};
 pub use http::accept::Limits;
 pub use pools::{MOST_MEMBERS, PoolError, Pools};
 pub use registrar::{RegistrarEnd, RegistrarError};

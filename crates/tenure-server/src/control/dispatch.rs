@@ -41,7 +41,12 @@ pub(super) fn frame(app: &App, seat: &Seat, bytes: &[u8]) -> Result<(), Blocked>
 }
 
 /// Sends a message on to somebody else's device, if the lease allows it.
-pub(super) fn relay(app: &App, seat: &Seat, link: Option<&mut Link>, message: Message) -> Result<(), Blocked> {
+pub(super) fn relay(
+    app: &App,
+    seat: &Seat,
+    link: Option<&mut Link>,
+    message: Message,
+) -> Result<(), Blocked> {
     let (Some(gateway), Some(link)) = (&app.control.gateway, link) else { return Ok(()) };
     let class = gateway.classify(&message);
     if class != Class::Reads {
@@ -90,7 +95,9 @@ fn read(text: &str) -> Result<Map<String, Value>, Problem> {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => Err(Problem::new(ProblemCode::InvalidJson, "send a JSON object with a `type`")),
         // The parser names a place and a rule, and repeats nothing of the text: it may have a token in it.
-        Err(error) => Err(Problem::new(ProblemCode::InvalidJson, format!("this is not JSON as we read it: {error}"))),
+        Err(error) => {
+            Err(Problem::new(ProblemCode::InvalidJson, format!("this is not JSON as we read it: {error}")))
+        }
     }
 }
 

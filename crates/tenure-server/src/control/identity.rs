@@ -51,11 +51,11 @@ pub(super) fn logout(app: &App, seat: &mut Seat) -> Result<Who, Blocked> {
 
 fn speak_as(app: &App, seat: &mut Seat, caller: Caller) -> Result<Who, Blocked> {
     let is_another = caller.principal != seat.caller.principal;
-    let is_owner = app.control.desk.look(|held, _| {
-        held.is_some_and(|held| *held.owner.identity == *seat.identity)
-    });
+    let is_owner =
+        app.control.desk.look(|held, _| held.is_some_and(|held| *held.owner.identity == *seat.identity));
     if is_another && is_owner {
-        let detail = "this connection has the control lease, which was granted to who spoke before; release it first";
+        let detail =
+            "this connection has the control lease, which was granted to who spoke before; release it first";
         return Err(Problem::new(ProblemCode::Conflict, detail).into());
     }
     if is_another {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use tenure_control::hand::expired;
 use tenure_control::millis::whole_millis;
 use tenure_control::refusal::SCOPE;
@@ -29,7 +29,11 @@ const LONGEST_NAME: usize = 64;
 const DEFAULT_REASON: &str = "user_release";
 
 /// `control.acquire`.
-pub(super) async fn acquire(app: &App, seat: &mut Seat, fields: Map<String, Value>) -> Result<Box<RawValue>, Blocked> {
+pub(super) async fn acquire(
+    app: &App,
+    seat: &mut Seat,
+    fields: Map<String, Value>,
+) -> Result<Box<RawValue>, Blocked> {
     let mut fields = Fields(fields);
     let client_name = fields.name("clientName", LONGEST_NAME)?;
     let instance_id = fields.name("clientInstanceId", LONGEST_NAME)?;
@@ -107,7 +111,11 @@ fn wish(app: &App, seat: &Seat, labels: Labels) -> Result<Acquire, Problem> {
 }
 
 /// `control.heartbeat`. What is asked first: is there a lease, is it this connection's, is it the one that is named.
-pub(super) async fn heartbeat(app: &App, seat: &Seat, fields: Map<String, Value>) -> Result<Box<RawValue>, Blocked> {
+pub(super) async fn heartbeat(
+    app: &App,
+    seat: &Seat,
+    fields: Map<String, Value>,
+) -> Result<Box<RawValue>, Blocked> {
     let mut fields = Fields(fields);
     let (lease_id, token) = (fields.optional_text("leaseId")?, fields.optional_text("leaseToken")?);
     let desk = &app.control.desk;
@@ -129,7 +137,11 @@ pub(super) async fn heartbeat(app: &App, seat: &Seat, fields: Map<String, Value>
 }
 
 /// `control.release`. Where there is no lease, it is released already.
-pub(super) async fn release(app: &App, seat: &Seat, fields: Map<String, Value>) -> Result<Box<RawValue>, Blocked> {
+pub(super) async fn release(
+    app: &App,
+    seat: &Seat,
+    fields: Map<String, Value>,
+) -> Result<Box<RawValue>, Blocked> {
     let mut fields = Fields(fields);
     let (lease_id, token) = (fields.optional_text("leaseId")?, fields.optional_text("leaseToken")?);
     let reason = fields.optional_name("reason", LONGEST_NAME)?;
@@ -144,7 +156,8 @@ pub(super) async fn release(app: &App, seat: &Seat, fields: Map<String, Value>) 
     let reason: Arc<str> = reason.as_deref().unwrap_or(DEFAULT_REASON).into();
     if let Some((lease, principal)) = mine {
         desk.intends(&seat.identity, Some(reason.clone()), false);
-        let command = Command::Release { lease, claim: seat.claim(&principal), reason: ReleaseReason::Completed };
+        let command =
+            Command::Release { lease, claim: seat.claim(&principal), reason: ReleaseReason::Completed };
         match app.registrar.ask(command).await.reply {
             Reply::Answered { answer: Answer::Released { .. }, .. } => {}
             // It ran out meanwhile: released all the same.
@@ -165,7 +178,8 @@ pub(super) fn status(app: &App) -> Box<RawValue> {
 
 /// Refuses who may not move the device.
 pub(super) fn may_write(seat: &Seat) -> Result<(), Problem> {
-    let allowed = seat.caller.require(Scope::ControlWrite).and_then(|()| seat.caller.require_resource(RESOURCE));
+    let allowed =
+        seat.caller.require(Scope::ControlWrite).and_then(|()| seat.caller.require_resource(RESOURCE));
     allowed.map_err(|failure| Problem::new(ProblemCode::Forbidden, failure.0.detail.clone()))
 }
 
@@ -204,7 +218,10 @@ fn locked(app: &App, until: Tick) -> Refusal {
 fn ended(app: &App, seat: &Seat, reply: Reply) -> Blocked {
     let Reply::Answered { answer: Answer::Refused(_), .. } = reply else { return failed(reply) };
     let others = |held: &&Held| *held.owner.identity != *seat.identity;
-    app.control.desk.look(|held, now| held.filter(others).map_or_else(expired, |held| held.locked(now))).into()
+    app.control
+        .desk
+        .look(|held, now| held.filter(others).map_or_else(expired, |held| held.locked(now)))
+        .into()
 }
 
 /// What it means that the registrar did not answer the question.
@@ -219,5 +236,8 @@ pub(super) fn failed(reply: Reply) -> Blocked {
 }
 
 fn unexpected() -> Problem {
-    Problem::new(ProblemCode::Unavailable, "the registrar gave an answer to another question; please report this")
+    Problem::new(
+        ProblemCode::Unavailable,
+        "the registrar gave an answer to another question; please report this",
+    )
 }

@@ -1,7 +1,7 @@
 //! What a client of the device is told about the lease, field by field in the order that clients know.
 
 use serde::Serialize;
-use serde_json::{Value, value::to_raw_value, value::RawValue};
+use serde_json::{Value, value::RawValue, value::to_raw_value};
 use tenure_control::refusal::SCOPE;
 use tenure_control::{Held, Problem, Refusal, Uptime};
 use tenure_core::kernel::Tick;

@@ -38,18 +38,18 @@ use tenure_control::Uptime;
 use tenure_control::device::VirtualDevice;
 use tenure_core::kernel::{Cause, Command, Fence, Principal, Resource, Span};
 
+use self::desk::Terms;
 pub(crate) use self::desk::{DOMAIN, Desk};
 pub(crate) use self::dispatch::may_change;
+use self::gateway::Gateway;
+use self::inputs::Inputs;
+use self::ota_token::OtaToken;
 pub(crate) use self::rest::described::{OWN_SHAPE, complete as complete_description};
 pub(crate) use self::rest::forward::elsewhere;
 pub(crate) use self::rest::routes;
 pub use self::settings::{ControlSettings, EncoderSettings, SerialSettings};
-use self::desk::Terms;
-use self::gateway::Gateway;
-use self::inputs::Inputs;
-use self::ota_token::OtaToken;
-pub use self::store::StoreError;
 use self::store::Store;
+pub use self::store::StoreError;
 use crate::registrar::Registrar;
 
 /// The control face.
@@ -65,7 +65,11 @@ pub(crate) struct Control {
 
 impl Control {
     /// Opens what the device keeps in `data`. It waits for the disk.
-    pub(crate) fn open(settings: &ControlSettings, data: &Path, registrar: &Registrar) -> Result<Self, StoreError> {
+    pub(crate) fn open(
+        settings: &ControlSettings,
+        data: &Path,
+        registrar: &Registrar,
+    ) -> Result<Self, StoreError> {
         let (store, stored) = Store::open(data)?;
         let uptime = Uptime::new(registrar.now(), settings.millis_at_start);
         let terms = Terms {

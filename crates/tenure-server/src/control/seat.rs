@@ -80,7 +80,10 @@ pub(super) fn new_token() -> Result<Zeroizing<String>, Problem> {
 fn random() -> Result<[u8; 16], Problem> {
     let mut bytes = [0; 16];
     let missing = |_| {
-        Problem::new(ProblemCode::Unavailable, "the system gives no random bytes; nothing happened, ask again")
+        Problem::new(
+            ProblemCode::Unavailable,
+            "the system gives no random bytes; nothing happened, ask again",
+        )
     };
     getrandom::fill(&mut bytes).map_err(missing)?;
     Ok(bytes)

@@ -112,7 +112,9 @@ impl Session {
         };
         self.heard = Instant::now();
         match message {
-            Message::Text(_) | Message::Binary(_) if self.is_for_device(&message) => self.relay(message).await,
+            Message::Text(_) | Message::Binary(_) if self.is_for_device(&message) => {
+                self.relay(message).await
+            }
             Message::Text(text) => {
                 slow_down(self.commands.count(self.heard)).await;
                 let before = self.seat.identity.clone();
@@ -225,4 +227,3 @@ async fn slow_down(wait: Option<Duration>) {
         sleep(wait).await;
     }
 }
-

@@ -110,7 +110,8 @@ fn complete_operation(path: &str, method: &str, operation: &mut Value) {
         let said = operation["description"].as_str().map(|text| format!("{text}\n\n")).unwrap_or_default();
         operation["description"] = format!("{said}Needs the scope {}.", scopes.join(" or ")).into();
     }
-    let has_own_shape = operation.as_object_mut().and_then(|fields| fields.remove(control::OWN_SHAPE)).is_some();
+    let has_own_shape =
+        operation.as_object_mut().and_then(|fields| fields.remove(control::OWN_SHAPE)).is_some();
     if operation.get("requestBody").is_some() && !has_own_shape {
         codes.extend(WITH_BODY);
     }

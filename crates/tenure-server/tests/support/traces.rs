@@ -42,7 +42,9 @@ pub fn take_secrets(json: &mut Value, got: &mut impl FnMut(&str)) {
         Value::Object(fields) => {
             for (name, value) in fields {
                 match value {
-                    Value::String(text) if SECRET_FIELDS.contains(&name.as_str()) => got(&std::mem::take(text)),
+                    Value::String(text) if SECRET_FIELDS.contains(&name.as_str()) => {
+                        got(&std::mem::take(text))
+                    }
                     value => take_secrets(value, got),
                 }
             }

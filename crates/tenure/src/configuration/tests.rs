@@ -222,8 +222,11 @@ fn somebody_elses_device_is_named_by_flag_or_file_and_its_table_may_be_another()
         format!("[control]\ndevice = 'http://lamp:81'\n[control.gateway]\nrules = '{}'", table.display());
     let found = configuration(&[], &[], &file).unwrap().control.gateway.unwrap();
     assert_eq!(found.rules.len(), (1, 0));
-    let named =
-        configuration(&[], &[("TENURE_CONTROL_GATEWAY_RULES", "wled")], &file).unwrap().control.gateway.unwrap();
+    let named = configuration(&[], &[("TENURE_CONTROL_GATEWAY_RULES", "wled")], &file)
+        .unwrap()
+        .control
+        .gateway
+        .unwrap();
     assert_eq!(named.rules, tenure_control::gateway::Rules::wled());
     std::fs::write(&table, "reads GET /lamp\nread GET /lamp\n").unwrap();
     for (flags, file, expected) in [

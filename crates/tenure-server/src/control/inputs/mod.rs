@@ -52,7 +52,12 @@ impl Gate for Desk {
         Desk::pass_local(self, source, class)
     }
 
-    async fn carry_out(&self, pass: Pass, command: &str, fields: Map<String, Value>) -> Result<Value, Blocked> {
+    async fn carry_out(
+        &self,
+        pass: Pass,
+        command: &str,
+        fields: Map<String, Value>,
+    ) -> Result<Value, Blocked> {
         Desk::carry_out(self, pass, command, fields).await
     }
 }

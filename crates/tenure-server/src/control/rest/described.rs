@@ -90,7 +90,8 @@ fn responses(class: Class) -> Value {
         "200": { "description": "Done", "content": { "application/json": { "schema": envelope } } },
     });
     // Frames and connections are not REST's.
-    let is_rest = |code: &ProblemCode| !code.as_str().starts_with("STREAM_") && *code != ProblemCode::Unauthorized;
+    let is_rest =
+        |code: &ProblemCode| !code.as_str().starts_with("STREAM_") && *code != ProblemCode::Unauthorized;
     for code in ProblemCode::ALL.into_iter().filter(is_rest) {
         add(&mut responses, code.status(), code.as_str());
     }
@@ -112,7 +113,9 @@ fn add(responses: &mut Value, status: u16, code: &str) {
         let own = json!({ "properties": { "error": { "properties": { "code": { "enum": [] } } } } });
         *schema = json!({ "allOf": [{ "$ref": "#/components/schemas/ControlError" }, own] });
     }
-    if let Some(names) = schema["allOf"][1]["properties"]["error"]["properties"]["code"]["enum"].as_array_mut() {
+    if let Some(names) =
+        schema["allOf"][1]["properties"]["error"]["properties"]["code"]["enum"].as_array_mut()
+    {
         names.push(code.into());
     }
 }

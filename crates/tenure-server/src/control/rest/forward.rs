@@ -30,7 +30,8 @@ pub(super) async fn forward(app: &App, gateway: &Gateway, caller: &Caller, reque
     if let Err(blocked) = may(caller, class) {
         return envelope::failure(&app.control.desk, &blocked);
     }
-    let (token, id) = (header(request.headers(), "x-control-lease"), header(request.headers(), "x-control-lease-id"));
+    let (token, id) =
+        (header(request.headers(), "x-control-lease"), header(request.headers(), "x-control-lease-id"));
     match app.control.desk.pass_rest(token, id, class) {
         Ok(pass) => gateway.forward(pass, request).await,
         Err(refusal) => envelope::failure(&app.control.desk, &refusal.into()),

@@ -52,7 +52,8 @@ async fn command(
 ) -> Response {
     // Who may GET may HEAD.
     let method = if *request.method() == Method::HEAD { Method::GET } else { request.method().clone() };
-    let row = table::command_at(method.as_str(), path.as_str()).expect("only addresses of the table lead here");
+    let row =
+        table::command_at(method.as_str(), path.as_str()).expect("only addresses of the table lead here");
     if let Some(gateway) = &app.control.gateway
         && !is_ours(row)
     {
@@ -97,7 +98,8 @@ async fn obey(
         name => {
             for (field, value) in read(request).await? {
                 if fields.contains_key(&field) {
-                    let twice = Problem::of_field(ProblemCode::UnknownField, &field, "is in the address already");
+                    let twice =
+                        Problem::of_field(ProblemCode::UnknownField, &field, "is in the address already");
                     return Err(twice.into());
                 }
                 fields.insert(field, value);
@@ -137,9 +139,10 @@ async fn read(request: Request) -> Result<Map<String, Value>, Problem> {
     match json::parse(&bytes) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => Err(Problem::new(ProblemCode::InvalidJson, "the body must be a JSON object")),
-        Err(error) => {
-            Err(Problem::new(ProblemCode::InvalidJson, format!("the body is not JSON as we read it: {error}")))
-        }
+        Err(error) => Err(Problem::new(
+            ProblemCode::InvalidJson,
+            format!("the body is not JSON as we read it: {error}"),
+        )),
     }
 }
 

@@ -24,10 +24,15 @@ pub(super) async fn upload(app: &App, pass: Pass, request: Request) -> Result<Va
 
 async fn check(mut body: Body) -> Result<tenure_control::firmware::Image, Problem> {
     let mut check = Check::new();
-    let too_slow = |_| Problem::new(ProblemCode::FirmwareInvalid, "nothing came for 10 s; send the image again");
+    let too_slow =
+        |_| Problem::new(ProblemCode::FirmwareInvalid, "nothing came for 10 s; send the image again");
     while let Some(frame) = timeout(PIECE_TIME, body.frame()).await.map_err(too_slow)? {
-        let cut_short =
-            |_| Problem::new(ProblemCode::FirmwareInvalid, "the image ended before it was complete; send it again");
+        let cut_short = |_| {
+            Problem::new(
+                ProblemCode::FirmwareInvalid,
+                "the image ended before it was complete; send it again",
+            )
+        };
         let Ok(data) = frame.map_err(cut_short)?.into_data() else { continue };
         check.feed(&data)?;
     }

@@ -54,7 +54,8 @@ impl Caller {
         }
         let have: Vec<_> = self.scopes.named().map(Scope::as_str).collect();
         let need: Vec<_> = scopes.iter().map(|scope| format!("`{scope}`")).collect();
-        let detail = format!("this needs the scope {}; the token has: {}", need.join(" or "), have.join(", "));
+        let detail =
+            format!("this needs the scope {}; the token has: {}", need.join(" or "), have.join(", "));
         Err(Failure::new(Code::Forbidden, detail))
     }
 

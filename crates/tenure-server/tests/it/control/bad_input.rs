@@ -24,11 +24,18 @@ fn what_makes_no_sense_is_answered_and_the_connection_lives_on() {
             (r#"{"type":"control.acquire","clientName":7,"clientInstanceId":"b"}"#, "INVALID_TYPE"),
             (r#"{"type":"control.acquire","clientName":"","clientInstanceId":"b"}"#, "INVALID_VALUE"),
             (r#"{"type":"control.acquire","clientName":"a\u0007","clientInstanceId":"b"}"#, "INVALID_VALUE"),
-            (r#"{"type":"control.acquire","clientName":"a","clientInstanceId":"b","scope":"room"}"#, "INVALID_VALUE"),
+            (
+                r#"{"type":"control.acquire","clientName":"a","clientInstanceId":"b","scope":"room"}"#,
+                "INVALID_VALUE",
+            ),
         ] {
             client.send_text(text);
             let answer = client.receive();
-            assert_eq!((&answer["type"], &answer["success"]), (&json!("error"), &json!(false)), "{text}: {answer}");
+            assert_eq!(
+                (&answer["type"], &answer["success"]),
+                (&json!("error"), &json!(false)),
+                "{text}: {answer}"
+            );
             assert_eq!(answer["error"]["code"], code, "{text}: {answer}");
             assert!(answer["error"]["message"].as_str().is_some_and(|message| message.len() > 8), "{answer}");
         }

@@ -11,8 +11,16 @@ fn check(change: &Value, is_active: bool, lease_id: &str) {
     fields.retain(|field| !["counters", "reason"].contains(field));
     fields.sort_unstable();
     let mut known = [
-        "active", "leaseId", "scope", "ownerClientName", "ownerInstanceId", "ownerWsClientId", "ttlMs",
-        "heartbeatIntervalMs", "remainingMs", "takeoverAllowed",
+        "active",
+        "leaseId",
+        "scope",
+        "ownerClientName",
+        "ownerInstanceId",
+        "ownerWsClientId",
+        "ttlMs",
+        "heartbeatIntervalMs",
+        "remainingMs",
+        "takeoverAllowed",
     ];
     known.sort_unstable();
     assert_eq!(fields, known);
@@ -26,7 +34,8 @@ fn check(change: &Value, is_active: bool, lease_id: &str) {
 #[test]
 fn everybody_is_told_of_acquire_heartbeat_release_and_disconnect() {
     on_each_clock(|server| {
-        let (mut owner, mut first, mut second) = (Client::open(server), Client::open(server), Client::open(server));
+        let (mut owner, mut first, mut second) =
+            (Client::open(server), Client::open(server), Client::open(server));
         let lease = owner.acquire("K1 Composer");
         owner.heartbeat(&lease);
         owner.release(&lease);
@@ -39,7 +48,10 @@ fn everybody_is_told_of_acquire_heartbeat_release_and_disconnect() {
         for client in [&mut first, &mut second] {
             let gone = client.change();
             check(&gone, false, &again.id);
-            assert_eq!((&gone["event"], &gone["data"]["reason"]), (&json!("released"), &json!("ws_disconnect")));
+            assert_eq!(
+                (&gone["event"], &gone["data"]["reason"]),
+                (&json!("released"), &json!("ws_disconnect"))
+            );
         }
         for [acquired, kept, released, acquired_again] in told {
             let events = [&acquired, &kept, &released].map(|change| change["event"].as_str().unwrap());

@@ -53,7 +53,8 @@ impl Client {
         let host = server.address.to_string();
         let request = Request::builder().uri(format!("ws://{host}/ws")).header("Host", host);
         let request = request.header("Connection", "Upgrade").header("Upgrade", "websocket");
-        let request = request.header("Sec-WebSocket-Version", "13").header("Sec-WebSocket-Key", generate_key());
+        let request =
+            request.header("Sec-WebSocket-Version", "13").header("Sec-WebSocket-Key", generate_key());
         let request = request.header("Authorization", format!("Bearer {token}")).body(()).unwrap();
         let stream = TcpStream::connect(server.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();

@@ -53,10 +53,16 @@ fn what_is_stored_outlives_a_restart() {
     assert_eq!(named.status, 200, "{named:?}");
     let saved = rest(&server, "POST /api/v1/presets", None, None, &json!({ "name": "Evening" }));
     assert_eq!(saved.status, 200, "{saved:?}");
-    let before = (server.get("/api/v1/settings").json()["data"].clone(), server.get("/api/v1/presets").json()["data"].clone());
+    let before = (
+        server.get("/api/v1/settings").json()["data"].clone(),
+        server.get("/api/v1/presets").json()["data"].clone(),
+    );
     let folder = server.stop();
     let server = start_in(folder, |_| {}).unwrap();
-    let after = (server.get("/api/v1/settings").json()["data"].clone(), server.get("/api/v1/presets").json()["data"].clone());
+    let after = (
+        server.get("/api/v1/settings").json()["data"].clone(),
+        server.get("/api/v1/presets").json()["data"].clone(),
+    );
     assert_eq!(before, after);
     assert_eq!(after.0["deviceName"], "Stairs");
     server.stop();

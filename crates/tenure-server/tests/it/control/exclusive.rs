@@ -88,10 +88,15 @@ fn what_was_let_in_before_a_change_of_hands_has_no_effect_after_it() {
     let next = other.acquire("Tablet");
     late.write_all(&body.as_bytes()[4..]).unwrap();
     let answer = crate::server::read_to_end(late);
-    assert_eq!((answer.status, &answer.json()["error"]["code"]), (409, &json!("CONTROL_LOCKED")), "{answer:?}");
+    assert_eq!(
+        (answer.status, &answer.json()["error"]["code"]),
+        (409, &json!("CONTROL_LOCKED")),
+        "{answer:?}"
+    );
     assert_eq!(other.ask("parameters.get", &json!({}))["data"], before);
     // With the lease of now it works.
-    let answer = rest(&server, "PATCH /api/v1/parameters", Some(&next.token), None, &json!({ "brightness": 7 }));
+    let answer =
+        rest(&server, "PATCH /api/v1/parameters", Some(&next.token), None, &json!({ "brightness": 7 }));
     assert_eq!(answer.status, 200, "{answer:?}");
     assert_ne!(other.ask("parameters.get", &json!({}))["data"], before);
     server.stop();

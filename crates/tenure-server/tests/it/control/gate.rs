@@ -84,7 +84,8 @@ fn rest_neither_grants_nor_extends() {
     let lease = owner.acquire("K1 Composer");
     let mut last = 2_000;
     while last > 1_000 {
-        let answer = rest(&server, "POST /api/v1/transport/play", Some(&lease.token), Some(&lease.id), &json!({}));
+        let answer =
+            rest(&server, "POST /api/v1/transport/play", Some(&lease.token), Some(&lease.id), &json!({}));
         assert_eq!(answer.status, 200);
         let left = server.get("/api/v1/control/status").json()["data"]["remainingMs"].as_u64().unwrap();
         assert!(left <= last);

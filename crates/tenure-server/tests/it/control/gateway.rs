@@ -103,9 +103,8 @@ fn nothing_of_the_owner_before_arrives_after_the_next_one_was_told() {
     stage.wled.feel(Mood::StallsBeforeReading);
     let (server, token) = (&stage.server, lease.token.clone());
     std::thread::scope(|scope| {
-        let late = scope.spawn(move || {
-            rest(server, "POST /json/state", Some(&token), None, &json!({ "bri": 1 }))
-        });
+        let late =
+            scope.spawn(move || rest(server, "POST /json/state", Some(&token), None, &json!({ "bri": 1 })));
         stage.until("there", |wled| wled.seen().iter().any(|seen| seen.line.contains("/json/state")));
         owner.release(&lease);
         let lease = next.acquire("Tablet");

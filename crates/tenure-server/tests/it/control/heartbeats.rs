@@ -36,9 +36,14 @@ fn what_is_wrong_with_a_heartbeat_is_said_in_one_order() {
         assert_eq!(other.refused("control.heartbeat", &lease.shown()), "CONTROL_LOCKED");
         assert_eq!(other.refused("control.heartbeat", &json!({})), "CONTROL_LOCKED");
         assert_eq!(owner.refused("control.heartbeat", &json!({ "leaseId": lease.id })), "MISSING_FIELD");
-        assert_eq!(owner.refused("control.heartbeat", &json!({ "leaseToken": lease.token })), "MISSING_FIELD");
+        assert_eq!(
+            owner.refused("control.heartbeat", &json!({ "leaseToken": lease.token })),
+            "MISSING_FIELD"
+        );
         let wrong = |id: &str, token: &str| json!({ "leaseId": id, "leaseToken": token });
-        for fields in [wrong("cl_0", &lease.token), wrong(&lease.id, "short"), wrong(&lease.id, &nothing.token)] {
+        for fields in
+            [wrong("cl_0", &lease.token), wrong(&lease.id, "short"), wrong(&lease.id, &nothing.token)]
+        {
             assert_eq!(owner.refused("control.heartbeat", &fields), "LEASE_INVALID");
         }
         let number = json!({ "leaseId": 7, "leaseToken": lease.token });
@@ -60,7 +65,10 @@ fn only_its_owner_gives_it_back_and_what_is_over_is_given_back_already() {
         assert_eq!(owner.release(&lease)["data"]["reason"], "user_release");
         for client in [&mut owner, &mut other] {
             let again = client.release(&lease);
-            assert_eq!((&again["type"], &again["data"]["released"]), (&json!("control.released"), &json!(true)));
+            assert_eq!(
+                (&again["type"], &again["data"]["released"]),
+                (&json!("control.released"), &json!(true))
+            );
         }
     });
 }
@@ -92,7 +100,8 @@ fn what_remains_only_falls_and_at_nothing_the_next_one_gets_it_at_once() {
             let status = other.status();
             let left = status["remainingMs"].as_u64().unwrap();
             assert!(left <= last, "{left} after {last}");
-            let truth = Duration::from_millis(1_000).saturating_sub(begun.elapsed()) + Duration::from_millis(50);
+            let truth =
+                Duration::from_millis(1_000).saturating_sub(begun.elapsed()) + Duration::from_millis(50);
             assert!(u128::from(left) <= truth.as_millis(), "{left} is more than {truth:?}");
             last = left;
             if left == 0 {

@@ -13,7 +13,9 @@ fn it_is_fenced_and_recorded_and_the_token_is_nowhere() {
         let lease = owner.acquire("K1 Composer");
         let listed = server.get("/v1/leases?resource=control:global").json()["leases"][0].clone();
         assert_eq!((&listed["state"], &listed["mode"]), (&json!("ACTIVE"), &json!("exclusive")));
-        assert!(listed["fence"].as_u64().unwrap() > 0 && listed["holder"].as_str().unwrap().starts_with("ws-"));
+        assert!(
+            listed["fence"].as_u64().unwrap() > 0 && listed["holder"].as_str().unwrap().starts_with("ws-")
+        );
         owner.heartbeat(&lease);
         owner.release(&lease);
         let next = owner.acquire("K1 Composer");
@@ -40,7 +42,10 @@ fn an_administrator_may_end_it() {
         let path = format!("/v1/leases/{}/revoke", id.as_str().unwrap());
         assert_eq!(server.post(&path, &json!({ "reason": "maintenance" })).status, 200);
         let change = other.change_to("released");
-        assert_eq!((&change["data"]["active"], &change["data"]["reason"]), (&json!(false), &json!("revoked")));
+        assert_eq!(
+            (&change["data"]["active"], &change["data"]["reason"]),
+            (&json!(false), &json!("revoked"))
+        );
         assert_eq!(owner.refused("control.heartbeat", &lease.shown()), "LEASE_EXPIRED");
         other.acquire("Tablet");
     });

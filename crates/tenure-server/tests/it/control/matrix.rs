@@ -49,7 +49,8 @@ fn every_command_over_a_websocket() {
                 let is_blocked = judge(Source::WebSocket, row.class, standing) == Verdict::Block;
                 assert_eq!(is_kept_out, is_blocked, "{} with {standing:?}: {answer}", row.name);
                 if is_blocked {
-                    let expected = if standing == Standing::Inactive { "LEASE_REQUIRED" } else { "CONTROL_LOCKED" };
+                    let expected =
+                        if standing == Standing::Inactive { "LEASE_REQUIRED" } else { "CONTROL_LOCKED" };
                     assert_eq!(code, expected, "{}", row.name);
                 }
                 // It goes on, whatever the command did before.
@@ -79,7 +80,11 @@ fn every_command_over_rest() {
                     let answer = rest(cell.server, &line, token, None, &json!({}));
                     let code = answer.json()["error"]["code"].as_str().unwrap_or_default().to_owned();
                     let is_blocked = judge(Source::Rest, row.class, standing) == Verdict::Block;
-                    assert_eq!(KEPT_OUT.contains(&code.as_str()), is_blocked, "{line} with {standing:?}: {answer:?}");
+                    assert_eq!(
+                        KEPT_OUT.contains(&code.as_str()),
+                        is_blocked,
+                        "{line} with {standing:?}: {answer:?}"
+                    );
                     if is_blocked {
                         assert_eq!((answer.status, code.as_str()), (428, "LEASE_REQUIRED"), "{line}");
                     }
@@ -105,7 +110,10 @@ fn every_frame() {
             (Standing::Other, "CONTROL_LOCKED"),
         ] {
             let mut cell = Cell::new(server, standing);
-            assert_eq!(judge(Source::WebSocket, FRAME, standing) == Verdict::Allow, code == "STREAM_NOT_ACTIVE");
+            assert_eq!(
+                judge(Source::WebSocket, FRAME, standing) == Verdict::Allow,
+                code == "STREAM_NOT_ACTIVE"
+            );
             let speaker = cell.speaker(standing);
             speaker.send_bytes(&[0; 976]);
             let answer = speaker.receive_where(|message| message["type"] == "error");

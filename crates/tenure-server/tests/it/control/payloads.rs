@@ -29,14 +29,28 @@ fn who_acquires_is_told_everything_and_the_token() {
         let mut fields = names(data);
         fields.sort_unstable();
         let mut known = [
-            "active", "leaseId", "leaseToken", "scope", "ownerWsClientId", "ownerClientName", "ownerInstanceId",
-            "ttlMs", "heartbeatIntervalMs", "acquiredAtMs", "expiresAtMs", "remainingMs", "takeoverAllowed",
+            "active",
+            "leaseId",
+            "leaseToken",
+            "scope",
+            "ownerWsClientId",
+            "ownerClientName",
+            "ownerInstanceId",
+            "ttlMs",
+            "heartbeatIntervalMs",
+            "acquiredAtMs",
+            "expiresAtMs",
+            "remainingMs",
+            "takeoverAllowed",
         ];
         known.sort_unstable();
         assert_eq!(fields, known);
         let (id, token) = (data["leaseId"].as_str().unwrap(), data["leaseToken"].as_str().unwrap());
         let hex = id.strip_prefix("cl_").unwrap();
-        assert!(!hex.is_empty() && hex.bytes().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit)));
+        assert!(
+            !hex.is_empty()
+                && hex.bytes().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit))
+        );
         // 16 random bytes in the URL-safe alphabet, without padding.
         let is_url_safe = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         assert!(token.len() == 22 && token.bytes().all(is_url_safe), "{}", token.len());
@@ -120,8 +134,16 @@ fn anybody_may_ask_who_has_it_and_nobody_is_told_the_token() {
         let mut fields = names(&data);
         fields.sort_unstable();
         let mut known = [
-            "active", "leaseId", "scope", "ownerClientName", "ownerInstanceId", "ownerWsClientId", "remainingMs",
-            "ttlMs", "heartbeatIntervalMs", "takeoverAllowed",
+            "active",
+            "leaseId",
+            "scope",
+            "ownerClientName",
+            "ownerInstanceId",
+            "ownerWsClientId",
+            "remainingMs",
+            "ttlMs",
+            "heartbeatIntervalMs",
+            "takeoverAllowed",
         ];
         known.sort_unstable();
         assert_eq!(fields, known);

@@ -128,6 +128,10 @@ fn send_at_full_speed(seconds: u32) {
     });
     let status = status(&mut other);
     assert_eq!(status["framesReceived"], json!(frames), "{status}");
-    assert_eq!((&status["framesInvalid"], &status["lastSequence"]), (&json!(0), &json!(frames - 1)), "{status}");
+    assert_eq!(
+        (&status["framesInvalid"], &status["lastSequence"]),
+        (&json!(0), &json!(frames - 1)),
+        "{status}"
+    );
     server.stop();
 }
