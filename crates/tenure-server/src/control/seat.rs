@@ -74,7 +74,7 @@ fn new_identity() -> Result<Arc<str>, Problem> {
 /// A token for a lease: 128 bits that nobody can guess.
 pub(super) fn new_token() -> Result<Zeroizing<String>, Problem> {
     let bytes = Zeroizing::new(random()?);
-    Ok(Zeroizing::new(BASE64_URL_SAFE_NO_PAD.encode(&*bytes)))
+    Ok(Zeroizing::new(BASE64_URL_SAFE_NO_PAD.encode(bytes.as_slice())))
 }
 
 fn random() -> Result<[u8; 16], Problem> {
