@@ -213,7 +213,7 @@ impl Session {
 /// A way to somebody else's device, if there is one behind this server.
 fn link(app: &App, seat: &Seat) -> (Option<Link>, mpsc::Receiver<Message>) {
     let (to_client, from_device) = mpsc::channel(MOST_FROM_DEVICE);
-    let open = |gateway: &Gateway| gateway.open(seat.identity.clone(), to_client);
+    let open = |gateway: &Gateway| gateway.listen(seat.identity.clone(), to_client);
     (app.control.gateway.as_ref().map(open), from_device)
 }
 

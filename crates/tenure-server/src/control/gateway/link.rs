@@ -27,9 +27,25 @@ pub(super) struct Command {
 }
 
 impl Link {
+    /// A way to the device that is opened with the first message.
+    #[cfg(test)]
     pub(super) fn open(shared: Arc<Shared>, identity: Arc<str>, to_client: mpsc::Sender<Message>) -> Self {
+        Self::with(shared, identity, to_client, |relay| relay)
+    }
+
+    /// The same, opened at once.
+    pub(super) fn listen(shared: Arc<Shared>, identity: Arc<str>, to_client: mpsc::Sender<Message>) -> Self {
+        Self::with(shared, identity, to_client, Relay::listening)
+    }
+
+    fn with(
+        shared: Arc<Shared>,
+        identity: Arc<str>,
+        to_client: mpsc::Sender<Message>,
+        change: impl FnOnce(Relay) -> Relay,
+    ) -> Self {
         let (commands, taken) = mpsc::channel(MOST_WAITING);
-        tokio::spawn(Relay::new(shared.clone(), identity, taken, to_client).run());
+        tokio::spawn(change(Relay::new(shared.clone(), identity, taken, to_client)).run());
         Self { shared, commands }
     }
 

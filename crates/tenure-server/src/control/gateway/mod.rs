@@ -110,7 +110,13 @@ impl Gateway {
     }
 
     /// A client's way to the device's WebSocket. What the device says goes to `to_client`; when that is full, it ends,
-    /// and the client with it.
+    /// and the client with it. It is opened at once: a device tells its state to whoever connects.
+    pub(crate) fn listen(&self, identity: Arc<str>, to_client: mpsc::Sender<Message>) -> Link {
+        Link::listen(self.shared.clone(), identity, to_client)
+    }
+
+    /// The same, opened with the first message.
+    #[cfg(test)]
     pub(crate) fn open(&self, identity: Arc<str>, to_client: mpsc::Sender<Message>) -> Link {
         Link::open(self.shared.clone(), identity, to_client)
     }

@@ -55,9 +55,12 @@ impl Relay {
         commands: mpsc::Receiver<Command>,
         to_client: mpsc::Sender<Message>,
     ) -> Self {
-        // At once: a device tells its state to whoever connects.
-        let reopen_at = Some(Instant::now());
-        Self { shared, identity, commands, to_client, line: None, carried: None, reopen_at }
+        Self { shared, identity, commands, to_client, line: None, carried: None, reopen_at: None }
+    }
+
+    /// The same, with a line from the beginning.
+    pub(super) fn listening(self) -> Self {
+        Self { reopen_at: Some(Instant::now()), ..self }
     }
 
     pub(super) async fn run(mut self) {

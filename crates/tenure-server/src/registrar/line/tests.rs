@@ -87,7 +87,8 @@ fn a_caller_that_goes_before_it_is_answered_holds_nothing() {
     let office = Office::open();
     for _ in 0..20 {
         let mut asked = Box::pin(office.registrar.acquire(acquire("gone", None)));
-        assert!(asked.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        // The answer may be there already, on a slow day: then it is dropped without having been heard.
+        drop(asked.as_mut().poll(&mut Context::from_waker(Waker::noop())));
         drop(asked);
         let line = office.runtime.block_on(office.registrar.acquire(acquire("next", None)));
         let mut given = match line {

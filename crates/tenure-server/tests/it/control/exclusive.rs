@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::client::{Client, rest, with_ttl};
+use super::time::{Stopwatch, pass};
 use crate::server::{start, start_in};
 
 /// How many acquisitions are raced for.
@@ -83,7 +84,7 @@ fn what_was_let_in_before_a_change_of_hands_has_no_effect_after_it() {
     );
     late.write_all(head.as_bytes()).unwrap();
     // Long enough for the gate to have seen it; if it has not, it is refused there, and this shows nothing.
-    std::thread::sleep(Duration::from_millis(200));
+    pass(Duration::from_millis(200));
     owner.release(&lease);
     let next = other.acquire("Tablet");
     late.write_all(&body.as_bytes()[4..]).unwrap();
@@ -140,18 +141,18 @@ fn who_floods_does_so_at_its_own_cost() {
         }
     });
     let mut owner = Client::open(&server);
-    let begun = std::time::Instant::now();
+    let begun = Stopwatch::start();
     let lease = owner.acquire("K1 Composer");
     for _ in 0..50 {
         assert_eq!(owner.heartbeat(&lease)["success"], json!(true));
         owner.pending.clear();
-        std::thread::sleep(Duration::from_millis(50));
+        pass(Duration::from_millis(50));
     }
     let elapsed = begun.elapsed();
     stop.store(true, Ordering::Relaxed);
     let sent = flood.join().unwrap();
     // A second's worth at once, and then a thousand a second.
-    let most = 2_200 + 1_000 * u64::from(elapsed.as_secs() as u32 + 1);
+    let most = 2_200 + 1_000 * (elapsed.as_secs() + 1);
     assert!(sent <= most, "{sent} in {elapsed:?}");
     server.stop();
 }

@@ -9,6 +9,7 @@ use tenure_server::{GatewaySettings, Patience};
 use tokio::runtime::Runtime;
 
 use super::client::{Client, rest};
+use super::time::until;
 use crate::server::{Answer, Running, start_in};
 use crate::wled::{Mood, Wled};
 
@@ -38,11 +39,7 @@ impl Stage {
 
     /// Waits until this is so on the device.
     fn until(&self, what: &str, is_so: impl Fn(&Wled) -> bool) {
-        let begun = std::time::Instant::now();
-        while !is_so(&self.wled) {
-            assert!(begun.elapsed() < Duration::from_secs(20), "not {what}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        until(what, || is_so(&self.wled));
     }
 
     fn stop(self) {

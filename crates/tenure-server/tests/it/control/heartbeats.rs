@@ -1,10 +1,11 @@
 //! Who may keep the lease, and what is asked first.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
 use super::client::{Client, Lease, on_each_clock, with_ttl};
+use super::time::{Stopwatch, pass};
 
 // S0-41, O-4
 #[test]
@@ -12,7 +13,7 @@ fn its_owner_may_acquire_it_again_and_it_stays_the_same() {
     on_each_clock(|server| {
         let mut client = Client::open(server);
         let first = client.try_acquire("K1 Composer")["data"].clone();
-        std::thread::sleep(Duration::from_millis(50));
+        pass(Duration::from_millis(50));
         let second = client.try_acquire("K1 Composer")["data"].clone();
         for field in ["leaseId", "leaseToken", "acquiredAtMs"] {
             assert_eq!(first[field], second[field], "{field}");
@@ -94,7 +95,7 @@ fn what_remains_only_falls_and_at_nothing_the_next_one_gets_it_at_once() {
     for _ in 0..3 {
         owner.acquire("K1 Composer");
         // Counted from after the answer: it can only be less than this.
-        let begun = Instant::now();
+        let begun = Stopwatch::start();
         let mut last = 1_000;
         loop {
             let status = other.status();

@@ -14,3 +14,4 @@ mod matrix;
 mod payloads;
 mod rest;
 mod stream;
+mod time;

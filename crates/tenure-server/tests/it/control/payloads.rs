@@ -1,8 +1,11 @@
 //! What clients are told, field by field as the device's documentation shows it.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::client::{Client, on_each_clock};
+use super::time::pass;
 
 /// The names of the fields, in their order.
 fn names(value: &Value) -> Vec<&str> {
@@ -89,7 +92,7 @@ fn a_heartbeat_begins_the_time_anew() {
     on_each_clock(|server| {
         let mut client = Client::open(server);
         let lease = client.acquire("K1 Composer");
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        pass(Duration::from_millis(200));
         let before = millis(&client.status()["remainingMs"]);
         let answer = client.heartbeat(&lease);
         assert_eq!((&answer["type"], &answer["success"]), (&json!("control.heartbeatAck"), &json!(true)));

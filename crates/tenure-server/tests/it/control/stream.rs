@@ -1,10 +1,11 @@
 //! Frames that the owner sends.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::client::{Client, Lease, on_each_clock, with_ttl};
+use super::time::{Stopwatch, pass, until};
 use crate::server::start;
 
 /// A frame, byte for byte.
@@ -24,15 +25,12 @@ fn status(client: &mut Client) -> Value {
 
 /// Waits until the stream is over, and says why.
 fn stop_reason(client: &mut Client) -> Value {
-    let begun = Instant::now();
-    loop {
-        let status = status(client);
-        if status["active"] == json!(false) {
-            return status["stopReason"].clone();
-        }
-        assert!(begun.elapsed() < Duration::from_secs(20), "{status}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let mut last = Value::Null;
+    until("over", || {
+        last = status(client);
+        last["active"] == json!(false)
+    });
+    last["stopReason"].clone()
 }
 
 fn streaming(client: &mut Client, fields: &Value) -> Lease {
@@ -108,14 +106,14 @@ fn send_at_full_speed(seconds: u32) {
     let frames = 240 * seconds;
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| {
-            let begun = Instant::now();
+            let begun = Stopwatch::start();
             for sequence in 0..frames {
                 owner.send_bytes(&frame(sequence, 9));
                 if sequence % 240 == 0 {
                     owner.begin("control.heartbeat", &lease.shown());
                 }
                 let due = Duration::from_secs(1) / 240 * (sequence + 1);
-                std::thread::sleep(due.saturating_sub(begun.elapsed()));
+                pass(due.saturating_sub(begun.elapsed()));
             }
             owner.ask("device.status", &json!({}));
         });
