@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! forward    a request: whose turn it is, one connection to the device, its answer back
-//! link       a client's WebSocket, as its session sees it; relay is the task behind it
+//! link       a client's WebSocket, as its session sees it; relay is the task behind it, line the device's end
 //! flight     what is under way to the device, by the change of hands that it came after
 //! wire       a connection to the device, which can be cut so that nothing of it arrives any more
 //! headers    what goes along and what does not
@@ -17,6 +17,7 @@ mod flight;
 mod forward;
 mod hands;
 mod headers;
+mod line;
 mod link;
 mod relay;
 mod settings;

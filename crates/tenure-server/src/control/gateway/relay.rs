@@ -4,26 +4,19 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::SinkExt as _;
 use tenure_control::gateway::is_for_tenure;
 use tenure_control::problem::{Problem, ProblemCode};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
-use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
-use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use super::flight::Ticket;
-use super::forward::{changed, of_device, unreachable};
+use super::forward::{changed, of_device};
+use super::line::{Line, next};
 use super::link::Command;
-use super::wire::{Scissors, Wire};
 use super::{Blocked, Shared, answer};
 
-/// Where devices have their WebSocket.
-const PATH: &str = "/ws";
-/// The most bytes of a message from the device.
-const MOST_BYTES: usize = 1 << 20;
 /// How long a farewell takes at most.
 const CLOSE_TIME: Duration = Duration::from_secs(1);
 
@@ -38,11 +31,6 @@ pub(super) struct Relay {
     carried: Option<Ticket>,
     /// When a line that was lost is opened again: a client that listens needs it.
     reopen_at: Option<Instant>,
-}
-
-struct Line {
-    socket: WebSocketStream<Wire>,
-    scissors: Scissors,
 }
 
 /// The client is gone, or as good as that.
@@ -221,45 +209,6 @@ impl Relay {
         if is_cut {
             self.cut();
         }
-    }
-}
-
-impl Line {
-    async fn open(shared: &Shared) -> Result<Self, Problem> {
-        let wire = Wire::connect(&shared.device, shared.patience.connect).await;
-        let wire = wire.map_err(|error| unreachable(shared, &error))?;
-        let scissors = wire.scissors();
-        let mut config = WebSocketConfig::default();
-        config.read_buffer_size = 4 << 10;
-        // Each message goes out by itself, at once.
-        config.write_buffer_size = 0;
-        config.max_write_buffer_size = 4 * MOST_BYTES;
-        config.max_message_size = Some(MOST_BYTES);
-        config.max_frame_size = Some(MOST_BYTES);
-        let address = format!("ws://{}{PATH}", shared.device.authority());
-        let request = address.into_client_request().map_err(|error| unreachable(shared, &error))?;
-        let handshake = client_async_with_config(request, wire, Some(config));
-        match timeout(shared.patience.first_byte, handshake).await {
-            Ok(Ok((socket, _))) => Ok(Self { socket, scissors }),
-            Ok(Err(error)) => {
-                let what =
-                    format!("opens no WebSocket at {PATH} ({error}); nothing was sent. See what it runs");
-                Err(Problem::new(ProblemCode::Unavailable, of_device(shared, &what)))
-            }
-            Err(_) => {
-                let what =
-                    format!("does not answer at {PATH}; nothing was sent. Try again, or start it again");
-                Err(Problem::new(ProblemCode::Unavailable, of_device(shared, &what)))
-            }
-        }
-    }
-}
-
-/// What the device says next. Without a line it says nothing.
-async fn next(line: &mut Option<Line>) -> Option<Result<Message, Error>> {
-    match line {
-        Some(line) => line.socket.next().await,
-        None => std::future::pending().await,
     }
 }
 

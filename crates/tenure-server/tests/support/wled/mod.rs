@@ -67,17 +67,18 @@ impl Drop for Wled {
 
 impl Wled {
     pub async fn start() -> Self {
-        Self::start_on(TcpSocket::new_v4().unwrap()).await
+        Self::start_on(TcpSocket::new_v4().unwrap(), false).await
     }
 
-    /// One that takes a few bytes at a time, as a microcontroller does.
+    /// One that takes a few bytes at a time, as a microcontroller does, and does what it has read whether or not the
+    /// caller is still there.
     pub async fn start_small() -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(4 << 10).unwrap();
-        Self::start_on(socket).await
+        Self::start_on(socket, true).await
     }
 
-    async fn start_on(socket: TcpSocket) -> Self {
+    async fn start_on(socket: TcpSocket, is_stubborn: bool) -> Self {
         let state = json!({"on": true, "bri": 127, "transition": 7, "ps": -1, "pl": -1, "mainseg": 0});
         let Value::Object(state) = state else { unreachable!() };
         let inside = Arc::new(Inside {
@@ -95,7 +96,7 @@ impl Wled {
         socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
         let listener = socket.listen(64).unwrap();
         let address = listener.local_addr().unwrap();
-        let serving = tokio::spawn(serve(listener, inside.clone()));
+        let serving = tokio::spawn(serve(listener, inside.clone(), is_stubborn));
         Self { address, inside, serving }
     }
 
@@ -124,6 +125,11 @@ impl Wled {
 
     pub fn received(&self) -> u64 {
         self.inside.received.load(Ordering::Acquire)
+    }
+
+    /// How many commands are under way.
+    pub fn moving(&self) -> usize {
+        self.inside.moving.load(Ordering::Acquire)
     }
 
     pub fn most_moving(&self) -> usize {
@@ -185,14 +191,14 @@ impl Inside {
     }
 }
 
-async fn serve(listener: TcpListener, inside: Arc<Inside>) {
+async fn serve(listener: TcpListener, inside: Arc<Inside>, is_stubborn: bool) {
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let inside = inside.clone();
         connections.spawn(async move {
             let service = service_fn(move |request| http::answer(inside.clone(), request));
             let connection = hyper::server::conn::http1::Builder::new()
-                .half_close(false)
+                .half_close(is_stubborn)
                 .serve_connection(TokioIo::new(stream), service);
             // Whoever hangs up has hung up.
             let _ = connection.with_upgrades().await;

@@ -71,6 +71,25 @@ async fn the_rest_of_a_body_that_comes_too_late_is_not_sent() {
     assert_eq!(stage.wled.state("on"), true);
 }
 
+/// All of it was written, and none of it read: a farewell would let it arrive.
+#[tokio::test]
+async fn a_whole_request_in_the_systems_buffers_never_arrives() {
+    let stage = stage_before(Wled::start_small().await, |_| {});
+    stage.desk.give("alice");
+    stage.wled.feel(Mood::StallsBeforeReading);
+    let body = format!("{{\"bri\":1,\"n\":\"{}\"}}", "x".repeat(256 << 10));
+    let moving = stage.asking(Some("alice"), post("/json/state", body));
+    stage.wled.until("the device has the request's head", |wled| wled.seen().len() == 1).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let generation = stage.desk.give("bob");
+    soon(stage.gateway.quiet(generation)).await;
+    stage.wled.feel(Mood::Obeys);
+    assert_eq!(code(soon(moving).await.unwrap()).await.1, "CONTROL_LOCKED");
+    assert_eq!(soon(stage.ask(Some("bob"), get("/win&A=2"))).await.status(), 200);
+    stage.wled.until("nobody moves it any more", |wled| wled.moving() == 0).await;
+    assert_eq!(stage.wled.obeyed(), ["GET /win&A=2"]);
+}
+
 /// Its time is over, and the ledger has not said so yet: hands have not changed.
 #[tokio::test]
 async fn what_waited_until_the_lease_was_over_is_not_sent() {

@@ -130,6 +130,8 @@ async fn what_is_still_in_the_systems_buffers_never_arrives() {
     bob.send(&stage, r#"{"bri":6}"#).unwrap();
     bob.hears(r#""bri":6"#).await;
     stage.wled.until("alice has a new connection", |wled| wled.opened() == 3).await;
+    // The old one is at its end, with all that came over it.
+    stage.wled.has_sockets(2).await;
     let frames = stage.wled.obeyed().iter().filter(|command| command.ends_with("bytes")).count();
     assert!(frames <= 2, "{frames} of 30, and the rest was on its way");
 }
