@@ -35,9 +35,13 @@ pub fn on_each_clock(story: impl Fn(&Running)) {
     }
 }
 
-/// A server on which a lease lasts for so long.
+/// A server on which a lease lasts for so long. The device's clock wraps a second after its start.
 pub fn with_ttl(ttl_ms: u32) -> Running {
-    start_in(tempfile::tempdir().unwrap(), |settings| settings.control.ttl_ms = ttl_ms).unwrap()
+    let change = |settings: &mut tenure_server::Settings| {
+        settings.control.ttl_ms = ttl_ms;
+        settings.control.millis_at_start = u32::MAX - 999;
+    };
+    start_in(tempfile::tempdir().unwrap(), change).unwrap()
 }
 
 impl Client {

@@ -9,6 +9,7 @@ mod gate;
 mod gateway;
 mod heartbeats;
 mod identity;
+mod inputs;
 mod ledger;
 mod matrix;
 mod payloads;
