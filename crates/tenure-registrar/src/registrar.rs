@@ -248,6 +248,11 @@ impl Registrar {
         &self.state
     }
 
+    /// Whether something waits that could be decided now.
+    pub fn can_decide(&self) -> bool {
+        !self.ended && !self.inbox.is_empty() && self.has_room_in_next()
+    }
+
     /// How many requests wait for the next write, decided or not.
     pub fn waiting(&self) -> usize {
         self.inbox.len() + self.next.answers.len()
@@ -273,11 +278,13 @@ impl Registrar {
             return effects;
         }
         if self.in_flight.is_some() {
-            self.decide_what_waits();
+            self.decide_what_waits(self.settings.stride.max(1));
         }
         // A batch that wrote nothing is answered at once, and no write comes back to go on with the rest.
         while self.in_flight.is_none() {
-            self.decide_what_waits();
+            if self.next.answers.len() < self.settings.enough {
+                self.decide_what_waits(usize::MAX);
+            }
             self.round_off(now, microseconds);
             if self.next.is_empty() {
                 break;
@@ -292,9 +299,12 @@ impl Registrar {
         effects
     }
 
-    /// Decides as much as fits into the next batch, in the order in which it came.
-    fn decide_what_waits(&mut self) {
-        while self.has_room_in_next() {
+    /// Decides at most so many of those that fit into the next batch, in the order in which they came.
+    fn decide_what_waits(&mut self, most: usize) {
+        for _ in 0..most {
+            if !self.has_room_in_next() {
+                break;
+            }
             let Some((caller, command, stamp)) = self.inbox.pop_front() else { break };
             if self.room == Room::Nothing {
                 self.next.take_without_room(&self.state, caller, &command, stamp);

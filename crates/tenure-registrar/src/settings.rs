@@ -13,6 +13,11 @@ pub struct Settings {
     pub batch_bytes: usize,
     /// The most ends that are announced in one durable write, so that a million of them delay nobody for long.
     pub sweep: usize,
+    /// So many requests are decided at a time while a write is under way. Whoever waits for that write is answered, and the
+    /// next one begun, after so many more decisions at most.
+    pub stride: usize,
+    /// With so many decided, the next write does not wait until all that came in are: the disk would stand still.
+    pub enough: usize,
 }
 
 /// What an end takes on the disk, at most.
@@ -30,6 +35,6 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { inbox: 8_192, batch: 1_024, batch_bytes: 1 << 20, sweep: 1_024 }
+        Self { inbox: 8_192, batch: 1_024, batch_bytes: 1 << 20, sweep: 1_024, stride: 12, enough: 40 }
     }
 }

@@ -43,6 +43,8 @@ impl Scenario for Storm {
             inbox: 4 + usize::try_from(rng.below(12)).unwrap_or(0),
             batch: 1 + usize::try_from(rng.below(6)).unwrap_or(0),
             sweep: 1 + usize::try_from(rng.below(4)).unwrap_or(0),
+            stride: 1 + usize::try_from(rng.below(3)).unwrap_or(0),
+            enough: 1 + usize::try_from(rng.below(4)).unwrap_or(0),
             ..Settings::default()
         };
         let limits = Limits {

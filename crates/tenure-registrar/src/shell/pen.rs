@@ -81,13 +81,19 @@ impl<L: Ledger + Send + 'static> Scribe<L> {
         Ok(Scribe { desk: Some(desk), done, thread: Some(thread) })
     }
 
-    /// Writes, and calls `meanwhile` again and again until that is done, at first at once.
-    pub(super) fn write(&self, pen: Pen<L>, write: Write, mut meanwhile: impl FnMut()) -> (Pen<L>, Written) {
+    /// Writes, and calls `meanwhile` again and again until that is done, at first at once; without a rest as long as that
+    /// says that there is more to do.
+    pub(super) fn write(
+        &self,
+        pen: Pen<L>,
+        write: Write,
+        mut meanwhile: impl FnMut() -> bool,
+    ) -> (Pen<L>, Written) {
         let is_sent = self.desk.as_ref().is_some_and(|desk| desk.send((pen, write)).is_ok());
         assert!(is_sent, "the thread that writes has ended by a panic");
         loop {
-            meanwhile();
-            match self.done.recv_timeout(LOOK) {
+            let rest = if meanwhile() { Duration::ZERO } else { LOOK };
+            match self.done.recv_timeout(rest) {
                 Ok(done) => return done,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => panic!("the thread that writes has ended by a panic"),

@@ -248,14 +248,16 @@ struct Ahead<'a> {
 }
 
 impl Ahead<'_> {
-    /// Decides what has come in. Nobody is answered: all of it rests on what is being written.
-    fn decide(&mut self) {
+    /// Decides some of what has come in, and says whether there is more. Nobody is answered: all of it rests on what is
+    /// being written.
+    fn decide(&mut self) -> bool {
         self.inbox.take(self.clock, Some(Duration::ZERO), self.found);
         let microseconds = self.found.microseconds;
         let mut effects = feed(self.registrar, self.callers, self.found);
         effects.extend(self.registrar.step(Input::Woken, microseconds));
         self.inbox.set_backlog(self.registrar.waiting());
         assert!(effects.is_empty(), "what is decided ahead waits for what is written before");
+        self.registrar.can_decide()
     }
 }
 

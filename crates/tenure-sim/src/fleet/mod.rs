@@ -81,7 +81,8 @@ impl Scenario for Fleet {
         let server_drift = drift().clamp(-2_400, 2_400);
         let drifts: Vec<i64> = (0..8).map(|_| drift()).collect();
         let count = rng.between(2, 9);
-        let settings = Settings { inbox: 64, batch: 8, sweep: 4, ..Settings::default() };
+        let settings =
+            Settings { inbox: 64, batch: 8, sweep: 4, stride: 2, enough: 3, ..Settings::default() };
         let clients = drifts.iter().zip(0..count).enumerate().map(|(number, (drift, _))| {
             Client::new(number, Clock::new(format!("client-{number}"), 0, 17, *drift))
         });
