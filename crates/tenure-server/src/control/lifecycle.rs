@@ -20,6 +20,7 @@ use super::desk::{Claim, RESOURCE};
 use super::fields::Fields;
 use super::message::{Acquired, Blocked, HeartbeatAck, Released, Status, raw};
 use super::seat::{Lease, Seat, new_token};
+use super::unanswered::{failed, unexpected};
 use crate::app::App;
 use crate::tokens::Scope;
 
@@ -57,7 +58,11 @@ pub(super) async fn acquire(
     let fence = ask_for_it(app, seat, labels).await?;
     // Whoever had it before can do nothing any more, also on its way to the device.
     app.control.quiet().await;
-    let held = desk.look(|held, _| held.filter(|held| held.fence == fence).cloned()).ok_or_else(expired)?;
+    let held = desk.look(|held, now| {
+        // Whoever was waited for may have taken longer than the lease lasts.
+        held.filter(|held| held.fence == fence && !held.is_past(now)).cloned()
+    });
+    let held = held.ok_or_else(expired)?;
     if seat.lease.as_ref().is_none_or(|lease| lease.fence != fence) {
         seat.lease = Some(Lease { fence, token, principal: seat.caller.principal.clone() });
     }
@@ -222,22 +227,4 @@ fn ended(app: &App, seat: &Seat, reply: Reply) -> Blocked {
         .desk
         .look(|held, now| held.filter(others).map_or_else(expired, |held| held.locked(now)))
         .into()
-}
-
-/// What it means that the registrar did not answer the question.
-pub(super) fn failed(reply: Reply) -> Blocked {
-    let failure = crate::http::refusal::failure_of(reply, Tick::default);
-    let code = match failure.0.code {
-        tenure_api::Code::Busy => ProblemCode::Busy,
-        tenure_api::Code::OutcomeUnknown => ProblemCode::OutcomeUnknown,
-        _ => ProblemCode::Unavailable,
-    };
-    Problem::new(code, failure.0.detail).into()
-}
-
-fn unexpected() -> Problem {
-    Problem::new(
-        ProblemCode::Unavailable,
-        "the registrar gave an answer to another question; please report this",
-    )
 }

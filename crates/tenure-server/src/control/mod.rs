@@ -28,6 +28,7 @@ mod seat;
 mod session;
 mod settings;
 mod store;
+mod unanswered;
 mod websocket;
 mod writer;
 

@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::desk::Change;
 use super::dispatch;
-use super::gateway::{Gateway, Link};
+use super::gateway::{Gateway, Link, request_id};
 use super::message::{self, Changed};
 use super::pace::Pace;
 use super::seat::Seat;
@@ -84,8 +84,9 @@ impl Session {
                     return self.close(CloseCode::Away, "the server is stopping").await;
                 }
                 change = self.changes.recv() => self.tell_change(change).await,
-                message = self.from_device.recv(), if self.link.is_some() => self.pass_on(message).await,
+                // Before what the device says: however much that is, a heartbeat is heard.
                 message = self.socket.next() => self.hear(message).await,
+                message = self.from_device.recv(), if self.link.is_some() => self.pass_on(message).await,
                 () = sleep_until(ping_at) => {
                     ping_at += PING_TIME;
                     self.ping().await
@@ -126,12 +127,14 @@ impl Session {
                 self.send(answer).await
             }
             Message::Binary(bytes) => self.frame(&bytes).await,
-            // The answer to a ping or a farewell is there already, and wants to be sent.
-            Message::Ping(_) | Message::Close(_) => match timeout(WRITE_TIME, self.socket.flush()).await {
-                Ok(Ok(())) => ControlFlow::Continue(()),
-                _ => ControlFlow::Break(()),
-            },
-            Message::Pong(_) | Message::Frame(_) => ControlFlow::Continue(()),
+            Message::Ping(_) | Message::Pong(_) | Message::Close(_) | Message::Frame(_) => {
+                slow_down(self.commands.count(self.heard)).await;
+                // The answer to a ping or a farewell is there already, and wants to be sent.
+                match timeout(WRITE_TIME, self.socket.flush()).await {
+                    Ok(Ok(())) => ControlFlow::Continue(()),
+                    _ => ControlFlow::Break(()),
+                }
+            }
         }
     }
 
@@ -144,9 +147,9 @@ impl Session {
     /// Sends a message on to somebody else's device. What comes of it, the device says.
     async fn relay(&mut self, message: Message) -> Going {
         slow_down(self.commands.count(self.heard)).await;
-        match dispatch::relay(&self.app, &self.seat, self.link.as_mut(), message) {
+        match dispatch::relay(&self.app, &self.seat, self.link.as_mut(), message.clone()) {
             Ok(()) => ControlFlow::Continue(()),
-            Err(blocked) => self.send(message::error(None, &blocked)).await,
+            Err(blocked) => self.send(message::error(request_id(&message).as_deref(), &blocked)).await,
         }
     }
 

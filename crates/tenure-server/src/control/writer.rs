@@ -12,9 +12,9 @@ use super::store::Store;
 /// Writes one state after the other.
 pub(super) struct Writer {
     store: Arc<Store>,
-    turns: AtomicU64,
+    turns: Arc<AtomicU64>,
     /// What is on the disk.
-    written: Mutex<Turn>,
+    written: Arc<Mutex<Turn>>,
 }
 
 /// A state that is to be written, or was.
@@ -33,8 +33,8 @@ pub(super) struct Unwritten {
 impl Writer {
     /// A writer after `stored`, which is on the disk.
     pub(super) fn new(store: Store, stored: Stored) -> Self {
-        let written = Mutex::new(Turn { number: 0, stored });
-        Self { store: Arc::new(store), turns: AtomicU64::new(0), written }
+        let written = Arc::new(Mutex::new(Turn { number: 0, stored }));
+        Self { store: Arc::new(store), turns: Arc::default(), written }
     }
 
     /// The next state. To be called in the order of the states: under the lock of the device.
@@ -42,22 +42,34 @@ impl Writer {
         Turn { number: self.turns.fetch_add(1, Ordering::Relaxed) + 1, stored }
     }
 
-    /// Returns once this state, or a newer one, is on the disk.
+    /// Returns once this state, or a newer one, is on the disk. Whoever does not wait for that lets it go on all the same:
+    /// a thread that writes cannot be called back, and the next one must not write beside it.
     pub(super) async fn write(&self, turn: Turn) -> Result<(), Unwritten> {
-        let mut written = self.written.lock().await;
-        if written.number >= turn.number {
-            return Ok(());
+        let (store, turns, written) = (self.store.clone(), self.turns.clone(), self.written.clone());
+        let writing = tokio::spawn(write(store, turns, written, turn));
+        writing.await.unwrap_or(Err(Unwritten { instead: None }))
+    }
+}
+
+async fn write(
+    store: Arc<Store>,
+    turns: Arc<AtomicU64>,
+    written: Arc<Mutex<Turn>>,
+    turn: Turn,
+) -> Result<(), Unwritten> {
+    let mut written = written.lock().await;
+    if written.number >= turn.number {
+        return Ok(());
+    }
+    let next = turn.clone();
+    match tokio::task::spawn_blocking(move || store.write(&next.stored)).await {
+        Ok(Ok(())) => {
+            *written = turn;
+            Ok(())
         }
-        let (store, next) = (self.store.clone(), turn.clone());
-        match tokio::task::spawn_blocking(move || store.write(&next.stored)).await {
-            Ok(Ok(())) => {
-                *written = turn;
-                Ok(())
-            }
-            _ => {
-                let is_newest = self.turns.load(Ordering::Relaxed) == turn.number;
-                Err(Unwritten { instead: is_newest.then(|| written.stored.clone()) })
-            }
+        _ => {
+            let is_newest = turns.load(Ordering::Relaxed) == turn.number;
+            Err(Unwritten { instead: is_newest.then(|| written.stored.clone()) })
         }
     }
 }
@@ -68,4 +80,31 @@ pub(super) fn not_stored() -> Problem {
         ProblemCode::StorageFailed,
         "it could not be stored, and was taken back; whoever runs the server looks at the disk of its data directory",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    /// Whoever asked may hang up in the middle of a write. It goes on, and the next one must wait for it: two at once would
+    /// write over each other.
+    #[tokio::test]
+    async fn a_write_that_nobody_waits_for_any_more_is_still_one_of_the_line() {
+        let data = tempfile::tempdir().unwrap();
+        let (store, stored) = Store::open(data.path()).unwrap();
+        let writer = Writer::new(store, stored.clone());
+        let turn = writer.turn(stored);
+        assert!(writer.write(turn).now_or_never().is_none(), "it waits for the disk");
+        for _ in 0..500 {
+            if writer.written.lock().await.number == 1 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("it is on the disk, and nobody knows");
+    }
 }

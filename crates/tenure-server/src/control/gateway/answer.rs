@@ -1,44 +1,65 @@
-//! How it is said that a command did not come through: as the control face says it.
+//! How it is said that a command did not come through: as it is said at the gate.
 
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
-use serde_json::{Value, json};
-use tenure_control::refusal::VERSION;
+use axum::response::Response;
+use serde_json::Value;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::Blocked;
+use crate::control::{message, rest};
 
 /// To a request.
 pub(super) fn on_rest(blocked: &Blocked, millis: u32) -> Response {
-    let (status, error) = match blocked {
-        Blocked::Refused(refusal) => (refusal.code.status(), json!(refusal.on_rest())),
-        Blocked::Problem(problem) => {
-            (problem.code.status(), json!({"code": problem.code.as_str(), "message": problem.message}))
-        }
-    };
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let body = json!({"success": false, "error": error, "timestamp": millis, "version": VERSION});
-    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
-    (status, headers, body.to_string()).into_response()
+    rest::envelope::refused(blocked, millis)
 }
 
 /// To a WebSocket, about a message that was taken before it turned out. Most messages of devices have no `requestId`;
 /// one that has gets it back.
-pub(super) fn on_websocket(blocked: &Blocked, request_id: Option<Value>) -> Message {
-    let error = match blocked {
-        Blocked::Refused(refusal) => json!(refusal.on_websocket()),
-        Blocked::Problem(problem) => json!({"code": problem.code.as_str(), "message": problem.message}),
-    };
-    let mut body = json!({"type": "error", "success": false, "error": error});
-    if let Some(id) = request_id {
-        body["requestId"] = id;
-    }
-    Message::text(body.to_string())
+pub(super) fn on_websocket(blocked: &Blocked, request_id: Option<String>) -> Message {
+    Message::text(message::error(request_id.as_deref(), blocked))
 }
 
 /// The `requestId` of a message.
-pub(super) fn request_id(message: &Message) -> Option<Value> {
+pub(crate) fn request_id(message: &Message) -> Option<String> {
     let Message::Text(text) = message else { return None };
     let Ok(Value::Object(mut fields)) = serde_json::from_str(text) else { return None };
-    fields.remove("requestId").filter(Value::is_string)
+    match fields.remove("requestId") {
+        Some(Value::String(id)) => Some(id),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+    use tenure_control::problem::{Problem, ProblemCode};
+    use tenure_control::refusal::{BLOCKED, Refusal, RefusalCode};
+
+    use super::*;
+
+    fn locked() -> Blocked {
+        let (code, owner_client_name) = (RefusalCode::ControlLocked, "K1 Composer".to_owned());
+        Refusal { code, message: BLOCKED, owner_client_name, remaining_ms: 1_820 }.into()
+    }
+
+    async fn text(response: Response) -> String {
+        String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
+    }
+
+    // S0-71
+    #[tokio::test]
+    async fn a_request_that_came_too_late_is_answered_byte_for_byte_as_one_at_the_gate() {
+        let expected = r#"{"success":false,"error":{"code":"CONTROL_LOCKED","message":"Command blocked by active control lease","ownerClientName":"K1 Composer","remainingMs":1820,"scope":"global","requiredHeader":"X-Control-Lease"},"timestamp":1208600,"version":"2.0"}"#;
+        assert_eq!(text(on_rest(&locked(), 1_208_600)).await, expected);
+        let gone = Problem::new(ProblemCode::Unavailable, "gone").into();
+        assert_eq!(on_rest(&gone, 1).headers()[axum::http::header::RETRY_AFTER], "1");
+    }
+
+    // S0-72
+    #[test]
+    fn a_message_that_came_too_late_is_answered_byte_for_byte_as_one_at_the_gate() {
+        let message = Message::text(r#"{"requestId":"req-201","bri":1}"#);
+        let answer = on_websocket(&locked(), request_id(&message));
+        let expected = r#"{"type":"error","requestId":"req-201","success":false,"error":{"code":"CONTROL_LOCKED","message":"Command blocked by active control lease","ownerClientName":"K1 Composer","remainingMs":1820,"scope":"global"}}"#;
+        assert_eq!(answer.to_text().unwrap(), expected);
+    }
 }

@@ -61,3 +61,17 @@ pub(super) async fn next(line: &mut Option<Line>) -> Option<Result<Message, Erro
         None => std::future::pending().await,
     }
 }
+
+/// There was one, and then there was none.
+pub(super) fn lost(shared: &Shared) -> Problem {
+    Problem::new(
+        ProblemCode::Unavailable,
+        of_device(shared, "closed its WebSocket; nothing was sent. Send it again"),
+    )
+}
+
+/// Something went wrong in the middle of a message.
+pub(super) fn unknown(shared: &Shared) -> Problem {
+    let what = "took the message only in part; nobody knows whether it obeyed. Read its state before you send it again";
+    Problem::new(ProblemCode::OutcomeUnknown, of_device(shared, what))
+}

@@ -36,6 +36,7 @@ use tenure_control::matrix::Class;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_tungstenite::tungstenite::Message;
 
+pub(crate) use self::answer::request_id;
 pub(crate) use self::hands::{Blocked, Hands};
 pub(crate) use self::link::Link;
 pub use self::settings::{DeviceAddress, GatewaySettings, InvalidDevice, Patience};

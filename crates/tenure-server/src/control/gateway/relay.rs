@@ -4,16 +4,15 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::SinkExt as _;
+use futures_util::{SinkExt as _, StreamExt as _};
 use tenure_control::gateway::is_for_tenure;
-use tenure_control::problem::{Problem, ProblemCode};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::flight::Ticket;
-use super::forward::{changed, of_device};
-use super::line::{Line, next};
+use super::forward::changed;
+use super::line::{Line, lost, next, unknown};
 use super::link::Command;
 use super::{Blocked, Shared, answer};
 
@@ -59,7 +58,7 @@ impl Relay {
                 biased;
                 change = changes.changed() => match change {
                     Ok(()) => {
-                        self.hands_changed(*changes.borrow_and_update());
+                        self.hands_changed(&mut changes);
                         Ok(())
                     }
                     Err(_) => Err(Over),
@@ -81,7 +80,10 @@ impl Relay {
     }
 
     /// What this client sent before is void, unless it is the one whose hand it is now.
-    fn hands_changed(&mut self, now: u64) {
+    fn hands_changed(&mut self, changes: &mut watch::Receiver<u64>) {
+        // Not looked at any longer than that: whoever tells of the next change waits until nobody looks, and has what the
+        // question below needs.
+        let now = *changes.borrow_and_update();
         if self.carried.as_ref().is_none_or(|ticket| ticket.generation() == now) {
             return;
         }
@@ -115,7 +117,7 @@ impl Relay {
         changes: &mut watch::Receiver<u64>,
     ) -> Result<Result<(), Over>, Blocked> {
         let Command { pass, message } = command;
-        self.hands_changed(*changes.borrow_and_update());
+        self.hands_changed(changes);
         if self.line.is_none() {
             self.line = Some(Line::open(&self.shared).await?);
             self.reopen_at = None;
@@ -143,9 +145,10 @@ impl Relay {
             let ticket = self.shared.flight.begin(generation);
             // Also where hands changed while the line was opened or the turn waited for: noted here, it is not seen
             // as a change again.
-            self.hands_changed(*changes.borrow_and_update());
+            self.hands_changed(changes);
             self.shared.hands.still_counts(pass)?;
-            self.carried = Some(ticket);
+            // Without a line nothing is on its way, and nobody is to wait for it.
+            self.carried = self.line.is_some().then_some(ticket);
         }
         let Some(line) = &mut self.line else { return Err(lost(&self.shared).into()) };
         // Also what only reads is given up, if something else that is still on its way has to be.
@@ -160,6 +163,7 @@ impl Relay {
             Some(Ok(Ok(()))) => Ok(Ok(())),
             Some(_) => {
                 self.cut();
+                self.reopen_at = Some(Instant::now() + self.shared.patience.reopen);
                 Err(unknown(&self.shared).into())
             }
             // Half a message is none, whoever has the lease now.
@@ -180,7 +184,11 @@ impl Relay {
             Some(Ok(message @ (Message::Text(_) | Message::Binary(_)))) => self.tell(message),
             Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(()),
             Some(Ok(Message::Close(_)) | Err(_)) | None => {
-                (self.line, self.carried) = (None, None);
+                // It may still read what it was sent, and whoever is next must not have to wonder.
+                if self.carried.is_some() {
+                    self.cut();
+                }
+                self.line = None;
                 self.reopen_at = Some(Instant::now() + self.shared.patience.reopen);
                 Ok(())
             }
@@ -198,13 +206,19 @@ impl Relay {
         self.reopen_at = self.line.is_none().then_some(again);
     }
 
+    /// Ends it in good order. What was sent before is on its way until the device has hung up, too: it answers a farewell
+    /// when it has read all that came before it.
     async fn say_farewell(mut self, changes: &mut watch::Receiver<u64>) {
-        let Some(line) = &mut self.line else { return };
         let generation = self.carried.as_ref().map(Ticket::generation);
+        let Some(line) = &mut self.line else { return };
+        let farewell = async {
+            let _ = line.socket.close(None).await;
+            while let Some(Ok(_)) = line.socket.next().await {}
+        };
         let is_cut = tokio::select! {
             biased;
             () = ended(changes, generation) => true,
-            closed = timeout(CLOSE_TIME, line.socket.close(None)) => closed.is_err(),
+            closed = timeout(CLOSE_TIME, farewell) => closed.is_err(),
         };
         if is_cut {
             self.cut();
@@ -225,16 +239,4 @@ async fn ended(changes: &mut watch::Receiver<u64>, generation: Option<u64>) {
         Some(generation) => changed(changes, generation).await,
         None => std::future::pending().await,
     }
-}
-
-fn lost(shared: &Shared) -> Problem {
-    Problem::new(
-        ProblemCode::Unavailable,
-        of_device(shared, "closed its WebSocket; nothing was sent. Send it again"),
-    )
-}
-
-fn unknown(shared: &Shared) -> Problem {
-    let what = "took the message only in part; nobody knows whether it obeyed. Read its state before you send it again";
-    Problem::new(ProblemCode::OutcomeUnknown, of_device(shared, what))
 }

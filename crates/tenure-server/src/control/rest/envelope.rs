@@ -23,24 +23,33 @@ struct Envelope<'a> {
 
 /// Yes.
 pub(super) fn answer(desk: &Desk, data: &RawValue) -> Response {
-    json(StatusCode::OK, &envelope(desk, true, Some(data), None))
+    json(StatusCode::OK, &envelope(millis(desk), true, Some(data), None))
 }
 
 /// No, and why.
 pub(super) fn failure(desk: &Desk, blocked: &Blocked) -> Response {
+    refused(blocked, millis(desk))
+}
+
+/// The same, at this time of the device's clock.
+pub(in crate::control) fn refused(blocked: &Blocked, millis: u32) -> Response {
     let status = StatusCode::from_u16(blocked.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = json(status, &envelope(desk, false, None, Some(&blocked.on_rest())));
+    let mut response = json(status, &envelope(millis, false, None, Some(&blocked.on_rest())));
     if status == StatusCode::SERVICE_UNAVAILABLE {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
     response
 }
 
+fn millis(desk: &Desk) -> u32 {
+    desk.uptime.at(desk.now()).0
+}
+
 fn envelope<'a>(
-    desk: &Desk,
+    timestamp: u32,
     success: bool,
     data: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
 ) -> Envelope<'a> {
-    Envelope { success, data, error, timestamp: desk.uptime.at(desk.now()).0, version: VERSION }
+    Envelope { success, data, error, timestamp, version: VERSION }
 }

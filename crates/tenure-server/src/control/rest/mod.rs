@@ -1,13 +1,14 @@
 //! The commands of the device under their addresses. The order is always the same: who speaks, the lease, the body.
 
 pub(super) mod described;
-mod envelope;
+pub(super) mod envelope;
 pub(super) mod forward;
 mod upload;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{MatchedPath, RawPathParams, Request, State};
 use axum::http::{HeaderMap, Method};
 use axum::response::Response;
@@ -47,7 +48,7 @@ async fn command(
     State(app): State<Arc<App>>,
     caller: Caller,
     path: MatchedPath,
-    parameters: RawPathParams,
+    parameters: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
 ) -> Response {
     // Who may GET may HEAD.
@@ -59,7 +60,15 @@ async fn command(
     {
         return forward::forward(&app, gateway, &caller, request).await;
     }
-    let fields = parameters.iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
+    let fields = match &parameters {
+        Ok(parameters) => {
+            Ok(parameters.iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect())
+        }
+        Err(_) => Err(Problem::new(
+            ProblemCode::InvalidValue,
+            "the address is no text: it must be UTF-8, percent-encoded",
+        )),
+    };
     match obey(&app, &caller, row, fields, request).await {
         Ok(data) => answer(&app.control.desk, &data),
         Err(blocked) => failure(&app.control.desk, &blocked),
@@ -75,7 +84,7 @@ async fn obey(
     app: &App,
     caller: &Caller,
     row: &'static CommandRow,
-    mut fields: Map<String, Value>,
+    fields: Result<Map<String, Value>, Problem>,
     request: Request,
 ) -> Result<Box<serde_json::value::RawValue>, Blocked> {
     let shows_right = row.name == "ota.upload"
@@ -86,6 +95,7 @@ async fn obey(
         allowed.map_err(|failure| Problem::new(ProblemCode::Forbidden, failure.0.detail.clone()))?;
     }
     let pass = gate(app, row, request.headers())?;
+    let mut fields = fields?;
     match row.name {
         "control.status" => Ok(lifecycle::status(app)),
         "auth.status" => Ok(raw(&identity::status(caller))),

@@ -1,8 +1,11 @@
 //! Whatever comes: an answer with a code, and the connection lives on.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::client::{Client, on_each_clock};
+use super::time::Stopwatch;
 
 #[test]
 fn what_makes_no_sense_is_answered_and_the_connection_lives_on() {
@@ -78,4 +81,19 @@ fn names_in_any_language_are_kept() {
         let listed = server.get("/v1/leases?resource=control:global").json();
         assert_eq!(listed["leases"][0]["labels"]["client"], "Übungsraum 灯 🎛");
     });
+}
+
+/// Who floods is slowed, whatever it floods with.
+#[test]
+fn a_flood_of_pings_is_slowed_as_commands_are() {
+    let server = crate::server::start();
+    let mut client = Client::open(&server);
+    let begun = Stopwatch::start();
+    for _ in 0..2_500 {
+        client.ping();
+    }
+    assert_eq!(client.status()["active"], json!(false));
+    let took = begun.elapsed();
+    assert!(took >= Duration::from_millis(1_200), "2,500 of them in {took:?}");
+    server.stop();
 }

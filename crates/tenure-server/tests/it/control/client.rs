@@ -78,6 +78,11 @@ impl Client {
         self.socket.send(Message::binary(bytes.to_vec())).unwrap();
     }
 
+    /// Asks whether somebody is there.
+    pub fn ping(&mut self) {
+        self.socket.send(Message::Ping(Vec::new().into())).unwrap();
+    }
+
     /// The next message, whatever it is.
     pub fn receive(&mut self) -> Value {
         if !self.pending.is_empty() {

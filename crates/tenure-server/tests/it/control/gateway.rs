@@ -81,6 +81,8 @@ fn under_a_lease_only_its_owner_moves_the_device() {
     other.send_text(r#"{"bri":2}"#);
     let refused = other.receive_where(|message| message["type"] == "error");
     assert_eq!(refused["error"]["code"], "CONTROL_LOCKED");
+    // S0-72: who names its message is told which one it was.
+    assert_eq!(other.refused("anything", &json!({ "bri": 2 })), "CONTROL_LOCKED");
     assert!(stage.wled.obeyed().is_empty(), "{:?}", stage.wled.obeyed());
     assert_eq!(stage.set(Some(&lease.token), &json!({ "bri": 3 })).status, 200);
     owner.send_text(r#"{"bri":4}"#);

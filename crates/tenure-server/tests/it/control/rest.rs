@@ -50,3 +50,13 @@ fn a_right_to_upload_is_good_for_one_upload() {
     assert_eq!(upload(right.as_str()), (403, "FORBIDDEN".to_owned()));
     server.stop();
 }
+
+/// An address that cannot be read is wrong as any other field is.
+#[test]
+fn an_address_that_is_no_text_is_said_in_the_devices_shape() {
+    let server = crate::server::start();
+    let answer = server.get("/api/v1/presets/%ff");
+    assert_eq!((answer.status, &answer.json()["success"]), (400, &json!(false)), "{answer:?}");
+    assert_eq!(answer.json()["error"]["code"], "INVALID_VALUE");
+    server.stop();
+}

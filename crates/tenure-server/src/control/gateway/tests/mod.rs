@@ -2,12 +2,13 @@
 
 mod changes;
 mod http;
+mod lost;
 mod sockets;
 mod wires;
 #[path = "../../../../tests/support/wled/mod.rs"]
 mod wled;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -33,11 +34,18 @@ struct Desk {
     changes: watch::Sender<u64>,
     /// What time it is.
     now: AtomicU64,
+    /// Whether somebody asked whose hand it is and kept the next change from being told meanwhile.
+    was_kept_out: AtomicBool,
 }
 
 impl Desk {
     fn new() -> Arc<Self> {
-        Arc::new(Self { hand: Mutex::default(), changes: watch::Sender::new(0), now: AtomicU64::new(0) })
+        Arc::new(Self {
+            hand: Mutex::default(),
+            changes: watch::Sender::new(0),
+            now: AtomicU64::new(0),
+            was_kept_out: AtomicBool::new(false),
+        })
     }
 
     /// Somebody else has the lease now, or somebody at all. The answer is the generation that began.
@@ -104,6 +112,12 @@ impl Hands for Desk {
     }
 
     fn owns(&self, identity: &str) -> bool {
+        // Who tells of a change holds what the real desk needs for this answer: each would wait for the other.
+        let (changes, (tell, told)) = (self.changes.clone(), std::sync::mpsc::channel());
+        std::thread::spawn(move || tell.send(changes.send_if_modified(|_| false)));
+        if told.recv_timeout(Duration::from_secs(3)).is_err() {
+            self.was_kept_out.store(true, Ordering::Release);
+        }
         self.hand.lock().unwrap().0.held().is_some_and(|held| &*held.owner.identity == identity)
     }
 

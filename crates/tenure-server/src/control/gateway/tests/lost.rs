@@ -1,0 +1,83 @@
+//! Lines to the device that end: by the client, by the device, and in the middle of something.
+
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio_tungstenite::accept_async;
+use tokio_tungstenite::tungstenite::Message;
+
+use super::sockets::client;
+use super::*;
+
+/// The real desk is asked while the next change may be on its way to everybody.
+#[tokio::test]
+async fn whose_hand_it_is_is_asked_without_keeping_the_next_change_from_being_told() {
+    let stage = stage().await;
+    let mut alice = client(&stage, "alice", 64);
+    alice.send(&stage, r#"{"bri":3}"#).unwrap();
+    alice.hears(r#""bri":3"#).await;
+    let generation = stage.desk.give("alice");
+    soon(stage.gateway.quiet(generation)).await;
+    alice.send(&stage, r#"{"bri":4}"#).unwrap();
+    alice.hears(r#""bri":4"#).await;
+    let generation = stage.desk.give("bob");
+    soon(stage.gateway.quiet(generation)).await;
+    assert!(!stage.desk.was_kept_out.load(Ordering::Acquire));
+}
+
+/// A farewell is written behind what is still in the system's buffers, and says nothing about whether that arrived.
+#[tokio::test]
+async fn what_a_client_sent_before_it_left_does_not_arrive_after_a_change_of_hands() {
+    let stage = stage_before(Wled::start_small().await, |_| {});
+    let (mut alice, mut bob) = (client(&stage, "alice", 64), client(&stage, "bob", 64));
+    stage.desk.give("alice");
+    alice.send(&stage, r#"{"bri":3}"#).unwrap();
+    alice.hears(r#""bri":3"#).await;
+    stage.wled.feel(Mood::StallsBeforeReading);
+    for _ in 0..30 {
+        alice.send(&stage, Message::binary(vec![2; 16 << 10])).unwrap();
+    }
+    // Time enough to write all of it, and then the farewell; the device takes less than one of them.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    drop(alice);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let generation = stage.desk.give("bob");
+    soon(stage.gateway.quiet(generation)).await;
+    stage.wled.feel(Mood::Obeys);
+    bob.send(&stage, r#"{"bri":6}"#).unwrap();
+    bob.hears(r#""bri":6"#).await;
+    stage.wled.has_sockets(1).await;
+    let frames = stage.wled.obeyed().iter().filter(|command| command.ends_with("bytes")).count();
+    assert!(frames <= 2, "{frames} of 30, and the rest was on its way");
+}
+
+/// The device hangs up while a command waits for its turn, and then answers nobody who connects again.
+#[tokio::test]
+async fn a_line_that_was_lost_keeps_the_next_hand_waiting_for_nothing() {
+    let device = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let desk = Desk::new();
+    let url = format!("http://{}", device.local_addr().unwrap());
+    let gateway = Arc::new(Gateway::new(settings(&url), desk.clone()));
+    let (to_client, mut heard) = mpsc::channel(16);
+    let mut link = gateway.open("alice".into(), to_client);
+    let mut send = |text: &'static str| {
+        let message = Message::text(text);
+        let pass = desk.pass_websocket("alice", gateway.classify(&message)).unwrap();
+        link.send(pass, message).unwrap();
+    };
+    send(r#"{"v":true}"#);
+    let line = accept_async(soon(device.accept()).await.unwrap().0).await.unwrap();
+    let moving = tokio::spawn(ask(gateway.clone(), desk.clone(), None, post("/json/state", "{}")));
+    let request = soon(device.accept()).await.unwrap();
+    send(r#"{"bri":2}"#);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    drop(line);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    drop(request);
+    assert_eq!(code(soon(moving).await.unwrap()).await.1, "OUTCOME_UNKNOWN");
+    let Some(Message::Text(told)) = soon(heard.recv()).await else { panic!("an answer") };
+    assert!(told.contains("closed its WebSocket"), "{told}");
+    let _silent = soon(device.accept()).await.unwrap();
+    let generation = desk.give("bob");
+    let quiet = timeout(Duration::from_secs(5), gateway.quiet(generation)).await;
+    assert!(quiet.is_ok(), "nothing is on its way");
+}
