@@ -53,7 +53,8 @@ fn speak_as(app: &App, seat: &mut Seat, caller: Caller) -> Result<Who, Blocked> 
     let is_another = caller.principal != seat.caller.principal;
     let is_owner =
         app.control.desk.look(|held, _| held.is_some_and(|held| *held.owner.identity == *seat.identity));
-    if is_another && is_owner {
+    let who = status(&caller);
+    if is_owner && (is_another || !who.may_control) {
         let detail =
             "this connection has the control lease, which was granted to who spoke before; release it first";
         return Err(Problem::new(ProblemCode::Conflict, detail).into());
@@ -62,5 +63,5 @@ fn speak_as(app: &App, seat: &mut Seat, caller: Caller) -> Result<Who, Blocked> 
         seat.rename()?;
     }
     seat.caller = caller;
-    Ok(status(&seat.caller))
+    Ok(who)
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tenure_server::{ControlSettings, EncoderSettings, SerialSettings};
+use tenure_server::{ControlSettings, EncoderSettings, GatewaySettings, SerialSettings};
 
 use super::reach::NONE;
 use super::{ConfigurationError, Sources};
@@ -33,6 +33,19 @@ pub fn control(sources: &Sources) -> Result<ControlSettings, ConfigurationError>
         encoder: encoder(sources)?,
         ..usual
     })
+}
+
+/// The same, in front of somebody else's device if there is one. That has inputs of its own, which Tenure does not see.
+pub fn with_gateway(
+    control: ControlSettings,
+    gateway: Option<GatewaySettings>,
+) -> Result<ControlSettings, ConfigurationError> {
+    let serial = control.serial.as_ref().map(|_| "control.serial.path");
+    let input = serial.or(control.encoder.as_ref().map(|_| "control.encoder.path"));
+    match (&gateway, input) {
+        (Some(_), Some(given)) => Err(ConfigurationError::InputOfNoDevice { given }),
+        _ => Ok(ControlSettings { gateway, ..control }),
+    }
 }
 
 fn serial(sources: &Sources) -> Result<Option<SerialSettings>, ConfigurationError> {

@@ -171,6 +171,15 @@ pub enum ConfigurationError {
         /// What was not.
         missing: &'static str,
     },
+    /// An input for the built-in light, though another device is behind the server.
+    #[error(
+        "`{given}` moves the built-in light, which nobody sees while `control.device` names another device; leave one of \
+         them out, or say `none` for the path"
+    )]
+    InputOfNoDevice {
+        /// Which input.
+        given: &'static str,
+    },
     /// A lease that would end before its owner is asked for the next heartbeat.
     #[error(
         "`control.heartbeat_interval_ms` is {interval} and `control.ttl_ms` is {ttl}: a lease would end before its next \
@@ -198,7 +207,7 @@ impl Configuration {
         let reach = Reach::new(sources, folders)?;
         let data = Self::data(sources, folders)?;
         let (ledger, routine, pools) = (ledger(sources, folders)?, routine(sources)?, pools::pools(sources)?);
-        let control = ControlSettings { gateway: gateway::gateway(sources)?, ..control::control(sources)? };
+        let control = control::with_gateway(control::control(sources)?, gateway::gateway(sources)?)?;
         Ok(Self { reach, data, ledger, routine, pools, control })
     }
 

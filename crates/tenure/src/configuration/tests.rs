@@ -239,6 +239,16 @@ fn somebody_elses_device_is_named_by_flag_or_file_and_its_table_may_be_another()
             "[control]\ndevice = 'http://lamp'\n[control.gateway]\nrules = '/nowhere'",
             "names the file /nowhere",
         ),
+        (
+            &[("control.device", "http://lamp")],
+            "[control.serial]\npath = '/dev/ttyUSB0'",
+            "`control.serial.path` moves the built-in light",
+        ),
+        (
+            &[("control.device", "http://lamp")],
+            "[control.encoder]\npath = '/dev/input/event3'",
+            "`control.encoder.path` moves the built-in light",
+        ),
         (&[], "[control]\nlamp = 'x'", "`control.lamp`"),
         (&[], file.as_str(), "line 2: `read` is no class"),
     ] {

@@ -54,6 +54,8 @@ fn a_connection_may_speak_as_another_and_go_back() {
     assert_eq!(client.refused("auth.login", &json!({})), "MISSING_FIELD");
     assert_eq!(client.ask("auth.login", &json!({ "token": driver }))["data"]["mayControl"], json!(true));
     let lease = client.acquire("Tablet");
+    // Nor with less than what the lease needs.
+    assert_eq!(client.refused("auth.login", &json!({ "token": reader })), "CONFLICT");
     // A lease belongs to who got it: not to be taken along.
     assert_eq!(client.refused("auth.logout", &json!({})), "CONFLICT");
     assert_eq!(client.heartbeat(&lease)["success"], json!(true));

@@ -40,7 +40,6 @@ fn stage() -> Stage {
 }
 
 /// A terminal that the system makes; `path` leads to its other end.
-#[expect(deprecated, reason = "the descriptor is ours, and stays open as long as the file")]
 fn terminal(path: &Path) -> File {
     let file = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&file).unwrap();
