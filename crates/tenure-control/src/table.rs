@@ -14,6 +14,8 @@ pub struct CommandRow {
     pub rest: &'static [Rest],
     /// Whether a WebSocket can send it.
     pub on_websocket: bool,
+    /// Whether it may change something, whatever the lease says: then a token that may only look is not enough.
+    pub may_change: bool,
     /// What it does, for people.
     pub summary: &'static str,
 }
@@ -32,7 +34,8 @@ const fn at(method: &'static str, path: &'static str) -> Rest {
 }
 
 const fn row(name: &'static str, class: Class, rest: &'static [Rest], summary: &'static str) -> CommandRow {
-    CommandRow { name, class, rest, on_websocket: true, summary }
+    let may_change = !matches!(class, Reads);
+    CommandRow { name, class, rest, on_websocket: true, may_change, summary }
 }
 
 const fn rest_only(
@@ -41,7 +44,12 @@ const fn rest_only(
     rest: &'static [Rest],
     summary: &'static str,
 ) -> CommandRow {
-    CommandRow { name, class, rest, on_websocket: false, summary }
+    CommandRow { on_websocket: false, ..row(name, class, rest, summary) }
+}
+
+/// A command that is exempt and changes nothing.
+const fn looks(row: CommandRow) -> CommandRow {
+    CommandRow { may_change: false, ..row }
 }
 
 /// All of them.
@@ -49,17 +57,22 @@ pub const COMMANDS: &[CommandRow] = &[
     row("control.acquire", Exempt, &[], "Take the control lease, or refresh the own one"),
     row("control.heartbeat", Exempt, &[], "Keep the control lease"),
     row("control.release", Exempt, &[], "Give the control lease back"),
-    row("control.status", Exempt, &[at("GET", "/api/v1/control/status")], "Who has the control lease"),
-    row("auth.status", Exempt, &[at("GET", "/api/v1/auth/status")], "Who speaks, and what that one may do"),
+    looks(row("control.status", Exempt, &[at("GET", "/api/v1/control/status")], "Who has the control lease")),
+    looks(row(
+        "auth.status",
+        Exempt,
+        &[at("GET", "/api/v1/auth/status")],
+        "Who speaks, and what that one may do",
+    )),
     row("auth.login", Exempt, &[], "Speak as another token's principal from now on"),
     row("auth.logout", Exempt, &[], "Speak as who the connection was opened for again"),
-    row("ota.version", Exempt, &[at("GET", "/api/v1/firmware/version")], "Which firmware runs"),
-    row(
+    looks(row("ota.version", Exempt, &[at("GET", "/api/v1/firmware/version")], "Which firmware runs")),
+    looks(row(
         "ota.status",
         Exempt,
         &[at("GET", "/api/v1/firmware/status"), at("GET", "/update")],
         "How far an upload is",
-    ),
+    )),
     row("ota.begin", Exempt, &[], "Begin an upload of firmware in pieces"),
     row("ota.chunk", Exempt, &[], "Send a piece of firmware"),
     row("ota.finish", Exempt, &[], "Check and keep the firmware that was sent in pieces"),
@@ -71,7 +84,12 @@ pub const COMMANDS: &[CommandRow] = &[
         "Upload firmware, check it and keep it",
     ),
     rest_only("ota.token", Exempt, &[at("POST", "/api/v1/device/ota-token")], "A right to upload one image"),
-    rest_only("ota.tokens", Exempt, &[at("GET", "/api/v1/device/ota-token")], "Whether such a right is out"),
+    looks(rest_only(
+        "ota.tokens",
+        Exempt,
+        &[at("GET", "/api/v1/device/ota-token")],
+        "Whether such a right is out",
+    )),
     row("device.info", Reads, &[at("GET", "/api/v1/device/info")], "What the device is"),
     row("device.status", Reads, &[at("GET", "/api/v1/device/status")], "What the device does"),
     row("device.frame", Reads, &[at("GET", "/api/v1/device/frame")], "The colours of all lights now"),
@@ -144,6 +162,16 @@ mod tests {
                 assert!(command_at(rest.method, rest.path).is_some());
             }
         }
+    }
+
+    #[test]
+    fn whoever_only_looks_uses_get_and_whoever_changes_does_not() {
+        for row in COMMANDS {
+            for rest in row.rest {
+                assert_eq!(rest.method != "GET", row.may_change, "{} {}", rest.method, rest.path);
+            }
+        }
+        assert!(COMMANDS.iter().all(|row| row.may_change || matches!(row.class, Reads | Exempt)));
     }
 
     // S0-63

@@ -41,7 +41,6 @@ use tenure_core::kernel::{Cause, Command, Fence, Principal, Resource, Span};
 
 use self::desk::Terms;
 pub(crate) use self::desk::{DOMAIN, Desk};
-pub(crate) use self::dispatch::may_change;
 use self::gateway::Gateway;
 use self::inputs::Inputs;
 use self::ota_token::OtaToken;

@@ -21,7 +21,6 @@ use utoipa_axum::routes;
 
 use self::envelope::{answer, failure};
 use super::desk::RESOURCE;
-use super::dispatch::may_change;
 use super::message::{Blocked, raw};
 use super::ota_token::{self, OtaToken};
 use super::{identity, lifecycle, websocket};
@@ -90,7 +89,7 @@ async fn obey(
     let shows_right = row.name == "ota.upload"
         && header(request.headers(), ota_token::HEADER)
             .is_some_and(|token| app.control.ota_token.spend(token, app.control.desk.now()));
-    if may_change(row) && !shows_right {
+    if row.may_change && !shows_right {
         let allowed = caller.require(Scope::ControlWrite).and_then(|()| caller.require_resource(RESOURCE));
         allowed.map_err(|failure| Problem::new(ProblemCode::Forbidden, failure.0.detail.clone()))?;
     }

@@ -6,7 +6,6 @@ use axum::response::{IntoResponse as _, Response};
 use tenure_api::Code;
 use tenure_control::COMMANDS;
 
-use crate::control::may_change;
 use crate::http::answer::Failure;
 use crate::tokens::Scope;
 
@@ -62,7 +61,7 @@ fn all() -> impl Iterator<Item = (Method, &'static str, Need)> {
     let own = ROUTES.iter().map(|(method, path, need)| (method.clone(), *path, *need));
     own.chain(COMMANDS.iter().flat_map(|row| {
         // An upload may show a right of its own instead.
-        let must_drive = may_change(row) && row.name != "ota.upload";
+        let must_drive = row.may_change && row.name != "ota.upload";
         let need = if must_drive { Needs(Scope::ControlWrite) } else { Need::Device };
         row.rest.iter().map(move |rest| {
             (Method::from_bytes(rest.method.as_bytes()).expect("the table has methods"), rest.path, need)
