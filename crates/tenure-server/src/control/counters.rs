@@ -6,7 +6,7 @@ use serde::Serialize;
 use tenure_control::{Source, Uptime};
 use tenure_core::kernel::Tick;
 
-use super::desk::LeaseEvent;
+use super::change::LeaseEvent;
 use crate::metrics::{head, line};
 
 /// Counts.

@@ -3,19 +3,21 @@
 //! The hand changes when the ledger has it, on the thread that tells everybody, before the one who asked is answered. What
 //! was let in before is looked at again here, so nothing takes effect after a change of hands that was sent before it.
 
+mod listening;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use tenure_control::device::{StopReason, VirtualDevice};
+use tenure_control::device::VirtualDevice;
 use tenure_control::{Class, Done, Hand, Held, Owner, Pass, Problem, Refusal, Source, Uptime};
-use tenure_core::kernel::{Cause, Event, Fence, LedgerTag, Span, State, Tick};
-use tenure_ledger::Seq;
-use tenure_registrar::shell::{Observer, View};
+use tenure_core::kernel::{Fence, Span, Tick};
+use tenure_registrar::shell::View;
 use tokio::sync::{Notify, broadcast, watch};
 
+use super::change::Change;
 use super::counters::{Counters, Counts};
 use super::message::Blocked;
 use super::store::Store;
@@ -68,42 +70,6 @@ pub(super) struct Claim {
     pub(super) reason: Option<Arc<str>>,
     /// Whether what it asks for is the lease, and not only more time.
     pub(super) is_acquiring: bool,
-}
-
-/// A change of the lease.
-pub(super) struct Change {
-    pub(super) event: LeaseEvent,
-    /// As it is after the change; if it is over, as it was.
-    pub(super) held: Held,
-    pub(super) reason: Option<Arc<str>>,
-}
-
-/// What everybody is told of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LeaseEvent {
-    Acquired,
-    Heartbeat,
-    Released,
-    Expired,
-}
-
-impl LeaseEvent {
-    pub(super) const ALL: [LeaseEvent; 4] = [Self::Acquired, Self::Heartbeat, Self::Released, Self::Expired];
-
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Acquired => "acquired",
-            Self::Heartbeat => "heartbeat",
-            Self::Released => "released",
-            Self::Expired => "expired",
-        }
-    }
-}
-
-impl Change {
-    pub(super) fn is_active(&self) -> bool {
-        matches!(self.event, LeaseEvent::Acquired | LeaseEvent::Heartbeat)
-    }
 }
 
 impl Desk {
@@ -296,85 +262,4 @@ impl Desk {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn tell(&self, at: Tick, change: Change) {
-        self.counters.lease_changed(change.event, at);
-        // Nobody may be connected.
-        let _ = self.changes.send(Arc::new(change));
-    }
-
-    fn taken(&self, issued: &tenure_core::kernel::Issued, tag: LedgerTag) {
-        let inner = &mut *self.lock();
-        let Some(claim) = inner.claims.get(issued.holder.as_str()) else { return };
-        let held = Held {
-            fence: issued.fence,
-            lease_id: shown_id(tag, issued.fence),
-            owner: claim.owner.clone(),
-            acquired_at: issued.at,
-            expires_at: issued.expires_at,
-            ttl: issued.ttl,
-        };
-        inner.hand.take(held.clone());
-        self.fence.store(held.fence.0, Ordering::Relaxed);
-        self.hands.send_replace(inner.hand.generation());
-        self.tell(issued.at, Change { event: LeaseEvent::Acquired, held, reason: None });
-    }
-
-    fn extended(&self, fence: Fence, at: Tick, expires_at: Tick) {
-        let inner = &mut *self.lock();
-        if !inner.hand.extend(fence, expires_at) {
-            return;
-        }
-        let Some(held) = inner.hand.held().cloned() else { return };
-        let is_acquiring = inner.claims.get(&held.owner.identity).is_some_and(|claim| claim.is_acquiring);
-        let event = if is_acquiring { LeaseEvent::Acquired } else { LeaseEvent::Heartbeat };
-        self.tell(at, Change { event, held, reason: None });
-    }
-
-    fn ended(&self, fence: Fence, at: Tick, event: LeaseEvent, cause: Option<Cause>) {
-        let inner = &mut *self.lock();
-        let Some(held) = inner.hand.let_go(fence) else { return };
-        self.fence.store(0, Ordering::Relaxed);
-        let is_gone = cause == Some(Cause::Disconnected);
-        let stop = if is_gone { StopReason::OwnerDisconnected } else { StopReason::LeaseLost };
-        inner.device.stop_stream(stop, at);
-        self.hands.send_replace(inner.hand.generation());
-        let said = inner.claims.get_mut(&held.owner.identity).and_then(|claim| claim.reason.take());
-        let reason = match (event, cause) {
-            (LeaseEvent::Expired, _) => "expired".into(),
-            (_, Some(Cause::Disconnected)) => "ws_disconnect".into(),
-            (_, Some(_)) => "revoked".into(),
-            (_, None) => said.unwrap_or_else(|| "user_release".into()),
-        };
-        self.tell(at, Change { event, held, reason: Some(reason) });
-    }
-}
-
-impl Observer for Desk {
-    fn happens(&self, _: Seq, event: &Event, before: &State) {
-        let is_ours = |lease: &Fence| lease.0 == self.fence.load(Ordering::Relaxed);
-        match event {
-            Event::Issued(issued) if issued.resource.as_str() == RESOURCE => self.taken(issued, before.tag()),
-            Event::Renewed { lease, at, expires_at, .. } if is_ours(lease) => {
-                self.extended(*lease, *at, *expires_at);
-            }
-            Event::Released { lease, at, .. } if is_ours(lease) => {
-                self.ended(*lease, *at, LeaseEvent::Released, None);
-            }
-            Event::Expired { lease, at } if is_ours(lease) => {
-                self.ended(*lease, *at, LeaseEvent::Expired, None);
-            }
-            Event::Revoked { lease, at, cause, .. } if is_ours(lease) => {
-                self.ended(*lease, *at, LeaseEvent::Released, Some(*cause));
-            }
-            _ => {}
-        }
-    }
-
-    fn told(&self, _: Duration) {}
-}
-
-/// How clients call a lease: `cl_`, the ledger, the fence. Never the same for two.
-fn shown_id(tag: LedgerTag, fence: Fence) -> Arc<str> {
-    format!("cl_{:08x}{:04x}", tag.0, fence.0).into()
 }

@@ -123,7 +123,12 @@ pub(super) struct Changed<'a> {
 }
 
 impl<'a> Changed<'a> {
-    pub(super) fn new(change: &'a super::desk::Change, now: Tick, heartbeat: u32, counters: Counts) -> Self {
+    pub(super) fn new(
+        change: &'a super::change::Change,
+        now: Tick,
+        heartbeat: u32,
+        counters: Counts,
+    ) -> Self {
         let held = &change.held;
         Self {
             active: change.is_active(),

@@ -12,6 +12,7 @@
 //!
 //! What a lease changes for whom is said in `tenure-control`, in one table; nothing here decides it.
 
+mod change;
 mod counters;
 mod desk;
 mod dispatch;

@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::desk::Change;
+use super::change::Change;
 use super::dispatch;
 use super::gateway::{Gateway, Link, request_id};
 use super::message::{self, Changed};
