@@ -11,7 +11,9 @@ mod lease;
 mod problem;
 mod queue;
 mod request;
+mod session;
 mod token;
+mod worker;
 
 pub use code::Code;
 pub use control::ControlStatus;
@@ -21,4 +23,9 @@ pub use lease::{Granted, GrantedAll, Lease, LeaseState, OneLease, Page, Recall, 
 pub use problem::Problem;
 pub use queue::{Queue, Waiter};
 pub use request::{Acquire, AcquireAll, ChangeMode, CreateToken, Release, Renew, Revoke, Transfer};
+pub use session::{IntentAccepted, IntentRequest, SessionView, Sessions};
 pub use token::{CreatedToken, RevokedToken, Token, Tokens};
+pub use worker::{
+    AskChanges, Changes, FinishSession, Guarded, KeepSessions, KeptSession, KeptSessions, LeaveGuard,
+    SessionNow, SessionRuns, TakeGuard, TakeSession, Taken, WipeSessions, WipedSessions,
+};

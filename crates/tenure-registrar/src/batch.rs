@@ -1,7 +1,8 @@
 //! A batch in the making: requests are decided one after the other, each on what those before it left.
 
 use tenure_core::kernel::{
-    Anchor, Answer, ClockReading, Command, Event, Fence, Labels, Refusal, Stamp, State, Tick, Want, decide,
+    Anchor, Answer, ClockReading, Command, Event, Fence, IntentAnswer, Labels, Refusal, Stamp, State, Tick,
+    Want, decide,
 };
 use tenure_core::rules::time::is_over;
 use tenure_ledger::Records;
@@ -172,6 +173,7 @@ fn size_of_event(event: &Event) -> usize {
             queued.holder.as_str().len() + queued.wants.iter().map(want).sum::<usize>()
         }
         Event::Revoked { detail, .. } => detail.len(),
+        Event::Intent(event) => event.bytes(),
         _ => 0,
     }
 }
@@ -193,6 +195,10 @@ fn good_until(state: &State, last: Option<&Event>, answer: &Answer) -> Option<Ti
     };
     match answer {
         Answer::Granted { leases } => leases.iter().map(end).min(),
+        Answer::Intent(answer) => match &**answer {
+            IntentAnswer::Taken { until, .. } => Some(*until),
+            _ => None,
+        },
         Answer::Renewed { lease, .. } | Answer::Continued { lease, .. } => Some(end(lease)),
         _ => None,
     }

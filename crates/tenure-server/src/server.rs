@@ -15,6 +15,7 @@ use crate::app::{App, Secrets};
 use crate::control::{Control, ControlSettings, StoreError};
 use crate::http::accept::{self, Limits, Listeners};
 use crate::http::{self, Names};
+use crate::intents::Office;
 use crate::pools::Pools;
 use crate::registrar::{Registrar, RegistrarEnd, RegistrarError};
 use crate::secret_file::SecretFileError;
@@ -194,6 +195,11 @@ impl Server {
     /// Reads the certificate and its key again. If they cannot be used, what was in use still is.
     pub fn reload_tls(&self) -> Result<(), TlsError> {
         self.tls.as_ref().map_or(Ok(()), |tls| tls.reload())
+    }
+
+    /// Where a worker in this process asks.
+    pub fn office(&self) -> Office {
+        Office::new(self.app.clone())
     }
 
     /// Waits until the server cannot answer any more, though nobody stopped it: the disk failed.

@@ -45,6 +45,7 @@ fn event_kind(event: &Event) -> &'static str {
         Event::Queued(_) => "wait began",
         Event::Left { end: WaitEnd::TimedOut, .. } => "wait timed out",
         Event::Left { .. } => "wait withdrawn",
+        Event::Intent(event) => event.type_name(),
         Event::Marked { .. } => "time marked",
         Event::Resumed { .. } => "writer started",
         Event::Restored { .. } => "ledger restored",

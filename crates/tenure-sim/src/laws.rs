@@ -76,7 +76,9 @@ impl Laws {
                 let left = self.waits.remove(ticket);
                 law(left.is_some(), || format!("{ticket:?} leaves without having come"))
             }
-            Event::Marked { .. } | Event::Resumed { .. } | Event::Restored { .. } => Ok(()),
+            Event::Intent(_) | Event::Marked { .. } | Event::Resumed { .. } | Event::Restored { .. } => {
+                Ok(())
+            }
         }
     }
 

@@ -6,6 +6,7 @@ mod leases;
 mod queue;
 mod sse;
 mod tokens;
+mod worker;
 
 pub use events::{EventFilter, EventStream, From};
 pub use leases::Filter;

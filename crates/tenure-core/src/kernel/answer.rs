@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::event::{Cause, Event};
+use super::intent::IntentAnswer;
 use super::mode::Mode;
 use super::name::{Holder, Resource};
 use super::value::{Fence, Span, Tick, Ticket};
@@ -73,6 +74,8 @@ pub enum Answer {
         /// Whether more is over than was asked to be announced at once.
         more: bool,
     },
+    /// Something about sessions.
+    Intent(Box<IntentAnswer>),
     /// No.
     Refused(Refusal),
 }
@@ -141,6 +144,18 @@ pub enum Refusal {
     /// No such waiter, or somebody else's.
     #[error("no such ticket")]
     NoSuchTicket,
+    /// No such session, or one that ended too long ago to be remembered.
+    #[error("no such session")]
+    NoSuchSession,
+    /// Too many sessions go on already.
+    #[error("{most} sessions go on already")]
+    TooManySessions {
+        /// The bound.
+        most: usize,
+    },
+    /// Whoever asks as the worker holds the guard no longer, or not the one that the session was taken under.
+    #[error("another worker holds the guard, or none does")]
+    GuardLost,
     /// The lease is somebody else's.
     #[error("the lease is held by somebody else")]
     NotHolder,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::event::{Cause, WaitEnd};
+use super::intent::IntentCommand;
 use super::mode::Mode;
 use super::name::{Holder, Principal};
 use super::value::{Fence, Nonce, RequestKey, Span, Ticket};
@@ -83,6 +84,8 @@ pub enum Command {
         /// The most waiters to let in at once, so that no batch grows without bound.
         most: usize,
     },
+    /// Something about sessions.
+    Intent(Box<IntentCommand>),
     /// Announce what is over. Nothing depends on when this comes: what is over is free without it.
     Expire {
         /// The most leases and waits to announce at once, so that no batch grows without bound.

@@ -34,6 +34,10 @@ pub(crate) struct Draft<'a> {
     /// Resources on which something ended and somebody waits, who may have its turn. A set: a thousand readers of
     /// one resource may end together.
     pub(super) freed: BTreeSet<Slot>,
+    /// Sessions of the state that end in this decision.
+    pub(super) ended_sessions: BTreeSet<Holder>,
+    /// Holders of which a lease ended that may be a session's.
+    pub(super) bereft: BTreeSet<Slot>,
     /// Somebody's turn came for whom there was no room any more.
     pub(super) has_unserved: bool,
 }
@@ -58,15 +62,22 @@ impl<'a> Draft<'a> {
             gone: BTreeSet::new(),
             grants: Vec::new(),
             freed: BTreeSet::new(),
+            ended_sessions: BTreeSet::new(),
+            bereft: BTreeSet::new(),
             has_unserved: false,
         }
     }
 
     /// The decision, with everybody let in whose turn has come.
     pub(crate) fn finish(mut self, answer: Result<Answer, Refusal>) -> Decision {
+        self.end_bereft_sessions();
         self.serve_waiters();
         let answer = answer.unwrap_or_else(Answer::Refused);
         Decision { events: self.events, answer, has_unserved: self.has_unserved }
+    }
+
+    pub(super) fn events(&self) -> &[Event] {
+        &self.events
     }
 
     pub(crate) fn push(&mut self, event: Event) {
@@ -106,8 +117,9 @@ impl<'a> Draft<'a> {
         let mut waits = state.over_waits(self.now);
         let left = most.saturating_sub(self.ended.len());
         waits.by_ref().take(left).for_each(|waiting| self.time_out_if_over(waiting));
+        let has_more_sessions = self.sweep_sessions(most.saturating_sub(self.ended.len() + self.gone.len()));
         self.serve_waiters();
-        leases.next().is_some() || waits.next().is_some()
+        leases.next().is_some() || waits.next().is_some() || has_more_sessions
     }
 
     /// Ends a lease of the state by the registrar's word.
@@ -128,6 +140,7 @@ impl<'a> Draft<'a> {
     /// Notes that a lease of the state ended by an event that is already pushed.
     pub(crate) fn mark_ended(&mut self, lease: &LeaseEntry) {
         self.ended.insert(lease.fence);
+        self.note_loss(lease);
         if self.state.is_waited_for(lease.resource) {
             self.freed.insert(lease.resource);
         }
@@ -238,7 +251,7 @@ impl<'a> Draft<'a> {
         leases > most || waits > most_waits
     }
 
-    fn expire_if_over(&mut self, lease: &LeaseEntry) {
+    pub(super) fn expire_if_over(&mut self, lease: &LeaseEntry) {
         if is_over(self.now.0, lease.expires_at.0) && !self.ended.contains(&lease.fence) {
             self.push(Event::Expired { lease: lease.fence, at: self.now });
             self.mark_ended(lease);
@@ -268,7 +281,7 @@ impl<'a> Draft<'a> {
         self.freed.extend(waiting.resources());
     }
 
-    fn granted(&self) -> impl Iterator<Item = &Issued> {
+    pub(super) fn granted(&self) -> impl Iterator<Item = &Issued> {
         self.grants.iter().filter_map(|index| match &self.events[*index] {
             Event::Issued(issued) => Some(issued),
             _ => None,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::intent::IntentEvent;
 use super::mode::Mode;
 use super::name::{Holder, Labels, Principal, Resource};
 use super::value::{Fence, Nonce, RequestKey, Span, Tick, Ticket};
@@ -66,6 +67,8 @@ pub enum Event {
         /// Why.
         end: WaitEnd,
     },
+    /// Something happened to a session.
+    Intent(Box<IntentEvent>),
     /// Time has come this far.
     Marked {
         /// The tick.
@@ -99,7 +102,7 @@ pub enum Event {
 
 impl Event {
     /// The type of every event that there is.
-    pub const TYPE_NAMES: [&str; 10] = [
+    pub const TYPE_NAMES: [&str; 15] = [
         "lease.issued",
         "lease.renewed",
         "lease.released",
@@ -110,6 +113,11 @@ impl Event {
         "clock.mark",
         "clock.resumed",
         "writer.restored",
+        IntentEvent::TYPE_NAMES[0],
+        IntentEvent::TYPE_NAMES[1],
+        IntentEvent::TYPE_NAMES[2],
+        IntentEvent::TYPE_NAMES[3],
+        IntentEvent::TYPE_NAMES[4],
     ];
 
     /// Its type, as records and those who listen know it.
@@ -125,6 +133,7 @@ impl Event {
             Event::Marked { .. } => 7,
             Event::Resumed { .. } => 8,
             Event::Restored { .. } => 9,
+            Event::Intent(event) => return event.type_name(),
         };
         Self::TYPE_NAMES[index]
     }
@@ -134,6 +143,7 @@ impl Event {
         match self {
             Event::Issued(issued) => issued.at,
             Event::Queued(queued) => queued.at,
+            Event::Intent(event) => event.at(),
             Event::Renewed { at, .. }
             | Event::Released { at, .. }
             | Event::Expired { at, .. }

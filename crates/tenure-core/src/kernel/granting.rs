@@ -22,6 +22,11 @@ impl Draft<'_> {
         self.check(Granting::Everything)
     }
 
+    /// Whether something new may be written that is no lease.
+    pub(crate) fn check_has_room(&self) -> Result<(), Refusal> {
+        if self.state.granting() == Granting::Everything { Ok(()) } else { Err(Refusal::NoSpace) }
+    }
+
     /// Whether a lease may get more time.
     pub(crate) fn check_may_renew(&self) -> Result<(), Refusal> {
         self.check(Granting::Renewals)

@@ -28,6 +28,10 @@ pub struct Limits {
     pub waits_per_principal: usize,
     /// The most leases that one principal may hold or wait for; `None` is no such bound.
     pub leases_per_principal: Option<usize>,
+    /// The most sessions that go on at a time.
+    pub sessions: usize,
+    /// The most bytes that these take, about.
+    pub session_bytes: usize,
 }
 
 impl Default for Limits {
@@ -44,6 +48,8 @@ impl Default for Limits {
             waiters_per_resource: 1_024,
             waits_per_principal: 64,
             leases_per_principal: None,
+            sessions: 10_000,
+            session_bytes: 64 << 20,
         }
     }
 }
@@ -62,3 +68,9 @@ pub const ENDED_KEPT: Span = Span::from_secs(10 * 60);
 
 /// At most this many ended leases are remembered; the oldest go first.
 pub const ENDED_LEASES_KEPT: usize = 1 << 16;
+
+/// What became of a session is remembered for this long after its end; the ledger knows it for longer.
+pub const SESSION_KEPT: Span = Span::from_secs(60 * 60);
+
+/// At most this many ended sessions are remembered; the oldest go first.
+pub const SESSIONS_KEPT: usize = 1 << 13;

@@ -10,8 +10,10 @@ mod command;
 mod deadlock;
 mod decide;
 mod draft;
+mod ending;
 mod event;
 mod granting;
+mod intent;
 mod limits;
 mod mode;
 mod name;
@@ -27,7 +29,11 @@ pub use command::{Acquire, ChangeMode, Claim, Command, Contention};
 pub use decide::decide;
 pub use event::{Cause, ClockReading, Event, Issued, Queued, WaitEnd};
 pub use granting::Granting;
-pub use limits::{ENDED_KEPT, HOLDER_KEPT, KEY_KEPT, Limits};
+pub use intent::{
+    Accept, Accepted, GUARD, Intent, IntentAnswer, IntentCommand, IntentEvent, IntentKey, Kept, ORCHESTRATOR,
+    Session, SessionEnd, SessionState, Take, Target, guard, orchestrator, slot_of, tuner,
+};
+pub use limits::{ENDED_KEPT, HOLDER_KEPT, KEY_KEPT, Limits, SESSION_KEPT, SESSIONS_KEPT};
 pub use mode::{Mode, Modes};
 pub use name::{Holder, Labels, Principal, Resource};
 pub use state::{

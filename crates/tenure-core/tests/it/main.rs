@@ -19,6 +19,7 @@ mod kernel_model;
 mod kernel_pools;
 mod kernel_properties;
 mod kernel_queue;
+mod kernel_sessions;
 mod kernel_standstill;
 mod kernel_strategies;
 mod lease_bytes;

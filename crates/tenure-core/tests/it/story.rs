@@ -225,6 +225,7 @@ fn render_answer(answer: &Answer) -> String {
         Answer::Withdrawn { waited: true } => "withdrawn".into(),
         Answer::Withdrawn { waited: false } => "gone before".into(),
         Answer::Swept { more } => if *more { "swept, more" } else { "swept" }.into(),
+        Answer::Intent(answer) => format!("{answer:?}"),
         Answer::Refused(refusal) => render_refusal(refusal),
     }
 }

@@ -43,6 +43,7 @@ pub fn decode(record: &EventRecord, tag: LedgerTag) -> Result<Option<Event>, Dec
     let read = match kind {
         "lease" => decode_lease(record, message::<stored::LeaseEvent>(record)?, tag),
         "wait" => decode_wait(message::<stored::WaitEvent>(record)?).map(Read::Event),
+        "intent" => super::intent::event_of(message::<stored::IntentEvent>(record)?).map(Read::Event),
         "clock" => decode_clock(message::<stored::ClockEvent>(record)?).map(Read::Event),
         "writer" => decode_writer(&message::<stored::WriterEvent>(record)?).map(Read::Event),
         _ => return Ok(None),
@@ -243,7 +244,7 @@ fn message<M: Message + Default>(record: &EventRecord) -> Result<M, DecodeError>
         .map_err(|source| DecodeError::Protobuf { event_type: record.event_type.clone(), source })
 }
 
-fn invalid(field: &'static str, reason: &str) -> InvalidInput {
+pub(super) fn invalid(field: &'static str, reason: &str) -> InvalidInput {
     InvalidInput::new(field, reason)
 }
 

@@ -99,6 +99,7 @@ fn put_payload(event: &Event, stamp: Stamp<'_>, payload: &mut Fields<'_>) {
             let left = stored::WaitLeft { ticket: ticket.0, end: wait_end_code(*end).into(), tick: at.0 };
             payload.all_of(&wait(stored::wait_event::Event::Left(left)));
         }
+        Event::Intent(event) => payload.all_of(&super::intent::message_of(event)),
         Event::Marked { at, reading } => {
             let mark = stored::ClockMark { tick: at.0, reading: Some(reading_message(reading)) };
             payload.all_of(&clock(stored::clock_event::Event::Mark(mark)));

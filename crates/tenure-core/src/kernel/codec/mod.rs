@@ -4,6 +4,7 @@
 
 mod decode;
 mod encode;
+mod intent;
 
 pub use decode::{DecodeError, decode};
 pub use encode::{Stamp, encode, encode_to};

@@ -5,6 +5,7 @@ use crate::kernel::choice::Choice;
 use crate::kernel::command::{Acquire, Contention};
 use crate::kernel::draft::{Draft, Grant, Place};
 use crate::kernel::event::{Event, Queued};
+use crate::kernel::intent::ORCHESTRATOR;
 use crate::kernel::name::Resource;
 use crate::kernel::policy::{Verdict, on_contention, refreshes_own};
 use crate::kernel::state::KeyOutcome;
@@ -125,6 +126,10 @@ pub(super) fn check_ttl(draft: &Draft<'_>, ttl: Span) -> Result<(), Refusal> {
 
 fn check_quota(draft: &Draft<'_>, acquire: &Acquire, choice: Option<&Choice>) -> Result<(), Refusal> {
     let Some(most) = draft.state.limits().leases_per_principal else { return Ok(()) };
+    // A quota is for those who ask; sessions have bounds of their own.
+    if acquire.principal.as_str() == ORCHESTRATOR {
+        return Ok(());
+    }
     let has = |want: &Want, resource: &Resource| own_lease(draft, acquire, want, resource).is_some();
     let missing = match choice {
         Some(choice) => choice.of(&acquire.wants).filter(|(want, resource)| !has(want, resource)).count(),

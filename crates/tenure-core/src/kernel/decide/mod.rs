@@ -4,6 +4,7 @@ mod acquire;
 mod change;
 mod expire;
 mod handover;
+mod intent;
 mod reclaim;
 mod release;
 mod renew;
@@ -51,6 +52,7 @@ fn answer(draft: &mut Draft<'_>, command: &Command) -> Result<Answer, Refusal> {
         Command::Revoke { lease, cause, by, detail } => revoke::revoke(draft, *lease, *cause, by, detail),
         Command::Reclaim { holder, by, detail } => reclaim::reclaim(draft, holder, by, detail),
         Command::Withdraw { ticket, principal, end } => withdraw::withdraw(draft, *ticket, principal, *end),
+        Command::Intent(command) => intent::decide(draft, command),
         Command::Serve { most } => serve::serve(draft, *most),
         Command::Expire { most } => expire::expire(draft, *most),
     }

@@ -50,6 +50,7 @@ impl State {
                 self.end_lease(slot, *at, End::Revoked(*cause));
             }
             Event::Queued(queued) => self.apply_queued(queued)?,
+            Event::Intent(event) => self.apply_intent(event)?,
             Event::Left { ticket, at, .. } => {
                 let waiting =
                     self.remove_wait(*ticket, *at).ok_or(Misfit("it ends a wait that is not there"))?;
@@ -305,6 +306,7 @@ impl State {
     fn forget(&mut self) {
         self.keys.forget(self.now);
         self.ended.forget(self.now);
+        self.forget_sessions();
         while let Some((number, slot)) =
             self.idle_holders.first_key_value().map(|(number, slot)| (*number, *slot))
         {

@@ -17,7 +17,8 @@ impl State {
         self.invariant_every_wait_is_found_by_resource_holder_and_end()?;
         self.invariant_principals_count_what_their_holders_have()?;
         self.invariant_only_holders_without_leases_and_waits_rest()?;
-        self.invariant_keys_lead_to_leases_and_waits()
+        self.invariant_keys_lead_to_leases_and_waits()?;
+        self.invariant_sessions_hold_what_they_are_said_to()
     }
 
     fn invariant_every_pair_on_a_resource_goes_together(&self) -> Result<(), String> {

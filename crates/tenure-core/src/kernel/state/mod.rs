@@ -11,6 +11,7 @@ mod memory;
 mod numbers;
 mod own;
 mod saved;
+mod sessions;
 mod slab;
 mod snapshot;
 mod table;
@@ -35,6 +36,7 @@ use self::entry::{HolderEntry, PrincipalEntry, ResourceEntry, Rest};
 use self::lengths::Lengths;
 use self::memory::{EndedLeases, Keys};
 use self::numbers::Numbers;
+use self::sessions::Sessions;
 use self::slab::Slab;
 use self::table::Table;
 use super::event::ClockReading;
@@ -72,6 +74,7 @@ pub struct State {
     keys: Keys,
     ended: EndedLeases,
     lengths: Lengths,
+    sessions: Sessions,
 }
 
 /// How ticks, a clock and wall time go together, as the ledger last said.
@@ -137,6 +140,7 @@ impl State {
             keys: Keys::default(),
             ended: EndedLeases::default(),
             lengths: Lengths::default(),
+            sessions: Sessions::default(),
         }
     }
 
@@ -186,11 +190,11 @@ impl State {
         !self.waits.is_empty()
     }
 
-    /// When the next lease or wait is over, if nothing happens before.
+    /// When the next lease or wait is over, or a session has waited too long, if nothing happens before.
     pub fn next_deadline(&self) -> Option<Tick> {
         let lease = self.expiries.first().map(|(tick, _)| tick);
         let wait = self.deadlines.first().map(|(tick, _)| *tick);
-        lease.into_iter().chain(wait).min()
+        lease.into_iter().chain(wait).chain(self.sessions.next_deadline()).min()
     }
 
     /// How often time has to be marked in the ledger, so that a restart on another clock adds little to any

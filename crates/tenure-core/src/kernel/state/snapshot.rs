@@ -3,6 +3,7 @@
 use super::memory::{EndedLease, KeyEntry};
 use super::{ClockState, State};
 use crate::kernel::event::Queued;
+use crate::kernel::intent::Session;
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Labels, Principal, Resource};
 use crate::kernel::value::{Digest, Fence, Nonce, RequestKey, Span, Tick, Ticket};
@@ -20,6 +21,8 @@ pub struct Snapshot {
     holders: Vec<(Holder, Principal, Option<Tick>)>,
     keys: Vec<(Principal, Digest, KeyEntry)>,
     ended: Vec<EndedLease>,
+    sessions: Vec<Session>,
+    sessions_revision: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +80,8 @@ impl State {
             holders,
             keys,
             ended: self.ended.iter().cloned().collect(),
+            sessions: self.sessions.iter().cloned().collect(),
+            sessions_revision: self.sessions.revision(),
         }
     }
 }

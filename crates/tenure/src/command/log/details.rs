@@ -49,6 +49,7 @@ impl Entry<'_> {
                 format!("ticket {ticket}  {}  {holder}  until {}", wants.join(", "), time(queued.until))
             }
             Event::Left { ticket, end, .. } => format!("ticket {}  {}", ticket.0, end_name(*end)),
+            Event::Intent(event) => super::intent::details_of(event),
             Event::Marked { reading, .. } => {
                 format!("clock {} at {} us", reading.clock, reading.microseconds)
             }

@@ -62,6 +62,7 @@ impl Entry<'_> {
             Event::Left { ticket, end, .. } => {
                 json!({ "wait": { "ticket": ticket.0, "end": end_name(*end) } })
             }
+            Event::Intent(event) => super::intent::fields_of(event),
             Event::Marked { reading, .. } => json!({ "clock": of_reading(reading) }),
             Event::Resumed { reading, wall_anchor, wall_clock, .. } => json!({
                 "clock": of_reading(reading),

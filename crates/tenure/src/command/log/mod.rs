@@ -2,6 +2,7 @@
 
 mod details;
 mod fields;
+mod intent;
 
 use std::io::Write as _;
 

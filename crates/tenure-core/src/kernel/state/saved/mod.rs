@@ -16,7 +16,8 @@
 //! | ended leases | in the order of their ends: fence, resource, holder, principal, terms, when and how it ended |
 //!
 //! In form 2, a want names the count of its other resources and these between its resource and the rest. It is used
-//! where somebody waits for any one of several, and form 1 wherever that says everything.
+//! where somebody waits for any one of several, and form 1 wherever that says everything. Form 3 is form 2 with sessions at
+//! its end: the number of their changes, those that go on by their names, those that are over by their ends.
 //!
 //! A holder is 0, its name and its principal where it first appears, and its number from 1 afterwards; so is a
 //! resource, without a principal. A principal is its number from 0. Ticks that have passed are counted back
@@ -32,6 +33,7 @@ mod form;
 mod recall;
 mod restore;
 mod save;
+mod sessions;
 
 use thiserror::Error;
 
@@ -40,6 +42,9 @@ const PLAIN: u8 = 1;
 
 /// The same, and wants may name other resources that would do as well.
 const WITH_OTHERS: u8 = 2;
+
+/// The same, and sessions stand at the end.
+const WITH_SESSIONS: u8 = 3;
 
 /// Bytes that are no state. Nothing was restored; the events before the checkpoint still say everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

@@ -2,7 +2,7 @@
 
 use super::bytes::Take;
 use super::form::Terms;
-use super::{PLAIN, RestoreError, WITH_OTHERS};
+use super::{PLAIN, RestoreError, WITH_OTHERS, WITH_SESSIONS};
 use crate::kernel::event::{ClockReading, Queued};
 use crate::kernel::limits::Limits;
 use crate::kernel::mode::Modes;
@@ -24,7 +24,7 @@ impl State {
     ) -> Result<State, RestoreError> {
         let mut take = Take::new(bytes);
         let version = take.byte()?;
-        if version != PLAIN && version != WITH_OTHERS {
+        if ![PLAIN, WITH_OTHERS, WITH_SESSIONS].contains(&version) {
             return Err(RestoreError::Version { found: version });
         }
         let state = State::new(tag, limits, key);
@@ -38,6 +38,9 @@ impl State {
         restoring.names()?;
         restoring.keys()?;
         restoring.ended_leases()?;
+        if version == WITH_SESSIONS {
+            restoring.sessions()?;
+        }
         restoring.take.finish()?;
         Ok(restoring.state)
     }
@@ -149,7 +152,7 @@ impl Restoring<'_> {
             for _ in 0..self.take.count(1)? {
                 let first = resources.len();
                 resources.push(self.resource()?);
-                let others = if self.version == WITH_OTHERS { self.take.count(1)? } else { 0 };
+                let others = if self.version != PLAIN { self.take.count(1)? } else { 0 };
                 for _ in 0..others {
                     resources.push(self.resource()?);
                 }
@@ -169,7 +172,8 @@ impl Restoring<'_> {
             self.state.enter_wait(queued, holder, resources);
         }
         // One state has one form: what the older one says is not said in the newer.
-        self.take.ensure(has_others == (self.version == WITH_OTHERS), "it needs no such form")
+        let is_right = has_others == (self.version == WITH_OTHERS) || self.version == WITH_SESSIONS;
+        self.take.ensure(is_right, "it needs no such form")
     }
 
     fn resting_holders(&mut self) -> Result<(), RestoreError> {

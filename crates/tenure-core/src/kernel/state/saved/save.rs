@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use super::bytes::Put;
 use super::form::Terms;
-use super::{PLAIN, WITH_OTHERS};
+use super::{PLAIN, WITH_OTHERS, WITH_SESSIONS};
 use crate::kernel::name::Resource;
 use crate::kernel::state::entry::LeaseEntry;
 use crate::kernel::state::memory::{EndedLease, KeyEntry, KeyOutcome};
@@ -29,7 +29,7 @@ impl State {
         let mut saving = Saving {
             state: self,
             put: Put::new(write),
-            version: if self.has_others() { WITH_OTHERS } else { PLAIN },
+            version: self.form(),
             principals: Numbering::default(),
             holders: Numbering::default(),
             resources: Numbering::default(),
@@ -41,7 +41,19 @@ impl State {
         saving.resting_holders();
         principals.into_iter().for_each(|principal| saving.keys_of(principal));
         saving.ended_leases();
+        if saving.version == WITH_SESSIONS {
+            saving.put.sessions(self);
+        }
         saving.put.finish();
+    }
+
+    /// The oldest form that says everything.
+    fn form(&self) -> u8 {
+        match (self.sessions.revision() > 0, self.has_others()) {
+            (true, _) => WITH_SESSIONS,
+            (false, true) => WITH_OTHERS,
+            (false, false) => PLAIN,
+        }
     }
 
     /// Whether anybody waits for any one of several resources.
@@ -120,7 +132,7 @@ impl Saving<'_> {
             self.put.count(queued.wants.len());
             for want in &queued.wants {
                 self.resource_named(&want.resource);
-                if self.version == WITH_OTHERS {
+                if self.version != PLAIN {
                     self.put.count(want.others.len());
                     want.others.iter().for_each(|resource| self.resource_named(resource));
                 }

@@ -1,0 +1,128 @@
+//! What happened to a session, in the past tense.
+
+use std::sync::Arc;
+
+use super::session::{IntentKey, SessionEnd, SessionState};
+use super::target::Intent;
+use crate::kernel::name::{Holder, Principal};
+use crate::kernel::value::{Fence, Tick};
+
+/// One step of a session. Each leads to the state that it is named after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IntentEvent {
+    /// An intent was accepted. Whoever carries out intents hears of it by this.
+    Accepted(Accepted),
+    /// A worker took it; its leases were issued or renewed right before.
+    Starting {
+        /// Which session.
+        session: Holder,
+        /// When.
+        at: Tick,
+        /// Who took it.
+        worker: Holder,
+        /// Under which guard.
+        guard: Fence,
+        /// Which tuner it has.
+        slot: Option<u32>,
+    },
+    /// Its pipeline runs.
+    Running {
+        /// Which session.
+        session: Holder,
+        /// When.
+        at: Tick,
+        /// The processes, as the worker names them.
+        process: Arc<str>,
+    },
+    /// Somebody asked for its end.
+    Stopping {
+        /// Which session.
+        session: Holder,
+        /// When.
+        at: Tick,
+        /// Who.
+        by: Principal,
+    },
+    /// It is over; what it holds is given back right after.
+    Ended {
+        /// Which session.
+        session: Holder,
+        /// When.
+        at: Tick,
+        /// Why.
+        end: SessionEnd,
+        /// For people.
+        detail: Arc<str>,
+    },
+}
+
+/// A session as it began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    /// Its name.
+    pub session: Holder,
+    /// What is wanted.
+    pub intent: Intent,
+    /// Under which a repetition finds it.
+    pub key: IntentKey,
+    /// Who wants it.
+    pub principal: Principal,
+    /// When.
+    pub at: Tick,
+    /// Until when a worker has to take it.
+    pub start_by: Tick,
+}
+
+impl IntentEvent {
+    /// The type of every event of a session.
+    pub const TYPE_NAMES: [&str; 5] =
+        ["intent.accepted", "intent.starting", "intent.running", "intent.stopping", "intent.ended"];
+
+    /// Its type, as records and those who listen know it.
+    pub const fn type_name(&self) -> &'static str {
+        Self::TYPE_NAMES[self.leads_to() as usize]
+    }
+
+    /// The state that it leads to.
+    pub const fn leads_to(&self) -> SessionState {
+        match self {
+            IntentEvent::Accepted(_) => SessionState::New,
+            IntentEvent::Starting { .. } => SessionState::Starting,
+            IntentEvent::Running { .. } => SessionState::Running,
+            IntentEvent::Stopping { .. } => SessionState::Stopping,
+            IntentEvent::Ended { .. } => SessionState::Ended,
+        }
+    }
+
+    /// Whose it is.
+    pub fn session(&self) -> &Holder {
+        match self {
+            IntentEvent::Accepted(accepted) => &accepted.session,
+            IntentEvent::Starting { session, .. }
+            | IntentEvent::Running { session, .. }
+            | IntentEvent::Stopping { session, .. }
+            | IntentEvent::Ended { session, .. } => session,
+        }
+    }
+
+    /// When it happened.
+    pub fn at(&self) -> Tick {
+        match self {
+            IntentEvent::Accepted(accepted) => accepted.at,
+            IntentEvent::Starting { at, .. }
+            | IntentEvent::Running { at, .. }
+            | IntentEvent::Stopping { at, .. }
+            | IntentEvent::Ended { at, .. } => *at,
+        }
+    }
+
+    /// About how many bytes callers made it long by.
+    pub fn bytes(&self) -> usize {
+        match self {
+            IntentEvent::Accepted(accepted) => 64 + accepted.intent.bytes(),
+            IntentEvent::Running { process, .. } => process.len(),
+            IntentEvent::Ended { detail, .. } => detail.len(),
+            IntentEvent::Starting { .. } | IntentEvent::Stopping { .. } => 0,
+        }
+    }
+}

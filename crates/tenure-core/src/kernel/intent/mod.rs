@@ -1,0 +1,16 @@
+//! Intents: what somebody wants to be carried out, and what has become of it.
+//!
+//! The API accepts an intent and says which session it became. One worker, who holds the guard, takes sessions,
+//! holds their leases, and carries them out. Both go through the same kernel, so that a session and its leases
+//! never disagree: a session that lost a lease ends in the decision that ended the lease, and one that ends gives
+//! back what it holds.
+
+mod command;
+mod event;
+mod session;
+mod target;
+
+pub use command::{Accept, IntentAnswer, IntentCommand, Kept, Take};
+pub use event::{Accepted, IntentEvent};
+pub use session::{IntentKey, Session, SessionEnd, SessionState};
+pub use target::{GUARD, Intent, ORCHESTRATOR, Target, guard, orchestrator, slot_of, tuner};

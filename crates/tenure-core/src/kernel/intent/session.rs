@@ -1,0 +1,169 @@
+//! A session: what became of an intent.
+
+use std::sync::Arc;
+
+use super::target::Intent;
+use crate::kernel::name::{Holder, Principal};
+use crate::kernel::value::{Fence, Tick};
+
+/// Under which one request and its repetitions are known: HMAC-SHA256 of what is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IntentKey(pub [u8; 32]);
+
+/// How far a session has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SessionState {
+    /// Accepted. No worker has taken it.
+    New,
+    /// Its leases are held, its pipeline is about to start.
+    Starting,
+    /// Its pipeline runs.
+    Running,
+    /// Somebody asked for its end.
+    Stopping,
+    /// It is over, for good.
+    Ended,
+}
+
+impl SessionState {
+    /// Every state, in the order in which a session passes through them.
+    pub const ALL: [SessionState; 5] =
+        [Self::New, Self::Starting, Self::Running, Self::Stopping, Self::Ended];
+
+    /// Which states may follow. The one table of them.
+    pub const fn may_follow(self) -> &'static [SessionState] {
+        match self {
+            Self::New => &[Self::Starting, Self::Ended],
+            Self::Starting => &[Self::Running, Self::Stopping, Self::Ended],
+            Self::Running => &[Self::Stopping, Self::Ended],
+            Self::Stopping => &[Self::Ended],
+            Self::Ended => &[],
+        }
+    }
+
+    /// Whether a worker has it, with its leases.
+    pub const fn is_taken(self) -> bool {
+        matches!(self, Self::Starting | Self::Running | Self::Stopping)
+    }
+
+    /// The state as it is written for people and programs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::New => "NEW",
+            Self::Starting => "STARTING",
+            Self::Running => "RUNNING",
+            Self::Stopping => "STOPPING",
+            Self::Ended => "ENDED",
+        }
+    }
+}
+
+/// Why a session is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SessionEnd {
+    /// Another session shows the same.
+    Busy,
+    /// Every tuner is in use.
+    NoTuner,
+    /// No worker took it in time.
+    NoWorker,
+    /// Somebody asked for its end.
+    Stopped,
+    /// Its pipeline ended by itself, and says that all went well.
+    Completed,
+    /// Its pipeline did not start, or ended with an error.
+    Failed,
+    /// A lease of it is lost.
+    LeaseLost,
+    /// Its worker was gone, and the next one cleaned up.
+    WorkerRestarted,
+    /// Its worker was told to stop.
+    WorkerStopped,
+}
+
+impl SessionEnd {
+    /// Every end that there is.
+    pub const ALL: [SessionEnd; 9] = [
+        Self::Busy,
+        Self::NoTuner,
+        Self::NoWorker,
+        Self::Stopped,
+        Self::Completed,
+        Self::Failed,
+        Self::LeaseLost,
+        Self::WorkerRestarted,
+        Self::WorkerStopped,
+    ];
+
+    /// The reason, as it is written for people and programs.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Busy | Self::NoTuner => "R_LEASE_BUSY",
+            Self::NoWorker => "R_NO_WORKER",
+            Self::Stopped => "R_STOPPED",
+            Self::Completed => "R_PIPELINE_EXITED",
+            Self::Failed => "R_PIPELINE_FAILED",
+            Self::LeaseLost => "R_LEASE_EXPIRED",
+            Self::WorkerRestarted => "R_WORKER_RESTARTED",
+            Self::WorkerStopped => "R_WORKER_STOPPED",
+        }
+    }
+
+    /// How it went, as it is written for people and programs.
+    pub const fn outcome(self) -> &'static str {
+        match self {
+            Self::Busy => "REJECTED_BUSY",
+            Self::NoTuner => "REJECTED_NO_TUNER",
+            Self::NoWorker => "REJECTED_NO_WORKER",
+            Self::Stopped | Self::WorkerStopped => "STOPPED",
+            Self::Completed => "COMPLETED",
+            Self::Failed => "FAILED",
+            Self::LeaseLost | Self::WorkerRestarted => "LOST",
+        }
+    }
+}
+
+/// What became of an intent, so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// Its name, and the holder of its leases.
+    pub id: Holder,
+    /// What is wanted.
+    pub intent: Intent,
+    /// Under which a repetition finds it, until it is over.
+    pub key: IntentKey,
+    /// Who wanted it.
+    pub principal: Principal,
+    /// How far it has come.
+    pub state: SessionState,
+    /// Grows with every change of any session: whoever has seen this one has seen all below.
+    pub revision: u64,
+    /// When it was accepted.
+    pub accepted_at: Tick,
+    /// Until when a worker has to take it.
+    pub start_by: Tick,
+    /// When it came to where it is.
+    pub changed_at: Tick,
+    /// Who took it, and under which guard.
+    pub worker: Option<(Holder, Fence)>,
+    /// Which tuner it has or had.
+    pub slot: Option<u32>,
+    /// The processes that carry it out, as its worker names them; may be empty.
+    pub process: Arc<str>,
+    /// Why it is over.
+    pub end: Option<SessionEnd>,
+    /// For people; may be empty.
+    pub detail: Arc<str>,
+}
+
+impl Session {
+    /// How many leases it has while a worker has it.
+    pub(crate) fn leases_needed(&self) -> usize {
+        1 + usize::from(self.slot.is_some())
+    }
+
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        256 + self.intent.bytes() + self.process.len() + self.detail.len()
+    }
+}

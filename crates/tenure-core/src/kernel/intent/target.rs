@@ -1,0 +1,145 @@
+//! What is wanted, and which resources that takes. This is the one place that says what is locked.
+
+use std::sync::Arc;
+
+use crate::kernel::name::{Principal, Resource};
+use crate::rules::names::{InvalidInput, check_name};
+
+/// What a session is to show.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// A channel, live. It takes a tuner.
+    Service(Arc<str>),
+    /// A recording, from some point on. It takes none.
+    Recording {
+        /// Which.
+        id: Arc<str>,
+        /// From where, in milliseconds.
+        start_ms: u64,
+    },
+}
+
+/// What somebody wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Intent {
+    /// What to show.
+    pub target: Target,
+    /// How.
+    pub profile: Arc<str>,
+    /// In which particulars: JSON in its canonical form, or nothing.
+    pub params: Arc<str>,
+    /// By which the caller finds it again in its own logs; may be empty.
+    pub correlation: Arc<str>,
+}
+
+impl Intent {
+    /// The longest name of a channel, a recording or a profile, and the longest correlation id, in bytes.
+    pub const MOST_NAME_BYTES: usize = 1_024;
+    /// The most bytes of particulars.
+    pub const MOST_PARAMS_BYTES: usize = 1 << 16;
+
+    /// Checks what can be long or odd. Whatever passes can be stored, and be part of a key.
+    pub fn check(&self) -> Result<(), InvalidInput> {
+        let (field, id) = match &self.target {
+            Target::Service(service) => ("serviceRef", service),
+            Target::Recording { id, .. } => ("recordingID", id),
+        };
+        check_part(field, id)?;
+        check_part("profileID", &self.profile)?;
+        if !self.correlation.is_empty() {
+            check_length("correlationId", &self.correlation)?;
+        }
+        if self.params.len() > Self::MOST_PARAMS_BYTES {
+            let reason =
+                format!("has {} bytes; at most {} are allowed", self.params.len(), Self::MOST_PARAMS_BYTES);
+            return Err(InvalidInput::new("params", reason));
+        }
+        Ok(())
+    }
+
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.target.id().len() + self.profile.len() + self.params.len() + self.correlation.len()
+    }
+}
+
+impl Target {
+    /// The name of what is shown.
+    pub fn id(&self) -> &str {
+        match self {
+            Target::Service(id) | Target::Recording { id, .. } => id,
+        }
+    }
+
+    /// Which requests for it are the same: all of a channel, those of one second of a recording.
+    pub fn bucket(&self) -> u64 {
+        match self {
+            Target::Service(_) => 0,
+            Target::Recording { start_ms, .. } => start_ms / 1_000,
+        }
+    }
+
+    /// What only one session may have at a time.
+    pub fn resource(&self) -> Resource {
+        let name = match self {
+            Target::Service(service) => format!("service:{service}"),
+            Target::Recording { id, .. } => format!("recording:{id}:{}", self.bucket()),
+        };
+        Resource::parse(&name).expect("a target that was checked makes a name")
+    }
+
+    /// Whether it takes a tuner beside.
+    pub fn needs_tuner(&self) -> bool {
+        matches!(self, Target::Service(_))
+    }
+}
+
+/// The resource of one tuner.
+pub fn tuner(slot: u32) -> Resource {
+    Resource::parse(&format!("tuner:{slot}")).expect("a number makes a name")
+}
+
+/// Which tuner a resource is.
+pub fn slot_of(resource: &Resource) -> Option<u32> {
+    resource.as_str().strip_prefix("tuner:")?.parse().ok()
+}
+
+/// What the one worker holds.
+pub const GUARD: &str = "system:orchestrator:guard_lock";
+
+/// To whom sessions and workers belong. No token and no user is called so.
+pub const ORCHESTRATOR: &str = "system:orchestrator";
+
+/// What the one worker holds, as a resource.
+pub fn guard() -> Resource {
+    Resource::parse(GUARD).expect("it is a name")
+}
+
+/// To whom sessions and workers belong, as a principal.
+pub fn orchestrator() -> Principal {
+    Principal::parse(ORCHESTRATOR).expect("it is a name")
+}
+
+/// What is part of a key, where `|` parts, and an argument of a program, where `-` begins an option.
+fn check_part(field: &'static str, part: &str) -> Result<(), InvalidInput> {
+    check_length(field, part)?;
+    if part.contains('|') {
+        return Err(InvalidInput::new(
+            field,
+            "contains `|`, which parts what a key is made of; leave it out",
+        ));
+    }
+    if part.starts_with('-') {
+        return Err(InvalidInput::new(field, "begins with `-`, as the options of a program do"));
+    }
+    Ok(())
+}
+
+fn check_length(field: &'static str, part: &str) -> Result<(), InvalidInput> {
+    check_name(field, part)?;
+    if part.len() > Intent::MOST_NAME_BYTES {
+        let reason = format!("has {} bytes; at most {} are allowed", part.len(), Intent::MOST_NAME_BYTES);
+        return Err(InvalidInput::new(field, reason));
+    }
+    Ok(())
+}
