@@ -22,7 +22,7 @@ use super::pace::Pace;
 use super::seat::Seat;
 use crate::app::App;
 use crate::http::accept::Stream;
-use crate::http::websocket::{self, PING_TIME, WRITE_TIME};
+use crate::http::websocket::{self, PING_TIME, WRITE_TIME, stopping};
 
 /// The most bytes of one message: a piece of firmware is the largest.
 const MOST_BYTES: usize = 256 << 10;
@@ -218,11 +218,6 @@ fn link(app: &App, seat: &Seat) -> (Option<Link>, mpsc::Receiver<Message>) {
     let (to_client, from_device) = mpsc::channel(MOST_FROM_DEVICE);
     let open = |gateway: &Gateway| gateway.listen(seat.identity.clone(), to_client);
     (app.control.gateway.as_ref().map(open), from_device)
-}
-
-async fn stopping(stop: &mut watch::Receiver<bool>) {
-    // An error means that the server is gone: the same.
-    let _ = stop.wait_for(|stop| *stop).await;
 }
 
 async fn slow_down(wait: Option<Duration>) {

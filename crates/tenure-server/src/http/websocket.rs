@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
+use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
@@ -56,4 +57,10 @@ fn handshake(headers: &HeaderMap) -> Result<&[u8], Failure> {
         (Some(key), None) if key.len() == 24 => Ok(key.as_bytes()),
         _ => Err(Failure::invalid("Sec-WebSocket-Key", "must stand once and be 16 bytes in base64")),
     }
+}
+
+/// Waits until the server stops.
+pub(crate) async fn stopping(stop: &mut watch::Receiver<bool>) {
+    // An error means that the server is gone: the same.
+    let _ = stop.wait_for(|stop| *stop).await;
 }

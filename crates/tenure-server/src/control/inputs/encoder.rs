@@ -10,7 +10,7 @@ use tenure_control::{Pass, Problem, ProblemCode, Source};
 use tokio::sync::watch;
 
 use super::attend::{Trouble, attend, stopped};
-use super::pace::Pace;
+use super::beat::Beat;
 use super::port::Port;
 use super::{Blocked, Gate};
 use crate::control::EncoderSettings;
@@ -44,7 +44,7 @@ struct Follower<'a, G> {
 impl<G: Gate> Follower<'_, G> {
     /// Follows the knob for as long as it is there.
     async fn follow(&self, port: Port, mut stop: watch::Receiver<bool>) -> io::Error {
-        let (mut records, mut pace) = (Records::default(), Pace::new());
+        let (mut records, mut beat) = (Records::default(), Beat::new());
         let mut buffer = [0; RECORD * AT_ONCE];
         loop {
             let read = tokio::select! {
@@ -64,7 +64,7 @@ impl<G: Gate> Follower<'_, G> {
             if let Some((pass, moves)) = waiting {
                 self.obey(pass, moves).await;
             }
-            pace.next().await;
+            beat.next().await;
         }
     }
 

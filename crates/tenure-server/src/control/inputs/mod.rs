@@ -7,14 +7,14 @@
 //! ```text
 //! attend    opens a device, and again when it was away
 //! port      a device's file: read and written without waiting for it
-//! pace      how often: whoever floods is slowed
+//! beat      how often: whoever floods is slowed
 //! serial    lines to commands, answers to lines
 //! encoder   turns and presses to commands
 //! ```
 
 mod attend;
+mod beat;
 mod encoder;
-mod pace;
 mod port;
 mod serial;
 

@@ -9,7 +9,7 @@ use tenure_control::{Problem, ProblemCode, Source};
 use tokio::sync::watch;
 
 use super::attend::{Trouble, attend, stopped};
-use super::pace::Pace;
+use super::beat::Beat;
 use super::port::Port;
 use super::{Blocked, Gate};
 use crate::control::SerialSettings;
@@ -32,7 +32,7 @@ pub(super) async fn listen<G: Gate>(
 
 /// Talks over an open port for as long as it is there.
 async fn talk<G: Gate>(gate: &G, port: Port, mut stop: watch::Receiver<bool>) -> io::Error {
-    let (mut lines, mut pace, mut outbox) = (Lines::default(), Pace::new(), Outbox::default());
+    let (mut lines, mut beat, mut outbox) = (Lines::default(), Beat::new(), Outbox::default());
     let mut came: VecDeque<Line> = VecDeque::new();
     let mut buffer = [0; LONGEST];
     loop {
@@ -44,7 +44,7 @@ async fn talk<G: Gate>(gate: &G, port: Port, mut stop: watch::Receiver<bool>) ->
                 Err(reason) => return reason,
             },
             // One for each line, and one for each piece of a line that has no end.
-            () = pace.next(), if !came.is_empty() => {
+            () = beat.next(), if !came.is_empty() => {
                 if let Some(line) = came.pop_front() {
                     outbox.put(&answer(gate, line).await);
                 }
@@ -53,7 +53,7 @@ async fn talk<G: Gate>(gate: &G, port: Port, mut stop: watch::Receiver<bool>) ->
                 Ok(read) => {
                     came.extend(lines.take(&buffer[..read]));
                     if came.is_empty() {
-                        pace.next().await;
+                        beat.next().await;
                     }
                 }
                 Err(reason) => return reason,

@@ -24,7 +24,7 @@ use crate::http::accept::Stream;
 use crate::http::answer::Failure;
 use crate::http::auth::Caller;
 use crate::http::events::{EventBody, watch_as_answers};
-use crate::http::websocket::{self, PING_TIME, WRITE_TIME};
+use crate::http::websocket::{self, PING_TIME, WRITE_TIME, stopping};
 use crate::tokens::Scope;
 
 /// The most bytes of one message.
@@ -201,11 +201,6 @@ impl Session {
         let farewell = CloseFrame { code, reason: reason.into() };
         let _ = timeout(Duration::from_secs(1), self.socket.close(Some(farewell))).await;
     }
-}
-
-async fn stopping(stop: &mut watch::Receiver<bool>) {
-    // An error means that the server is gone: the same.
-    let _ = stop.wait_for(|stop| *stop).await;
 }
 
 /// Brings what a watch tells to its session, until either has enough.

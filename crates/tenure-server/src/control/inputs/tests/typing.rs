@@ -8,7 +8,7 @@ use tenure_control::Source;
 use tokio::time::Instant;
 
 use super::super::Inputs;
-use super::super::pace::MOST_PER_SECOND;
+use super::super::beat::MOST_PER_SECOND;
 use super::desk::Desk;
 use super::terminal::Terminal;
 use super::wait_until;

@@ -8,9 +8,9 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 pub(super) const MOST_PER_SECOND: u32 = 100;
 
 /// Lets through so many and no more. What comes faster waits where it is: in the port, and at last at its sender.
-pub(super) struct Pace(Interval);
+pub(super) struct Beat(Interval);
 
-impl Pace {
+impl Beat {
     pub(super) fn new() -> Self {
         let mut interval = interval(Duration::from_secs(1) / MOST_PER_SECOND);
         // Who was silent for long has saved up nothing.
