@@ -25,6 +25,7 @@ use super::name::{Holder, Resource};
 use super::state::{LeaseEntry, Slot, Waiting};
 use super::value::Ticket;
 use super::want::{Want, number_resources};
+use crate::rules::overlap::{has_parts, overlap};
 
 impl Draft<'_> {
     /// The circle that `holder` would close by waiting for `wants` behind everybody else: each one waits for
@@ -156,6 +157,10 @@ impl<'d> Graph<'d, '_> {
     /// thing takes one, as soon as it is free, and is in nobody's way on the others then. How they want it does not
     /// matter: who is in the way of one who is in the way is so too.
     fn one_is_left(&self, want: &'d Want, place: Place, stuck: &Stuck) -> bool {
+        // Who takes a folder takes more than one, so these cannot be counted.
+        if want.resources().any(|resource| has_parts(resource.as_str())) {
+            return false;
+        }
         let is_free = |resource: &&Resource| !self.is_held_by_one_of(resource, stuck);
         let mut left: BTreeSet<&Resource> = want.resources().filter(is_free).collect();
         let first = stuck.tickets.iter().take_while(|ticket| place.is_after(**ticket));
@@ -175,11 +180,12 @@ impl<'d> Graph<'d, '_> {
     /// Whether one of those who are stuck has it.
     fn is_held_by_one_of(&self, resource: &Resource, stuck: &Stuck) -> bool {
         let (draft, state) = (self.draft, self.draft.state);
-        let slot = state.find_resource(resource);
-        let leases =
-            slot.into_iter().flat_map(|slot| state.leases_on(slot)).filter(|lease| draft.lives(lease));
-        let granted = draft.granted_on(resource).filter_map(|issued| state.find_holder(&issued.holder));
-        let handed = self.handed.filter(|(other, _, _)| *other == resource).map(|(_, _, to)| to);
+        let leases = state.leases_around(resource).filter(|lease| draft.lives(lease));
+        let granted = draft.granted_around(resource).filter_map(|issued| state.find_holder(&issued.holder));
+        let handed = self
+            .handed
+            .filter(|(other, _, _)| overlap(other.as_str(), resource.as_str()))
+            .map(|(_, _, to)| to);
         let mut holders = leases.map(|lease| lease.holder).chain(granted).chain(handed);
         holders.any(|holder| stuck.holders.contains(&holder))
     }
@@ -231,7 +237,9 @@ impl<'d> Graph<'d, '_> {
         let draft = self.draft;
         let blockers = draft.blockers(resource, mode, place);
         let known = blockers.filter_map(|blocker| draft.state.find_holder(blocker.holder));
-        let handed = self.handed.filter(|(other, held, _)| *other == resource && !held.goes_with(mode));
+        let handed = self
+            .handed
+            .filter(|(other, held, _)| overlap(other.as_str(), resource.as_str()) && !held.goes_with(mode));
         known.chain(handed.map(|(_, _, holder)| holder))
     }
 }

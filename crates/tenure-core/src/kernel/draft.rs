@@ -14,6 +14,7 @@ use super::name::{Holder, Principal, Resource};
 use super::state::{LeaseEntry, Slot, State, Waiting};
 use super::value::{Fence, RequestKey, Tick, Ticket};
 use super::want::Want;
+use crate::rules::overlap::overlap;
 use crate::rules::time::is_over;
 
 /// With so many leases granted, a decision lets in no more waiters. One decision is one part of a batch, and a batch
@@ -96,16 +97,14 @@ impl<'a> Draft<'a> {
         !is_over(self.now.0, waiting.queued.until.0) && !self.gone.contains(&waiting.queued.ticket)
     }
 
-    /// Announces what is over on `resource`, and lets in whose turn that makes it.
-    pub(crate) fn settle(&mut self, resource: Slot) {
+    /// Announces what is over on `resource` and on what overlaps it, and lets in whose turn that makes it.
+    pub(crate) fn settle(&mut self, resource: &Resource) {
         let state = self.state;
-        for lease in state.leases_on(resource) {
-            self.expire_if_over(lease);
-        }
         let some_wait_is_over = state.over_waits(self.now).next().is_some();
-        if some_wait_is_over {
-            for waiting in state.queue_on(resource) {
-                self.time_out_if_over(waiting);
+        for slot in state.slots_around(resource) {
+            state.leases_on(slot).for_each(|lease| self.expire_if_over(lease));
+            if some_wait_is_over {
+                state.queue_on(slot).for_each(|waiting| self.time_out_if_over(waiting));
             }
         }
         self.end_bereft_sessions();
@@ -145,9 +144,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn mark_ended(&mut self, lease: &LeaseEntry) {
         self.ended.insert(lease.fence);
         self.note_loss(lease);
-        if self.state.is_waited_for(lease.resource) {
-            self.freed.insert(lease.resource);
-        }
+        self.free(lease.resource);
     }
 
     /// Ends a wait with nothing.
@@ -162,9 +159,7 @@ impl<'a> Draft<'a> {
         let expires_at = self.now.checked_add(grant.want.ttl).ok_or(Refusal::Exhausted)?;
         let fence = self.last_fence.next().ok_or(Refusal::Exhausted)?;
         let state = self.state;
-        if let Some(resource) = state.find_resource(grant.resource) {
-            state.leases_on(resource).for_each(|lease| self.expire_if_over(lease));
-        }
+        state.leases_around(grant.resource).for_each(|lease| self.expire_if_over(lease));
         self.last_fence = fence;
         self.grants.push(self.events.len());
         self.push(Event::Issued(Issued {
@@ -201,15 +196,16 @@ impl<'a> Draft<'a> {
         place: Place,
     ) -> impl Iterator<Item = Blocker<'b>> {
         let slot = self.state.find_resource(resource);
-        let leases = slot.into_iter().flat_map(|slot| self.state.leases_on(slot));
+        let around = self.state.slots_around_at(slot, resource);
+        let leases = around.flat_map(|slot| self.state.leases_on(slot));
         let leases = leases.filter(move |lease| !lease.mode.goes_with(mode) && self.lives(lease));
         let leases = leases.map(|lease| (self.state.holder_name(lease.holder), lease.expires_at));
-        let granted = self.granted_on(resource).filter(move |issued| !issued.mode.goes_with(mode));
+        let granted = self.granted_around(resource).filter(move |issued| !issued.mode.goes_with(mode));
         let granted = granted.map(|issued| (&issued.holder, issued.expires_at));
         let held = leases.chain(granted).map(|(holder, until)| Blocker { holder, until });
 
         let apart = Modes::kept_out_by(mode);
-        let queue = slot.into_iter().flat_map(move |slot| {
+        let queue = self.state.slots_around_at(slot, resource).flat_map(move |slot| {
             let queue = self.state.queue_on(slot);
             let before = queue.take_while(move |waiting| place.is_after(waiting.queued.ticket));
             before.filter(move |waiting| waiting.modes_on(slot).meets(apart) && self.waits(waiting))
@@ -282,7 +278,7 @@ impl<'a> Draft<'a> {
 
     pub(super) fn mark_gone(&mut self, waiting: &Waiting) {
         self.gone.insert(waiting.queued.ticket);
-        self.freed.extend(waiting.resources());
+        waiting.resources().for_each(|resource| self.free(resource));
     }
 
     pub(super) fn granted(&self) -> impl Iterator<Item = &Issued> {
@@ -290,6 +286,18 @@ impl<'a> Draft<'a> {
             Event::Issued(issued) => Some(issued),
             _ => None,
         })
+    }
+
+    /// Notes that something ended on a resource: whoever waits for it, or for what overlaps it, may have its turn.
+    fn free(&mut self, resource: Slot) {
+        let state = self.state;
+        let around = state.slots_around_at(Some(resource), state.resource_name(resource));
+        self.freed.extend(around.filter(|slot| state.is_waited_for(*slot)));
+    }
+
+    /// What this decision has granted so far that overlaps `resource`, or is on it.
+    pub(crate) fn granted_around(&self, resource: &Resource) -> impl Iterator<Item = &Issued> {
+        self.granted().filter(move |issued| overlap(issued.resource.as_str(), resource.as_str()))
     }
 
     /// What this decision has granted on `resource` so far.

@@ -7,6 +7,7 @@ use super::assign::assign;
 use super::mode::Mode;
 use super::name::{Labels, Resource};
 use super::value::{Nonce, Span};
+use crate::rules::overlap::{has_parts, overlap};
 
 /// One lease that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +92,21 @@ pub(crate) fn each_can_have_its_own(wants: &[Want]) -> bool {
     let every: Vec<Vec<usize>> =
         wants.iter().map(|want| want.resources().map(|resource| numbers[resource]).collect()).collect();
     wants.iter().all(|want| is_each_once(want.resources())) && assign(&every).is_ok()
+}
+
+/// Two resources of different wants that overlap, though they are not the same, and do not go together as they are wanted.
+pub(crate) fn overlapping(wants: &[Want]) -> Option<(&Resource, &Resource)> {
+    let with_parts = |want: &&Want| want.resources().any(|resource| has_parts(resource.as_str()));
+    let wants: Vec<&Want> = wants.iter().filter(with_parts).collect();
+    let pairs = wants
+        .iter()
+        .enumerate()
+        .flat_map(|(index, one)| wants[..index].iter().map(move |other| (*other, *one)));
+    let apart = pairs.filter(|(one, other)| !one.mode.goes_with(other.mode));
+    let mut names = apart.flat_map(|(one, other)| {
+        one.resources().flat_map(move |name| other.resources().map(move |beside| (name, beside)))
+    });
+    names.find(|(one, other)| one != other && overlap(one.as_str(), other.as_str()))
 }
 
 /// A number for each resource that is named, as [`assign`] wants it.

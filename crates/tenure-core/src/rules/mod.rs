@@ -4,4 +4,5 @@
 //! what a lease promises, so it also changes `docs/guarantees.md`.
 
 pub mod names;
+pub mod overlap;
 pub mod time;

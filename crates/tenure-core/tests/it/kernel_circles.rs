@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::kernel::{Holder, Resource, Tick, Ticket, Want};
 
-use crate::kernel_model::{Model, names};
+use crate::kernel_model::{Model, meet, touches};
 
 /// What each waiter waits for, and who is in its way there.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl Waits {
                 let others = model.in_the_way(resource, want.mode, ticket, now);
                 let others = others.into_iter().filter(|other| other != holder).collect();
                 first.insert((index, resource.clone()), others);
-                let leases = model.live(now).filter(|lease| lease.resource == *resource);
+                let leases = model.live(now).filter(|lease| meet(&lease.resource, resource));
                 held.insert(resource.clone(), leases.map(|lease| lease.holder.clone()).collect());
             }
         }
@@ -80,14 +80,18 @@ impl Wait {
     /// several is taken to keep all of them.
     fn is_left_one(&self, stuck: &BTreeSet<Holder>) -> bool {
         let [want] = &self.wants[..] else { return false };
+        // Who takes a folder takes more than one.
+        if want.resources().any(|name| name.as_str().starts_with("FILE:")) {
+            return false;
+        }
         let stuck_before = || self.before.iter().filter(|(holder, _)| stuck.contains(holder));
         let is_kept = |resource: &Resource| {
             let mut several = stuck_before().filter(|(_, wants)| wants.len() > 1);
-            several.any(|(_, wants)| wants.iter().any(|want| names(want, resource)))
+            several.any(|(_, wants)| wants.iter().any(|want| touches(want, resource)))
         };
         let left = want.resources().filter(|name| self.held[*name].is_disjoint(stuck) && !is_kept(name));
         let left: Vec<_> = left.collect();
-        let takes = |wants: &[Want]| wants.len() == 1 && left.iter().any(|name| names(&wants[0], name));
+        let takes = |wants: &[Want]| wants.len() == 1 && left.iter().any(|name| touches(&wants[0], name));
         left.len() > stuck_before().filter(|(_, wants)| takes(wants)).count()
     }
 

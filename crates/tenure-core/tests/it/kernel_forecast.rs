@@ -6,7 +6,7 @@ use tenure_core::kernel::{
 };
 
 use crate::kernel_circles::{Waits, judge_circle};
-use crate::kernel_model::{Lease, Model, Over, names};
+use crate::kernel_model::{Lease, Model, Over, meet, names, together};
 
 /// What is said about an answer that is not there yet.
 #[derive(Debug, PartialEq, Eq)]
@@ -85,6 +85,9 @@ fn forecast_acquire(model: &Model, acquire: &Acquire, now: Tick) -> Forecast {
     if Model::choose(&acquire.wants, &mut Vec::new(), &|_, _| false, &|_, _| true).is_none() {
         return Forecast::Invalid;
     }
+    if is_at_odds_with_itself(&acquire.wants) {
+        return Forecast::Invalid;
+    }
     let leases = model.live(now).map(|lease| (&lease.holder, &lease.principal));
     let mut uses = leases.chain(model.waiting(now).map(|wait| (&wait.holder, &wait.principal)));
     if uses.any(|(holder, principal)| *holder == acquire.holder && *principal != acquire.principal) {
@@ -105,6 +108,15 @@ fn forecast_acquire(model: &Model, acquire: &Acquire, now: Tick) -> Forecast {
         (None, Contention::Queue { patience }) if patience.0 > 0 => Forecast::Queued,
         (None, _) => Forecast::Held,
     }
+}
+
+/// Whether two of the wants name resources that overlap, and do not go together.
+fn is_at_odds_with_itself(wants: &[Want]) -> bool {
+    let apart = |one: &Want, other: &Want| {
+        let mut pairs = one.resources().flat_map(|name| other.resources().map(move |beside| (name, beside)));
+        !together(one.mode, other.mode) && pairs.any(|(name, beside)| name != beside && meet(name, beside))
+    };
+    wants.iter().enumerate().any(|(index, one)| wants[..index].iter().any(|other| apart(one, other)))
 }
 
 /// What the request would get now.

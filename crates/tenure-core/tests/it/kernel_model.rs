@@ -59,6 +59,20 @@ pub fn together(one: Mode, other: Mode) -> bool {
     looks(one) && looks(other) && !(one == Mode::Provides && other == Mode::Provides)
 }
 
+/// Whether two resources have something in common: said here once more, in the plainest way for the names that are used.
+pub fn meet(one: &Resource, other: &Resource) -> bool {
+    let covers = |folder: &str, name: &str| {
+        let beginning = folder.trim_end_matches('*');
+        folder.starts_with("FILE:") && beginning.ends_with('/') && name.starts_with(beginning)
+    };
+    one == other || covers(one.as_str(), other.as_str()) || covers(other.as_str(), one.as_str())
+}
+
+/// Whether something that `want` would be content with has something in common with `resource`.
+pub fn touches(want: &Want, resource: &Resource) -> bool {
+    want.resources().any(|other| meet(other, resource))
+}
+
 /// Whether `want` would be content with `resource`.
 pub fn names(want: &Want, resource: &Resource) -> bool {
     want.resources().any(|other| other == resource)
@@ -75,23 +89,22 @@ impl Model {
 
     /// Who is in the way of one who wants `resource` like this and comes after those with a smaller ticket.
     pub fn in_the_way(&self, resource: &Resource, mode: Mode, ticket: Ticket, now: Tick) -> Vec<Holder> {
-        let leases = self.live(now).filter(|lease| lease.resource == *resource);
+        let leases = self.live(now).filter(|lease| meet(&lease.resource, resource));
         let leases = leases.filter(|lease| !together(lease.mode, mode)).map(|lease| lease.holder.clone());
-        let waits = self
-            .waiting(now)
-            .filter(|wait| wait.ticket < ticket)
-            .filter(|wait| wait.wants.iter().any(|want| names(want, resource) && !together(want.mode, mode)));
+        let waits = self.waiting(now).filter(|wait| wait.ticket < ticket).filter(|wait| {
+            wait.wants.iter().any(|want| touches(want, resource) && !together(want.mode, mode))
+        });
         leases.chain(waits.map(|wait| wait.holder.clone())).collect()
     }
 
     /// When everything is over that now keeps one who comes last from having `resource` like this: no sooner than the
     /// one that is named in a refusal, which is the first of them.
     pub fn first_end(&self, resource: &Resource, mode: Mode, now: Tick) -> Option<Tick> {
-        let leases = self.live(now).filter(|lease| lease.resource == *resource);
+        let leases = self.live(now).filter(|lease| meet(&lease.resource, resource));
         let leases = leases.filter(|lease| !together(lease.mode, mode)).map(|lease| lease.end);
-        let waits = self
-            .waiting(now)
-            .filter(|wait| wait.wants.iter().any(|want| names(want, resource) && !together(want.mode, mode)));
+        let waits = self.waiting(now).filter(|wait| {
+            wait.wants.iter().any(|want| touches(want, resource) && !together(want.mode, mode))
+        });
         leases.chain(waits.map(|wait| wait.until)).max()
     }
 
@@ -178,7 +191,7 @@ impl Model {
         self.last_fence = issued.fence;
         self.check_name(&issued.holder, &issued.principal, issued.at);
         // Not even one that is over but not announced: the ledger itself never holds both.
-        let mut others = self.leases.iter().filter(|other| other.resource == issued.resource);
+        let mut others = self.leases.iter().filter(|other| meet(&other.resource, &issued.resource));
         let other = others.find(|other| !together(other.mode, issued.mode));
         assert!(other.is_none(), "{issued:?} beside {other:?}");
         match (issued.ticket, issued.continues) {
@@ -290,7 +303,7 @@ impl Model {
         let live: Vec<&Lease> = self.live(now).collect();
         for (index, one) in live.iter().enumerate() {
             let conflict =
-                |other: &&&Lease| other.resource == one.resource && !together(other.mode, one.mode);
+                |other: &&&Lease| meet(&other.resource, &one.resource) && !together(other.mode, one.mode);
             let other = live[index + 1..].iter().find(conflict);
             assert!(other.is_none(), "two at once: {one:?} and {other:?}");
         }

@@ -9,10 +9,11 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use tenure_core::kernel::{
     Acquire, Answer, Cause, Claim, Command, Contention, Event, Fence, Holder, Issued, Labels, Mode, Nonce,
-    Principal, Queued, Refusal, Span, State, Tick, Ticket, TicketView, Want, decide,
+    Principal, Queued, Refusal, Resource, Span, State, Tick, Ticket, TicketView, Want, decide,
 };
 use tenure_core::lease::ReleaseReason;
 
+use crate::kernel_model::{meet, touches};
 use crate::kernel_strategies::{config, holder, principal, resource};
 
 /// What somebody does.
@@ -51,9 +52,14 @@ fn wants(wants: &[(Vec<u8>, Mode)]) -> Vec<Want> {
 fn is_in_its_own_way(state: &State, who: u8, wants: &[Want]) -> bool {
     let who = holder(who);
     wants.iter().flat_map(Want::resources).any(|resource| {
-        state.leases_on_resource(resource).any(|lease| *lease.holder == who)
-            || state.queue_of(resource).any(|waiting| *waiting.holder == who)
+        let mut leases = state.leases_from(Fence(0)).filter(|lease| meet(lease.resource, resource));
+        leases.any(|lease| *lease.holder == who) || waits_for(state, &who, resource)
     })
+}
+
+fn waits_for(state: &State, who: &Holder, resource: &Resource) -> bool {
+    let mut own = state.tickets().filter(|waiting| waiting.holder == who);
+    own.any(|waiting| waiting.wants.iter().any(|want| touches(want, resource)))
 }
 
 fn play(steps: &[Step]) {
@@ -73,7 +79,7 @@ fn play(steps: &[Step]) {
             }
             Step::Transfer { lease, to } => {
                 let Some(lease) = state.leases_from(Fence(0)).nth(*lease) else { continue };
-                if state.queue_of(lease.resource).any(|waiting| *waiting.holder == holder(*to)) {
+                if waits_for(&state, &holder(*to), lease.resource) {
                     continue;
                 }
                 let (lease, claim, to, principal) = (lease.fence, Claim::Token, holder(*to), principal(*to));
@@ -145,7 +151,12 @@ fn some_choose_and_wait_twice(state: &State) -> bool {
     let chooses = |view: &TicketView<'_>| view.wants.iter().any(|want| !want.others.is_empty());
     let twice =
         |view: &TicketView<'_>| state.tickets().filter(|other| other.holder == view.holder).count() > 1;
-    state.tickets().any(|view| chooses(&view) && twice(&view))
+    // And who waits for any one of several folders is taken to keep all of them.
+    let parts = |view: &TicketView<'_>| {
+        let mut names = view.wants.iter().flat_map(Want::resources);
+        names.any(|name| name.as_str().starts_with("FILE:"))
+    };
+    state.tickets().any(|view| chooses(&view) && (twice(&view) || parts(&view)))
 }
 
 /// Who still waits when nobody gives anything back any more, for each way in which it can come to that.

@@ -123,10 +123,10 @@ fn newest_ticket(state: &State) -> Ticket {
     queues.map(|view| view.ticket).max().unwrap_or_default()
 }
 
-const RESOURCES: u8 = 3;
+const RESOURCES: u8 = 4;
 
 pub fn resource(number: u8) -> Resource {
-    Resource::parse(["a", "b", "c"][usize::from(number % RESOURCES)]).expect("a resource")
+    Resource::parse(["a", "FILE:x/", "FILE:x/y", "b"][usize::from(number % RESOURCES)]).expect("a resource")
 }
 
 pub fn holder(number: u8) -> Holder {

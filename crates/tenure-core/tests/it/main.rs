@@ -16,6 +16,7 @@ mod kernel_keys;
 mod kernel_leases;
 mod kernel_misfits;
 mod kernel_model;
+mod kernel_overlap;
 mod kernel_pools;
 mod kernel_properties;
 mod kernel_queue;

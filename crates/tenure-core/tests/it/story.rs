@@ -154,7 +154,9 @@ fn command(words: &[&str]) -> Command {
 fn acquire(resources: &str, name: &str, ttl: &str, options: &[&str]) -> Command {
     let option = |wanted: &str| options.iter().position(|word| *word == wanted).map(|at| options[at + 1]);
     let want = |text: &str| {
-        let (resource, mode) = text.split_once('/').unwrap_or((text, "exclusive"));
+        // A folder may stand before it.
+        let named = text.rsplit_once('/').filter(|(_, mode)| Mode::parse(mode).is_some());
+        let (resource, mode) = named.unwrap_or((text, "exclusive"));
         let mode = Mode::parse(mode).unwrap_or_else(|| panic!("no mode {mode}"));
         let mut resources = resource.split('|').map(|name| Resource::parse(name).expect("a resource"));
         let first = resources.next().expect("a text has at least one part");

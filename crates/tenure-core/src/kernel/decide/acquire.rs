@@ -10,7 +10,7 @@ use crate::kernel::name::Resource;
 use crate::kernel::policy::{Verdict, on_contention, refreshes_own};
 use crate::kernel::state::KeyOutcome;
 use crate::kernel::value::{Fence, Span, Tick};
-use crate::kernel::want::{Want, each_can_have_its_own};
+use crate::kernel::want::{Want, each_can_have_its_own, overlapping};
 use crate::rules::names::InvalidInput;
 use crate::rules::time::extends;
 
@@ -21,11 +21,8 @@ pub(super) fn acquire(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer
         return Ok(answer);
     }
     check(draft, acquire)?;
-    let state = draft.state;
     for resource in acquire.wants.iter().flat_map(Want::resources) {
-        if let Some(resource) = state.find_resource(resource) {
-            draft.settle(resource);
-        }
+        draft.settle(resource);
     }
 
     // What it has already is not in its own way, and neither is who waits for that.
@@ -100,6 +97,11 @@ fn check(draft: &Draft<'_>, acquire: &Acquire) -> Result<(), Refusal> {
     if !each_can_have_its_own(&acquire.wants) {
         let reason = "names a resource twice, or too few for each lease to be on another; ask for each once";
         return Err(invalid("leases", reason.into()));
+    }
+    if let Some((one, other)) = overlapping(&acquire.wants) {
+        let reason =
+            format!("names {one} and {other}, which overlap and cannot both be held like that; ask for one");
+        return Err(invalid("leases", reason));
     }
     acquire.wants.iter().try_for_each(|want| check_ttl(draft, want.ttl))?;
     if let Contention::Queue { patience } = acquire.contention

@@ -6,7 +6,7 @@ use crate::kernel::command::ChangeMode;
 use crate::kernel::draft::Draft;
 use crate::kernel::mode::Modes;
 use crate::kernel::name::Holder;
-use crate::kernel::state::LeaseEntry;
+use crate::kernel::state::{LeaseEntry, Waiting};
 use crate::kernel::value::Tick;
 
 /// Succeeds only if nobody else is in the way, now: two that both hold and both wait to upgrade would
@@ -17,7 +17,7 @@ pub(super) fn upgrade(draft: &mut Draft<'_>, change: &ChangeMode) -> Result<Answ
     if change.mode == lease.mode || !change.mode.covers(lease.mode) {
         return Err(Refusal::WrongDirection { from: lease.mode, to: change.mode, upgrade: true });
     }
-    draft.settle(lease.resource);
+    draft.settle(draft.state.resource_name(lease.resource));
     if let Some((holder, until)) = in_the_way(draft, lease, change) {
         let resource = draft.state.resource_name(lease.resource).clone();
         let waiting = draft.waiting_on(&resource);
@@ -37,20 +37,22 @@ pub(super) fn downgrade(draft: &mut Draft<'_>, change: &ChangeMode) -> Result<An
 
 fn in_the_way(draft: &Draft<'_>, lease: &LeaseEntry, change: &ChangeMode) -> Option<(Holder, Tick)> {
     let state = draft.state;
-    let others = state.leases_on(lease.resource).filter(|other| other.fence != lease.fence);
+    let resource = state.resource_name(lease.resource);
+    let others = state.leases_around(resource).filter(|other| other.fence != lease.fence);
     let mut others = others.filter(|other| draft.lives(other) && !other.mode.goes_with(change.mode));
     if let Some(other) = others.next() {
         return Some((state.holder_name(other.holder).clone(), other.expires_at));
     }
     // Whoever was let in on the way, by a wait or a lease that was found to be over.
-    let mut served = draft.granted_on(state.resource_name(lease.resource));
+    let mut served = draft.granted_around(resource);
     if let Some(issued) = served.find(|issued| !issued.mode.goes_with(change.mode)) {
         return Some((issued.holder.clone(), issued.expires_at));
     }
     let newly_apart = Modes::kept_out_by(change.mode).except(Modes::kept_out_by(lease.mode));
-    let overtaken = state.queue_on(lease.resource).find(|waiting| {
-        let modes = waiting.modes_on(lease.resource);
-        modes.meets(newly_apart) && draft.waits(waiting)
+    let overtaken = state.slots_around(resource).find_map(|slot| {
+        let is_overtaken =
+            |waiting: &&Waiting| waiting.modes_on(slot).meets(newly_apart) && draft.waits(waiting);
+        state.queue_on(slot).find(is_overtaken)
     });
     overtaken.map(|waiting| (waiting.queued.holder.clone(), waiting.queued.until))
 }

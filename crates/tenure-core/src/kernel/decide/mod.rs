@@ -80,7 +80,7 @@ fn living<'a>(draft: &mut Draft<'a>, fence: Fence, claim: Option<&Claim>) -> Res
         return Err(Refusal::NotHolder);
     }
     if !draft.lives(lease) {
-        draft.settle(lease.resource);
+        draft.settle(state.resource_name(lease.resource));
         return Err(Refusal::Over { lease: fence, end: super::answer::End::Expired });
     }
     Ok(lease)

@@ -92,6 +92,11 @@ impl State {
             let fits = self.leases_on(resource).all(|lease| lease.mode.goes_with(issued.mode));
             ensure(fits, "its resource is held")?;
         }
+        let fits_beside =
+            |lease: &LeaseEntry| lease.mode.goes_with(issued.mode) || holder.slot() == Some(lease.holder);
+        let fits =
+            self.reaches.around(&issued.resource).flat_map(|slot| self.leases_on(slot)).all(fits_beside);
+        ensure(fits, "what overlaps its resource is held")?;
         if let Some(waiting) = issued.ticket.and_then(|ticket| self.waiting(ticket)) {
             let queued = &waiting.queued;
             let own = queued.holder == issued.holder && queued.key == issued.key;
@@ -257,13 +262,18 @@ impl State {
 
     fn intern_resource(&mut self, spot: Spot, name: &Resource) -> Slot {
         let fresh = || ResourceEntry { name: name.clone(), leases: Few::None, queue: Default::default() };
-        self.resources.get_or_insert(spot, fresh)
+        let slot = self.resources.get_or_insert(spot, fresh);
+        if spot.slot().is_none() {
+            self.reaches.insert(name, slot);
+        }
+        slot
     }
 
     fn drop_resource_if_unused(&mut self, slot: Slot) {
         let entry = self.resources.get(slot);
         if entry.queue.is_empty() && entry.leases.as_slice().is_empty() {
-            self.resources.remove(slot);
+            let entry = self.resources.remove(slot);
+            self.reaches.remove(&entry.name);
         }
     }
 

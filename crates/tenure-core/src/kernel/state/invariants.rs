@@ -13,6 +13,7 @@ impl State {
     /// Checks everything, in time proportional to all there is. The error says what is wrong, for people.
     pub fn check_invariants(&self) -> Result<(), String> {
         self.invariant_every_pair_on_a_resource_goes_together()?;
+        self.invariant_what_overlaps_goes_together()?;
         self.invariant_every_lease_is_found_by_number_resource_holder_and_end()?;
         self.invariant_every_wait_is_found_by_resource_holder_and_end()?;
         self.invariant_principals_count_what_their_holders_have()?;

@@ -10,6 +10,7 @@ mod lengths;
 mod memory;
 mod numbers;
 mod own;
+mod reaches;
 mod saved;
 mod sessions;
 mod slab;
@@ -36,6 +37,7 @@ use self::entry::{HolderEntry, PrincipalEntry, ResourceEntry, Rest};
 use self::lengths::Lengths;
 use self::memory::{EndedLeases, Keys};
 use self::numbers::Numbers;
+use self::reaches::Reaches;
 use self::sessions::Sessions;
 use self::slab::Slab;
 use self::table::Table;
@@ -63,6 +65,7 @@ pub struct State {
     by_fence: Numbers,
     expiries: Ends,
     resources: Table<ResourceEntry>,
+    reaches: Reaches,
     holders: Table<HolderEntry>,
     /// Those who hold and wait for nothing, by the number of their rest.
     idle_holders: BTreeMap<u64, Slot>,
@@ -131,6 +134,7 @@ impl State {
             by_fence: Numbers::default(),
             expiries: Ends::default(),
             resources: Table::new(key),
+            reaches: Reaches::default(),
             holders: Table::new(key),
             idle_holders: BTreeMap::new(),
             rests: 0,

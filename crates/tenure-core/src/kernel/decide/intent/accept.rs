@@ -72,9 +72,7 @@ fn target_of(accept: &Accept, ttl: Span, nonce: Nonce) -> Want {
 }
 
 fn check_is_free(draft: &mut Draft<'_>, want: &Want) -> Result<(), Refusal> {
-    if let Some(slot) = draft.state.find_resource(&want.resource) {
-        draft.settle(slot);
-    }
+    draft.settle(&want.resource);
     let waiting = draft.waiting_on(&want.resource);
     let Some(blocker) = draft.blockers(&want.resource, want.mode, Place::default()).next() else {
         return Ok(());

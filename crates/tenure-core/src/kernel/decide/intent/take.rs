@@ -67,7 +67,7 @@ fn check(draft: &Draft<'_>, take: &Take) -> Result<(), Refusal> {
 /// people.
 fn in_the_way(draft: &mut Draft<'_>, session: &Session, resource: &Resource) -> Option<Holder> {
     let slot = draft.state.find_resource(resource)?;
-    draft.settle(slot);
+    draft.settle(resource);
     if draft.living_leases_of(&session.id).iter().any(|lease| lease.resource == slot) {
         return None;
     }

@@ -233,6 +233,10 @@ impl Restoring<'_> {
     fn names(&mut self) -> Result<(), RestoreError> {
         self.take.ensure(self.state.principals.index_all(), "a principal stands twice")?;
         self.take.ensure(self.state.holders.index_all(), "a holder stands twice")?;
-        self.take.ensure(self.state.resources.index_all(), "a resource stands twice")
+        self.take.ensure(self.state.resources.index_all(), "a resource stands twice")?;
+        let state = &mut self.state;
+        state.resources.iter().for_each(|(slot, entry)| state.reaches.insert(&entry.name, slot));
+        let fits = state.invariant_what_overlaps_goes_together().is_ok();
+        self.take.ensure(fits, "two leases that overlap do not go together")
     }
 }

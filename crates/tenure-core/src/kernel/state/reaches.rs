@@ -1,0 +1,183 @@
+//! Finds the resources that have something in common with one: see [`crate::rules::overlap`].
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use super::slab::Slot;
+use super::{LeaseEntry, State, ensure};
+use crate::kernel::name::Resource;
+use crate::rules::overlap::{Reach, has_parts};
+
+/// The resources that have parts, in the order of their names. All others are not in here, and cost nothing.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reaches {
+    names: BTreeMap<Resource, Slot>,
+    /// Folders and patterns, by what names below them begin with, and then by their names: where they lie in memory must
+    /// not show in an answer.
+    below: BTreeMap<Box<str>, BTreeMap<Resource, Slot>>,
+}
+
+impl Reaches {
+    pub(crate) fn insert(&mut self, name: &Resource, slot: Slot) {
+        if !has_parts(name.as_str()) {
+            return;
+        }
+        self.names.insert(name.clone(), slot);
+        if let Reach::Below(literal) = Reach::of(name.as_str()) {
+            self.below.entry(literal.into()).or_default().insert(name.clone(), slot);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, name: &Resource) {
+        if self.names.remove(name).is_none() {
+            return;
+        }
+        if let Reach::Below(literal) = Reach::of(name.as_str())
+            && let Some(alike) = self.below.get_mut(literal)
+        {
+            alike.remove(name);
+            if alike.is_empty() {
+                self.below.remove(literal);
+            }
+        }
+    }
+
+    /// Every other resource that has something in common with `name`, whether that is in here or not.
+    pub(crate) fn around<'a>(&'a self, name: &'a Resource) -> impl Iterator<Item = Slot> + 'a {
+        let reach = (!self.names.is_empty() && has_parts(name.as_str())).then(|| Reach::of(name.as_str()));
+        let above = reach.map(|reach| self.above(reach)).unwrap_or_default();
+        let literal = match reach {
+            Some(Reach::Below(literal)) => Some(literal),
+            _ => None,
+        };
+        let below = literal.into_iter().flat_map(move |literal| {
+            let from = self.names.range::<str, _>((Bound::Included(literal), Bound::Unbounded));
+            let inside = from.take_while(move |(inside, _)| inside.as_str().starts_with(literal));
+            inside.filter(move |(inside, _)| *inside != name).map(|(_, slot)| *slot)
+        });
+        above.into_iter().chain(below)
+    }
+
+    /// Folders and patterns that begin as `reach` does, the longest beginning first. What begins like a folder or a pattern
+    /// itself is not among them: it is found below.
+    fn above(&self, reach: Reach<'_>) -> Vec<Slot> {
+        let mut text = match reach {
+            Reach::Itself(text) => Some(text),
+            Reach::Below(text) => shorter(text),
+        };
+        let mut found = Vec::new();
+        while let Some(rest) = text {
+            let up_to = (Bound::Unbounded, Bound::Included(rest));
+            let Some((literal, alike)) = self.below.range::<str, _>(up_to).next_back() else { break };
+            if rest.starts_with(&**literal) {
+                found.extend(alike.values().copied());
+                text = shorter(literal).and_then(|shorter| rest.get(..shorter.len()));
+            } else {
+                // What is no beginning shows how much of the text the next can share.
+                text = Some(common(rest, literal));
+            }
+        }
+        found
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Every resource that has parts, in the order of their names.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Resource, Slot)> {
+        self.names.iter().map(|(name, slot)| (name, *slot))
+    }
+}
+
+/// The text without its last letter.
+fn shorter(text: &str) -> Option<&str> {
+    let (end, _) = text.char_indices().next_back()?;
+    Some(&text[..end])
+}
+
+/// How both begin.
+fn common<'a>(text: &'a str, other: &str) -> &'a str {
+    let alike = text.chars().zip(other.chars()).take_while(|(one, other)| one == other);
+    &text[..alike.map(|(letter, _)| letter.len_utf8()).sum()]
+}
+
+impl State {
+    /// The leases that have something in common with `resource`, its own first, those that are over but not announced
+    /// among them.
+    pub(crate) fn leases_around<'a>(
+        &'a self,
+        resource: &'a Resource,
+    ) -> impl Iterator<Item = &'a LeaseEntry> {
+        self.slots_around(resource).flat_map(|slot| self.leases_on(slot))
+    }
+
+    /// Where `resource` stands, if it is known, and then every other that has something in common with it.
+    pub(crate) fn slots_around<'a>(&'a self, resource: &'a Resource) -> impl Iterator<Item = Slot> + 'a {
+        self.slots_around_at(self.find_resource(resource), resource)
+    }
+
+    /// The same, for who knows where it stands: looking for a name takes longer than everything else here.
+    pub(crate) fn slots_around_at<'a>(
+        &'a self,
+        slot: Option<Slot>,
+        resource: &'a Resource,
+    ) -> impl Iterator<Item = Slot> + 'a {
+        slot.into_iter().chain(self.reaches.around(resource))
+    }
+
+    /// Every two leases that have something in common go together, or are one holder's; and whatever has parts is found.
+    pub(super) fn invariant_what_overlaps_goes_together(&self) -> Result<(), String> {
+        let with_parts = self.resources.iter().filter(|(_, entry)| has_parts(entry.name.as_str())).count();
+        ensure(with_parts == self.reaches.len(), || "resources with parts are not all found".into())?;
+        for (name, slot) in self.reaches.iter() {
+            let same = self.find_resource(name) == Some(slot);
+            ensure(same, || format!("{name} is found in a wrong place"))?;
+            for other in self.reaches.around(name) {
+                for lease in self.leases_on(slot) {
+                    let apart =
+                        |one: &&LeaseEntry| !one.mode.goes_with(lease.mode) && one.holder != lease.holder;
+                    let found = self.leases_on(other).find(apart);
+                    ensure(found.is_none(), || {
+                        format!("{name} and {} are both held", self.resource_name(other))
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::kernel::state::slab::Slab;
+    use crate::rules::overlap::overlap;
+
+    proptest! {
+        /// As asking of each one after the other.
+        #[test]
+        fn finds_whatever_has_something_in_common(
+            names in proptest::collection::btree_set("(FILE:|SYMBOL:|work:)(a|b|/|\\*|ä){0,5}", 1..24),
+            asked in "(FILE:|work:)(a|b|/|\\*|ä){0,5}",
+        ) {
+            let names: Vec<Resource> = names.iter().map(|name| Resource::parse(name).unwrap()).collect();
+            let (mut slab, mut reaches) = (Slab::default(), Reaches::default());
+            let slots: Vec<Slot> = names.iter().map(|name| slab.insert(name.clone())).collect();
+            names.iter().zip(&slots).for_each(|(name, slot)| reaches.insert(name, *slot));
+            for asked in names.iter().chain([&Resource::parse(&asked).unwrap()]) {
+                let has = |other: &Resource| other != asked && overlap(asked.as_str(), other.as_str());
+                let expected: BTreeSet<&Resource> = names.iter().filter(|name| has(name)).collect();
+                let found: Vec<&Resource> = reaches.around(asked).map(|slot| slab.get(slot)).collect();
+                prop_assert_eq!(found.len(), expected.len(), "{} of {:?}", asked, found);
+                prop_assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected);
+            }
+            names.iter().for_each(|name| reaches.remove(name));
+            prop_assert!(reaches.names.is_empty() && reaches.below.is_empty());
+        }
+    }
+}
