@@ -9,6 +9,9 @@ use crate::kernel::state::State;
 use crate::kernel::value::{Fence, Tick};
 use crate::rules::names::check_name;
 
+/// The fewest bytes that a session has: those of its key, two for each of four names, one for each of eleven others.
+const LEAST: usize = 32 + 2 * 4 + 11;
+
 impl Put<'_> {
     /// All sessions: how many changes there were, those that go on by their names, those that are over by their ends.
     pub(super) fn sessions(&mut self, state: &State) {
@@ -61,7 +64,7 @@ impl Restoring<'_> {
     pub(super) fn sessions(&mut self) -> Result<(), RestoreError> {
         let revision = self.take.number()?;
         let mut before: Option<Holder> = None;
-        for _ in 0..self.take.count(64)? {
+        for _ in 0..self.take.count(LEAST)? {
             let session = self.take.session(self.state.now)?;
             let goes_on = session.state != SessionState::Ended;
             self.take.ensure(goes_on, "a session that is over goes on")?;
@@ -71,7 +74,7 @@ impl Restoring<'_> {
             self.enter_session(session, revision)?;
         }
         let mut before = (Tick(0), 0);
-        for _ in 0..self.take.count(64)? {
+        for _ in 0..self.take.count(LEAST)? {
             let session = self.take.session(self.state.now)?;
             let after = (session.changed_at, session.revision);
             let in_order = session.state == SessionState::Ended && after.0 >= before.0 && after.1 > before.1;
