@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::agent::AgentAnswer;
 use super::event::{Cause, Event};
 use super::intent::IntentAnswer;
 use super::mode::Mode;
@@ -74,6 +75,8 @@ pub enum Answer {
         /// Whether more is over than was asked to be announced at once.
         more: bool,
     },
+    /// Something for an agent.
+    Agent(Box<AgentAnswer>),
     /// Something about sessions.
     Intent(Box<IntentAnswer>),
     /// No.
@@ -144,6 +147,12 @@ pub enum Refusal {
     /// No such waiter, or somebody else's.
     #[error("no such ticket")]
     NoSuchTicket,
+    /// The agent has said how old it is, and cannot become older, or another in the middle of an attempt.
+    #[error("the agent's priority is {has}, and stays so until its attempt is over")]
+    PriorityFixed {
+        /// How old it is.
+        has: u64,
+    },
     /// No such session, or one that ended too long ago to be remembered.
     #[error("no such session")]
     NoSuchSession,

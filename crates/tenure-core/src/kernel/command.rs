@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::agent::AgentCommand;
 use super::event::{Cause, WaitEnd};
 use super::intent::IntentCommand;
 use super::mode::Mode;
@@ -84,6 +85,8 @@ pub enum Command {
         /// The most waiters to let in at once, so that no batch grows without bound.
         most: usize,
     },
+    /// Something that an agent asks.
+    Agent(Box<AgentCommand>),
     /// Something about sessions.
     Intent(Box<IntentCommand>),
     /// Announce what is over. Nothing depends on when this comes: what is over is free without it.

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::agent::{Pending, Rank};
 use super::answer::{Answer, Decision, Refusal};
 use super::event::{Cause, Event, Issued, WaitEnd};
 use super::intent::SessionEnd;
@@ -14,7 +15,7 @@ use super::name::{Holder, Principal, Resource};
 use super::state::{LeaseEntry, Slot, State, Waiting};
 use super::value::{Fence, RequestKey, Tick, Ticket};
 use super::want::Want;
-use crate::rules::overlap::overlap;
+use crate::rules::overlap::{has_parts, overlap};
 use crate::rules::time::is_over;
 
 /// With so many leases granted, a decision lets in no more waiters. One decision is one part of a batch, and a batch
@@ -36,6 +37,16 @@ pub(crate) struct Draft<'a> {
     /// Resources on which something ended and somebody waits, who may have its turn. A set: a thousand readers of
     /// one resource may end together.
     pub(super) freed: BTreeSet<Slot>,
+    /// Something ended that agents may wait for.
+    pub(super) parts_freed: bool,
+    /// A wait of an agent that begins in this decision.
+    pub(super) new_pending: Option<Pending>,
+    /// An attempt that begins in this decision.
+    pub(super) begun: Option<Rank>,
+    /// To whom the agent belongs that asks.
+    pub(super) declaring: Option<Principal>,
+    /// Waits of agents whose turn came in this decision, and what they got.
+    pub(super) served_agents: Vec<(Ticket, Vec<Fence>)>,
     /// Sessions of the state that end in this decision, and how.
     pub(super) ended_sessions: BTreeMap<Holder, SessionEnd>,
     /// Holders of which a lease ended that may be a session's. By their names: how they lie in memory must not show in
@@ -65,6 +76,11 @@ impl<'a> Draft<'a> {
             gone: BTreeSet::new(),
             grants: Vec::new(),
             freed: BTreeSet::new(),
+            parts_freed: false,
+            new_pending: None,
+            begun: None,
+            declaring: None,
+            served_agents: Vec::new(),
             ended_sessions: BTreeMap::new(),
             bereft: BTreeSet::new(),
             has_unserved: false,
@@ -74,7 +90,7 @@ impl<'a> Draft<'a> {
     /// The decision, with everybody let in whose turn has come.
     pub(crate) fn finish(mut self, answer: Result<Answer, Refusal>) -> Decision {
         self.end_bereft_sessions();
-        self.serve_waiters();
+        self.serve_agents_and_waiters();
         let answer = answer.unwrap_or_else(Answer::Refused);
         Decision { events: self.events, answer, has_unserved: self.has_unserved }
     }
@@ -101,6 +117,9 @@ impl<'a> Draft<'a> {
     pub(crate) fn settle(&mut self, resource: &Resource) {
         let state = self.state;
         let some_wait_is_over = state.over_waits(self.now).next().is_some();
+        if state.has_pending() && has_parts(resource.as_str()) {
+            self.time_out_agents(usize::MAX);
+        }
         for slot in state.slots_around(resource) {
             state.leases_on(slot).for_each(|lease| self.expire_if_over(lease));
             if some_wait_is_over {
@@ -108,7 +127,7 @@ impl<'a> Draft<'a> {
             }
         }
         self.end_bereft_sessions();
-        self.serve_waiters();
+        self.serve_agents_and_waiters();
     }
 
     /// Announces at most `most` leases and waits that are over. Says whether there are more.
@@ -120,9 +139,10 @@ impl<'a> Draft<'a> {
         let left = most.saturating_sub(self.ended.len());
         waits.by_ref().take(left).for_each(|waiting| self.time_out_if_over(waiting));
         let has_more_sessions = self.sweep_sessions(most.saturating_sub(self.ended.len() + self.gone.len()));
+        let has_more_agents = self.time_out_agents(most);
         self.end_bereft_sessions();
-        self.serve_waiters();
-        leases.next().is_some() || waits.next().is_some() || has_more_sessions
+        self.serve_agents_and_waiters();
+        leases.next().is_some() || waits.next().is_some() || has_more_sessions || has_more_agents
     }
 
     /// Ends a lease of the state by the registrar's word.
@@ -210,9 +230,12 @@ impl<'a> Draft<'a> {
             let before = queue.take_while(move |waiting| place.is_after(waiting.queued.ticket));
             before.filter(move |waiting| waiting.modes_on(slot).meets(apart) && self.waits(waiting))
         });
-        held.chain(
-            queue.map(|waiting| Blocker { holder: &waiting.queued.holder, until: waiting.queued.until }),
-        )
+        let queue =
+            queue.map(|waiting| Blocker { holder: &waiting.queued.holder, until: waiting.queued.until });
+        // Agents come before everybody who has no age.
+        let agents = self.pending_apart(resource, mode);
+        held.chain(queue)
+            .chain(agents.map(|pending| Blocker { holder: &pending.rank.agent, until: pending.until }))
     }
 
     /// How many wait for a resource.
@@ -276,6 +299,23 @@ impl<'a> Draft<'a> {
         self.gone.len()
     }
 
+    /// Whether a wait ended in this decision.
+    pub(super) fn has_gone(&self, ticket: Ticket) -> bool {
+        self.gone.contains(&ticket)
+    }
+
+    /// Notes that the wait of an agent ended, served or not. Whoever came after it may have its turn.
+    pub(super) fn mark_served(&mut self, ticket: Ticket) {
+        self.gone.insert(ticket);
+        let state = self.state;
+        let wants = state.pending_under(ticket).map(|pending| &pending.wants[..]).unwrap_or_default();
+        for want in wants {
+            let around = state.slots_around(&want.resource);
+            self.freed.extend(around.filter(|slot| state.is_waited_for(*slot)));
+        }
+        self.parts_freed = true;
+    }
+
     pub(super) fn mark_gone(&mut self, waiting: &Waiting) {
         self.gone.insert(waiting.queued.ticket);
         waiting.resources().for_each(|resource| self.free(resource));
@@ -289,8 +329,9 @@ impl<'a> Draft<'a> {
     }
 
     /// Notes that something ended on a resource: whoever waits for it, or for what overlaps it, may have its turn.
-    fn free(&mut self, resource: Slot) {
+    pub(super) fn free(&mut self, resource: Slot) {
         let state = self.state;
+        self.parts_freed |= state.has_pending() && has_parts(state.resource_name(resource).as_str());
         let around = state.slots_around_at(Some(resource), state.resource_name(resource));
         self.freed.extend(around.filter(|slot| state.is_waited_for(*slot)));
     }

@@ -118,7 +118,7 @@ impl<'a> Draft<'a> {
         Some((renewed.unwrap_or(lease.expires_at), self.state.resource_name(lease.resource)))
     }
 
-    fn expire_all_of(&mut self, holder: &Holder) {
+    pub(crate) fn expire_all_of(&mut self, holder: &Holder) {
         let Some(slot) = self.state.find_holder(holder) else { return };
         let leases: Vec<_> = self.state.leases_of(slot).collect();
         leases.into_iter().rev().for_each(|lease| self.expire_if_over(lease));

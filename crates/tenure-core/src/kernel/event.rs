@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::agent::AgentEvent;
 use super::intent::IntentEvent;
 use super::mode::Mode;
 use super::name::{Holder, Labels, Principal, Resource};
@@ -69,6 +70,8 @@ pub enum Event {
     },
     /// Something happened to a session.
     Intent(Box<IntentEvent>),
+    /// Something happened to an agent.
+    Agent(Box<AgentEvent>),
     /// Time has come this far.
     Marked {
         /// The tick.
@@ -102,7 +105,7 @@ pub enum Event {
 
 impl Event {
     /// The type of every event that there is.
-    pub const TYPE_NAMES: [&str; 15] = [
+    pub const TYPE_NAMES: [&str; 20] = [
         "lease.issued",
         "lease.renewed",
         "lease.released",
@@ -118,6 +121,11 @@ impl Event {
         IntentEvent::TYPE_NAMES[2],
         IntentEvent::TYPE_NAMES[3],
         IntentEvent::TYPE_NAMES[4],
+        AgentEvent::TYPE_NAMES[0],
+        AgentEvent::TYPE_NAMES[1],
+        AgentEvent::TYPE_NAMES[2],
+        AgentEvent::TYPE_NAMES[3],
+        AgentEvent::TYPE_NAMES[4],
     ];
 
     /// Its type, as records and those who listen know it.
@@ -134,6 +142,7 @@ impl Event {
             Event::Resumed { .. } => 8,
             Event::Restored { .. } => 9,
             Event::Intent(event) => return event.type_name(),
+            Event::Agent(event) => return event.type_name(),
         };
         Self::TYPE_NAMES[index]
     }
@@ -144,6 +153,7 @@ impl Event {
             Event::Issued(issued) => issued.at,
             Event::Queued(queued) => queued.at,
             Event::Intent(event) => event.at(),
+            Event::Agent(event) => event.at(),
             Event::Renewed { at, .. }
             | Event::Released { at, .. }
             | Event::Expired { at, .. }
@@ -246,6 +256,8 @@ pub enum WaitEnd {
     Withdrawn,
     /// The waiter's connection or process is gone.
     Gone,
+    /// The waiter would have waited for an older one.
+    Died,
 }
 
 impl WaitEnd {
@@ -255,6 +267,7 @@ impl WaitEnd {
             WaitEnd::TimedOut => "TIMED_OUT",
             WaitEnd::Withdrawn => "WITHDRAWN",
             WaitEnd::Gone => "GONE",
+            WaitEnd::Died => "DIED",
         }
     }
 }

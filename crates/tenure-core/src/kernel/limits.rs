@@ -28,6 +28,12 @@ pub struct Limits {
     pub waits_per_principal: usize,
     /// The most leases that one principal may hold or wait for; `None` is no such bound.
     pub leases_per_principal: Option<usize>,
+    /// The most waits of agents at a time.
+    pub pending: usize,
+    /// The most that they wait for together.
+    pub pending_wants: usize,
+    /// After how long an agent that died may come back: the first time, and at most.
+    pub backoff: (Span, Span),
     /// The most sessions that go on at a time.
     pub sessions: usize,
     /// The most bytes that these take, about.
@@ -48,6 +54,9 @@ impl Default for Limits {
             waiters_per_resource: 1_024,
             waits_per_principal: 64,
             leases_per_principal: None,
+            pending: 1_024,
+            pending_wants: 8_192,
+            backoff: (Span::from_millis(250), Span::from_secs(30)),
             sessions: 10_000,
             session_bytes: 64 << 20,
         }
@@ -80,3 +89,9 @@ pub const SESSION_BYTES_KEPT: usize = 16 << 20;
 
 /// At most this many sessions are kept or wiped by one request: one decision is one part of a batch.
 pub const SESSIONS_AT_ONCE: usize = 1_024;
+
+/// An agent of whom nothing is heard, and who holds and waits for nothing, is remembered for this long.
+pub const AGENT_KEPT: Span = Span::from_secs(24 * 60 * 60);
+
+/// How much longer the leases of an agent last that says in time that it restarts, once each.
+pub const RESTART_GRACE: Span = Span::from_secs(15);

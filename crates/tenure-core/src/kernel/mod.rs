@@ -1,6 +1,7 @@
 //! Decides what happens to leases: [`decide`] says which events a [`Command`] leads to, and
 //! [`State::apply`] records them. Nothing else changes the state.
 
+mod agent;
 mod agreement;
 mod answer;
 mod assign;
@@ -10,6 +11,7 @@ mod command;
 mod deadlock;
 mod decide;
 mod draft;
+mod dying;
 mod ending;
 mod event;
 mod granting;
@@ -23,6 +25,7 @@ mod state;
 mod value;
 mod want;
 
+pub use agent::{AgentAnswer, AgentCommand, AgentEvent, Declare, Pending, Phase, Pulse, Rank};
 pub use answer::{Answer, Decision, End, Refusal};
 pub use codec::{DecodeError, Stamp, decode, encode, encode_to};
 pub use command::{Acquire, ChangeMode, Claim, Command, Contention};
@@ -34,13 +37,14 @@ pub use intent::{
     Session, SessionEnd, SessionState, Take, Target, guard, orchestrator, slot_of, tuner,
 };
 pub use limits::{
-    ENDED_KEPT, HOLDER_KEPT, KEY_KEPT, Limits, SESSION_BYTES_KEPT, SESSION_KEPT, SESSIONS_AT_ONCE,
-    SESSIONS_KEPT,
+    AGENT_KEPT, ENDED_KEPT, HOLDER_KEPT, KEY_KEPT, Limits, RESTART_GRACE, SESSION_BYTES_KEPT, SESSION_KEPT,
+    SESSIONS_AT_ONCE, SESSIONS_KEPT,
 };
 pub use mode::{Mode, Modes};
 pub use name::{Holder, Labels, Principal, Resource};
 pub use state::{
-    Anchor, ClockState, EndedLease, HashKey, LeaseView, Misfit, RestoreError, Snapshot, State, TicketView,
+    Agent, Anchor, ClockState, EndedLease, HashKey, LeaseView, Misfit, RestoreError, Snapshot, State,
+    TicketView,
 };
 pub use value::{Digest, Fence, LeaseIdText, LedgerTag, Nonce, RequestKey, Span, TICK_RATE_HZ, Tick, Ticket};
 pub use want::{Others, Want};

@@ -1,5 +1,6 @@
 //! One integration binary: what the crate promises, from outside.
 
+mod kernel_agents;
 mod kernel_apply;
 mod kernel_bad_input;
 mod kernel_bytes;

@@ -228,6 +228,7 @@ fn render_answer(answer: &Answer) -> String {
         Answer::Withdrawn { waited: false } => "gone before".into(),
         Answer::Swept { more } => if *more { "swept, more" } else { "swept" }.into(),
         Answer::Intent(answer) => format!("{answer:?}"),
+        Answer::Agent(answer) => format!("{answer:?}"),
         Answer::Refused(refusal) => render_refusal(refusal),
     }
 }

@@ -43,6 +43,7 @@ pub fn decode(record: &EventRecord, tag: LedgerTag) -> Result<Option<Event>, Dec
     let read = match kind {
         "lease" => decode_lease(record, message::<stored::LeaseEvent>(record)?, tag),
         "wait" => decode_wait(message::<stored::WaitEvent>(record)?).map(Read::Event),
+        "agent" => super::agent::event_of(message::<stored::AgentEvent>(record)?).map(Read::Event),
         "intent" => super::intent::event_of(message::<stored::IntentEvent>(record)?).map(Read::Event),
         "clock" => decode_clock(message::<stored::ClockEvent>(record)?).map(Read::Event),
         "writer" => decode_writer(&message::<stored::WriterEvent>(record)?).map(Read::Event),
@@ -151,18 +152,23 @@ fn decode_wait(message: stored::WaitEvent) -> Result<Event, InvalidInput> {
             key: queued.idempotency.map(decode_key).transpose()?,
         }),
         wait_event::Event::Left(left) => {
-            let end = match stored::WaitEnd::try_from(left.end) {
-                Ok(stored::WaitEnd::TimedOut) => WaitEnd::TimedOut,
-                Ok(stored::WaitEnd::Withdrawn) => WaitEnd::Withdrawn,
-                Ok(stored::WaitEnd::Gone) => WaitEnd::Gone,
-                Ok(stored::WaitEnd::Unspecified) | Err(_) => return Err(invalid("end", "is unknown")),
-            };
+            let end = decode_wait_end(left.end)?;
             Event::Left { ticket: Ticket(left.ticket), at: Tick(left.tick), end }
         }
     })
 }
 
-fn decode_want(want: &stored::Want) -> Result<Want, InvalidInput> {
+pub(super) fn decode_wait_end(code: i32) -> Result<WaitEnd, InvalidInput> {
+    match stored::WaitEnd::try_from(code) {
+        Ok(stored::WaitEnd::TimedOut) => Ok(WaitEnd::TimedOut),
+        Ok(stored::WaitEnd::Withdrawn) => Ok(WaitEnd::Withdrawn),
+        Ok(stored::WaitEnd::Gone) => Ok(WaitEnd::Gone),
+        Ok(stored::WaitEnd::Died) => Ok(WaitEnd::Died),
+        Ok(stored::WaitEnd::Unspecified) | Err(_) => Err(invalid("end", "is unknown")),
+    }
+}
+
+pub(super) fn decode_want(want: &stored::Want) -> Result<Want, InvalidInput> {
     let others: Vec<Resource> =
         want.others.iter().map(|name| Resource::parse(name)).collect::<Result<_, _>>()?;
     Ok(Want {

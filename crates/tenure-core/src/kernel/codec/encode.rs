@@ -100,6 +100,7 @@ fn put_payload(event: &Event, stamp: Stamp<'_>, payload: &mut Fields<'_>) {
             payload.all_of(&wait(stored::wait_event::Event::Left(left)));
         }
         Event::Intent(event) => payload.all_of(&super::intent::message_of(event)),
+        Event::Agent(event) => payload.all_of(&super::agent::message_of(event)),
         Event::Marked { at, reading } => {
             let mark = stored::ClockMark { tick: at.0, reading: Some(reading_message(reading)) };
             payload.all_of(&clock(stored::clock_event::Event::Mark(mark)));
@@ -166,20 +167,24 @@ fn put_issued(issued: &Issued, stamp: Stamp<'_>, fields: &mut Fields<'_>) {
         .number(110, issued.continues.map_or(0, |fence| fence.0));
 }
 
-fn queued_message(queued: &Queued) -> stored::WaitQueued {
-    let want = |want: &Want| stored::Want {
+/// What is wanted.
+pub(super) fn want_message(want: &Want) -> stored::Want {
+    stored::Want {
         resource: want.resource.as_str().into(),
         mode: mode_code(want.mode).into(),
         ttl_ticks: want.ttl.0,
         nonce: want.nonce.0.to_vec(),
         labels: label_messages(&want.labels),
         others: want.others.iter().map(|resource| resource.as_str().into()).collect(),
-    };
+    }
+}
+
+fn queued_message(queued: &Queued) -> stored::WaitQueued {
     stored::WaitQueued {
         ticket: queued.ticket.0,
         holder: queued.holder.as_str().into(),
         principal: queued.principal.as_str().into(),
-        wants: queued.wants.iter().map(want).collect(),
+        wants: queued.wants.iter().map(want_message).collect(),
         tick: queued.at.0,
         until_tick: queued.until.0,
         idempotency: queued.key.map(key_message),
@@ -238,10 +243,11 @@ fn cause_code(cause: Cause) -> stored::RevocationCause {
     }
 }
 
-fn wait_end_code(end: WaitEnd) -> stored::WaitEnd {
+pub(super) fn wait_end_code(end: WaitEnd) -> stored::WaitEnd {
     match end {
         WaitEnd::TimedOut => stored::WaitEnd::TimedOut,
         WaitEnd::Withdrawn => stored::WaitEnd::Withdrawn,
         WaitEnd::Gone => stored::WaitEnd::Gone,
+        WaitEnd::Died => stored::WaitEnd::Died,
     }
 }

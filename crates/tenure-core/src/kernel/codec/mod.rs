@@ -2,6 +2,7 @@
 //!
 //! The work face's library reads the same records: see [`crate::lease`].
 
+mod agent;
 mod decode;
 mod encode;
 mod intent;

@@ -1,6 +1,7 @@
 //! One file per command: what it leads to.
 
 mod acquire;
+mod agent;
 mod change;
 mod expire;
 mod handover;
@@ -56,6 +57,7 @@ fn answer(draft: &mut Draft<'_>, command: &Command) -> Result<Answer, Refusal> {
         Command::Revoke { lease, cause, by, detail } => revoke::revoke(draft, *lease, *cause, by, detail),
         Command::Reclaim { holder, by, detail } => reclaim::reclaim(draft, holder, by, detail),
         Command::Withdraw { ticket, principal, end } => withdraw::withdraw(draft, *ticket, principal, *end),
+        Command::Agent(command) => agent::decide(draft, command),
         Command::Intent(command) => intent::decide(draft, command),
         Command::Serve { most } => serve::serve(draft, *most),
         Command::Expire { most } => expire::expire(draft, *most),

@@ -51,6 +51,7 @@ impl State {
             }
             Event::Queued(queued) => self.apply_queued(queued)?,
             Event::Intent(event) => self.apply_intent(event)?,
+            Event::Agent(event) => self.apply_agent(event)?,
             Event::Left { ticket, at, .. } => {
                 let waiting =
                     self.remove_wait(*ticket, *at).ok_or(Misfit("it ends a wait that is not there"))?;
@@ -137,6 +138,9 @@ impl State {
         self.last_fence = issued.fence;
         if let Some(key) = issued.key {
             self.keys.issued(principal, key, issued.fence);
+        }
+        if !self.agents.is_empty() {
+            self.agent_was_granted(&issued.holder, issued.ticket, issued.at);
         }
         Ok(())
     }
@@ -319,6 +323,7 @@ impl State {
         self.keys.forget(self.now);
         self.ended.forget(self.now);
         self.forget_sessions();
+        self.forget_agents();
         while let Some((number, slot)) =
             self.idle_holders.first_key_value().map(|(number, slot)| (*number, *slot))
         {

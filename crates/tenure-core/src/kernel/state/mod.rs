@@ -1,5 +1,6 @@
 //! Everything that is needed to answer a request, and nothing else: what the events so far add up to.
 
+mod agents;
 mod apply;
 mod ends;
 mod enter;
@@ -21,6 +22,8 @@ mod view;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use agents::Agent;
+pub(crate) use agents::wants_apart;
 pub use apply::Misfit;
 pub(crate) use entry::{LeaseEntry, Waiting};
 pub(crate) use invariants::ensure;
@@ -32,6 +35,7 @@ pub use snapshot::Snapshot;
 pub use table::HashKey;
 pub use view::{LeaseView, TicketView};
 
+use self::agents::Agents;
 use self::ends::Ends;
 use self::entry::{HolderEntry, PrincipalEntry, ResourceEntry, Rest};
 use self::lengths::Lengths;
@@ -78,6 +82,7 @@ pub struct State {
     ended: EndedLeases,
     lengths: Lengths,
     sessions: Sessions,
+    agents: Agents,
 }
 
 /// How ticks, a clock and wall time go together, as the ledger last said.
@@ -145,6 +150,7 @@ impl State {
             ended: EndedLeases::default(),
             lengths: Lengths::default(),
             sessions: Sessions::default(),
+            agents: Agents::default(),
         }
     }
 
@@ -198,7 +204,12 @@ impl State {
     pub fn next_deadline(&self) -> Option<Tick> {
         let lease = self.expiries.first().map(|(tick, _)| tick);
         let wait = self.deadlines.first().map(|(tick, _)| *tick);
-        lease.into_iter().chain(wait).chain(self.sessions.next_deadline()).min()
+        lease
+            .into_iter()
+            .chain(wait)
+            .chain(self.sessions.next_deadline())
+            .chain(self.agents.next_deadline())
+            .min()
     }
 
     /// How often time has to be marked in the ledger, so that a restart on another clock adds little to any

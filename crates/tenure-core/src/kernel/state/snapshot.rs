@@ -1,7 +1,9 @@
 //! The state as plain, sorted data: what two states are compared by.
 
+use super::agents::Agent;
 use super::memory::{EndedLease, KeyEntry};
 use super::{ClockState, State};
+use crate::kernel::agent::Pending;
 use crate::kernel::event::Queued;
 use crate::kernel::intent::Session;
 use crate::kernel::mode::Mode;
@@ -23,6 +25,8 @@ pub struct Snapshot {
     ended: Vec<EndedLease>,
     sessions: Vec<Session>,
     sessions_revision: u64,
+    agents: Vec<(Holder, Agent)>,
+    pending: Vec<Pending>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +86,8 @@ impl State {
             ended: self.ended.iter().cloned().collect(),
             sessions: self.sessions.iter().cloned().collect(),
             sessions_revision: self.sessions.revision(),
+            agents: self.agents.iter().map(|(id, agent)| (id.clone(), agent.clone())).collect(),
+            pending: self.agents.pending().cloned().collect(),
         }
     }
 }

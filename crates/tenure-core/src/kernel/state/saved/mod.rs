@@ -28,6 +28,7 @@
 //! matters, and the queue of keys to be forgotten: between two events it holds each key that has a tick
 //! to be forgotten at, once, and keys of one tick are forgotten together.
 
+mod agents;
 mod bytes;
 mod form;
 mod recall;
@@ -45,6 +46,9 @@ const WITH_OTHERS: u8 = 2;
 
 /// The same, and sessions stand at the end.
 const WITH_SESSIONS: u8 = 3;
+
+/// The same, and agents stand behind the sessions, of which there may be none.
+const WITH_AGENTS: u8 = 4;
 
 /// Bytes that are no state. Nothing was restored; the events before the checkpoint still say everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

@@ -2,7 +2,7 @@
 
 use super::bytes::Take;
 use super::form::Terms;
-use super::{PLAIN, RestoreError, WITH_OTHERS, WITH_SESSIONS};
+use super::{PLAIN, RestoreError, WITH_AGENTS, WITH_OTHERS, WITH_SESSIONS};
 use crate::kernel::event::{ClockReading, Queued};
 use crate::kernel::limits::Limits;
 use crate::kernel::mode::Modes;
@@ -24,7 +24,7 @@ impl State {
     ) -> Result<State, RestoreError> {
         let mut take = Take::new(bytes);
         let version = take.byte()?;
-        if ![PLAIN, WITH_OTHERS, WITH_SESSIONS].contains(&version) {
+        if ![PLAIN, WITH_OTHERS, WITH_SESSIONS, WITH_AGENTS].contains(&version) {
             return Err(RestoreError::Version { found: version });
         }
         let state = State::new(tag, limits, key);
@@ -38,8 +38,11 @@ impl State {
         restoring.names()?;
         restoring.keys()?;
         restoring.ended_leases()?;
-        if version == WITH_SESSIONS {
+        if version >= WITH_SESSIONS {
             restoring.sessions()?;
+        }
+        if version == WITH_AGENTS {
+            restoring.agents()?;
         }
         restoring.take.finish()?;
         Ok(restoring.state)
@@ -49,7 +52,7 @@ impl State {
 pub(super) struct Restoring<'a> {
     pub(super) state: State,
     pub(super) take: Take<'a>,
-    version: u8,
+    pub(super) version: u8,
     /// By their numbers.
     pub(super) principals: Vec<Slot>,
     /// By their numbers, the first of which is 1.
@@ -172,7 +175,7 @@ impl Restoring<'_> {
             self.state.enter_wait(queued, holder, resources);
         }
         // One state has one form: what the older one says is not said in the newer.
-        let is_right = has_others == (self.version == WITH_OTHERS) || self.version == WITH_SESSIONS;
+        let is_right = has_others == (self.version == WITH_OTHERS) || self.version >= WITH_SESSIONS;
         self.take.ensure(is_right, "it needs no such form")
     }
 

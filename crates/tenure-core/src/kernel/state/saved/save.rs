@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use super::bytes::Put;
 use super::form::Terms;
-use super::{PLAIN, WITH_OTHERS, WITH_SESSIONS};
+use super::{PLAIN, WITH_AGENTS, WITH_OTHERS, WITH_SESSIONS};
 use crate::kernel::name::Resource;
 use crate::kernel::state::entry::LeaseEntry;
 use crate::kernel::state::memory::{EndedLease, KeyEntry, KeyOutcome};
@@ -41,14 +41,20 @@ impl State {
         saving.resting_holders();
         principals.into_iter().for_each(|principal| saving.keys_of(principal));
         saving.ended_leases();
-        if saving.version == WITH_SESSIONS {
+        if saving.version >= WITH_SESSIONS {
             saving.put.sessions(self);
+        }
+        if saving.version == WITH_AGENTS {
+            saving.put.agents(self);
         }
         saving.put.finish();
     }
 
     /// The oldest form that says everything.
     fn form(&self) -> u8 {
+        if self.agents().next().is_some() {
+            return WITH_AGENTS;
+        }
         match (self.sessions.revision() > 0, self.has_others()) {
             (true, _) => WITH_SESSIONS,
             (false, true) => WITH_OTHERS,

@@ -1,8 +1,8 @@
 //! Sessions as bytes and back.
 
-use super::RestoreError;
 use super::bytes::{Put, Take};
 use super::restore::Restoring;
+use super::{RestoreError, WITH_SESSIONS};
 use crate::kernel::intent::{Intent, IntentKey, Session, SessionEnd, SessionState, Target};
 use crate::kernel::name::{Holder, Principal};
 use crate::kernel::state::State;
@@ -84,7 +84,7 @@ impl Restoring<'_> {
         }
         self.state.sessions.set_revision(revision);
         // One state has one form: what an older one says is not said in the newest.
-        self.take.ensure(revision > 0, "it needs no such form")
+        self.take.ensure(revision > 0 || self.version > WITH_SESSIONS, "it needs no such form")
     }
 
     fn enter_session(&mut self, session: Session, revision: u64) -> Result<(), RestoreError> {

@@ -1,0 +1,109 @@
+//! What an agent may ask.
+
+use std::sync::Arc;
+
+use super::phase::Phase;
+use crate::kernel::answer::End;
+use crate::kernel::name::{Holder, Principal};
+use crate::kernel::value::{Fence, Span, Tick, Ticket};
+use crate::kernel::want::Want;
+
+/// One request of an agent, in the imperative.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentCommand {
+    /// Everything that it is about to touch: all of it, or none.
+    Declare(Declare),
+    /// More time for these leases.
+    Heartbeat {
+        /// Who asks.
+        agent: Holder,
+        /// To whom it belongs.
+        principal: Principal,
+        /// Which leases.
+        leases: Vec<Fence>,
+    },
+    /// These leases are not needed any more.
+    Release {
+        /// Who asks.
+        agent: Holder,
+        /// To whom it belongs.
+        principal: Principal,
+        /// Which leases.
+        leases: Vec<Fence>,
+    },
+    /// What the agent is doing now.
+    Report {
+        /// Who says so.
+        agent: Holder,
+        /// To whom it belongs.
+        principal: Principal,
+        /// In which session.
+        session: Arc<str>,
+        /// What it is doing.
+        phase: Phase,
+    },
+}
+
+/// What an agent is about to touch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Declare {
+    /// Who declares.
+    pub agent: Holder,
+    /// To whom it belongs.
+    pub principal: Principal,
+    /// In which session.
+    pub session: Arc<str>,
+    /// When its attempt began, in milliseconds, as it says.
+    pub priority: u64,
+    /// What it is about to touch, each resource once, in the strongest way that it names.
+    pub wants: Vec<Want>,
+    /// How long it waits, if it does.
+    pub patience: Span,
+}
+
+/// What to tell an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentAnswer {
+    /// All of it is the agent's, in the order asked for.
+    Granted {
+        /// The numbers of its leases.
+        leases: Vec<Fence>,
+    },
+    /// It waits. Asking the same again says how that went.
+    Wait {
+        /// Its place, for good.
+        ticket: Ticket,
+        /// How many older ones wait for something of it, and itself.
+        position: usize,
+        /// When it gives up.
+        until: Tick,
+        /// Who is in the way.
+        blocked_by: Vec<Holder>,
+    },
+    /// It may come back then, with the age that it has.
+    Die {
+        /// When.
+        retry_at: Tick,
+        /// Who is in the way.
+        blocked_by: Vec<Holder>,
+        /// What it held that an older one waits for. It is over.
+        ended: Vec<Fence>,
+    },
+    /// What became of each lease, in the order asked for.
+    Beaten(Vec<(Fence, Pulse)>),
+    /// These are over, by this request or before it.
+    Released(Vec<Fence>),
+    /// It was noted.
+    Noted,
+}
+
+/// What became of one lease with a heartbeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pulse {
+    /// It lives until then.
+    Until(Tick),
+    /// It is over.
+    Over(End),
+    /// There is no such lease, or none of this agent's.
+    Unknown,
+}

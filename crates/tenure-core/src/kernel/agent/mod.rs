@@ -1,0 +1,18 @@
+//! Agents: who declares what it is about to do, all of it at once, and gets all of it, waits, or dies and comes back.
+//!
+//! Wait-die: whoever is older than everybody in its way waits, anybody else dies, gives back what an older one waits for,
+//! and comes back later with the age that it has. So waits only ever lead from the old to the young, and no circle of them
+//! can close. Where an older one comes in front of somebody who waits, that one dies too: it would wait for an older one.
+//!
+//! Plain leases and those of other faces have no age. An agent that finds one in its way dies: it must never wait for
+//! somebody who might wait for it. Everybody else finds agents that wait in front of them.
+
+mod command;
+mod event;
+mod phase;
+mod rank;
+
+pub use command::{AgentAnswer, AgentCommand, Declare, Pulse};
+pub use event::{AgentEvent, Pending};
+pub use phase::Phase;
+pub use rank::Rank;

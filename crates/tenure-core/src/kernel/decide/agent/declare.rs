@@ -1,0 +1,155 @@
+//! Declare: everything that an agent is about to touch, or nothing of it.
+
+use crate::kernel::agent::{AgentAnswer, AgentEvent, Declare, Pending, Rank};
+use crate::kernel::answer::Refusal;
+use crate::kernel::draft::Draft;
+use crate::kernel::dying::Fate;
+use crate::kernel::event::Event;
+use crate::kernel::want::Want;
+use crate::rules::names::{InvalidInput, check_name};
+use crate::rules::overlap::has_parts;
+
+pub(super) fn declare(draft: &mut Draft<'_>, declare: &Declare) -> Result<AgentAnswer, Refusal> {
+    draft.check_is_not_held_back()?;
+    check(draft, declare)?;
+    super::check_own(draft, &declare.agent, &declare.principal)?;
+    declare.wants.iter().for_each(|want| draft.settle(&want.resource));
+    draft.time_out_agents(usize::MAX);
+    // Whether its attempt goes on is known only once everybody knows what it has lost.
+    draft.expire_all_of(&declare.agent);
+    let rank = Rank { priority: declare.priority, agent: declare.agent.clone() };
+    draft.declaring = Some(declare.principal.clone());
+    begin(draft, declare, &rank)?;
+    let answer = judge(draft, declare, &rank)?;
+    draft.settle_agents();
+    Ok(draft.after_settling(answer))
+}
+
+fn judge(draft: &mut Draft<'_>, declare: &Declare, rank: &Rank) -> Result<AgentAnswer, Refusal> {
+    let again =
+        draft.pending_now().find(|pending| pending.rank == *rank && is_same(&pending.wants, &declare.wants));
+    let again = again.map(|pending| (pending.ticket, pending.until));
+    match draft.fate(&declare.wants, rank) {
+        Fate::Free => {
+            draft.check_may_grant()?;
+            check_means(draft, declare)?;
+            if let Some((ticket, _)) = again {
+                draft.mark_served(ticket);
+            }
+            let ticket = again.map(|(ticket, _)| ticket);
+            let leases = draft.give(&declare.agent, &declare.principal, &declare.wants, ticket);
+            Ok(AgentAnswer::Granted { leases })
+        }
+        Fate::Waits(blocked_by) => {
+            let position = position(draft, declare, rank);
+            if let Some((ticket, until)) = again {
+                return Ok(AgentAnswer::Wait { ticket, position, until, blocked_by });
+            }
+            wait(draft, declare, rank, position, blocked_by)
+        }
+        Fate::Dies(blocked_by) => {
+            let (retry_at, ended) = draft.die(rank);
+            Ok(AgentAnswer::Die { retry_at, blocked_by, ended })
+        }
+    }
+}
+
+fn wait(
+    draft: &mut Draft<'_>,
+    declare: &Declare,
+    rank: &Rank,
+    position: usize,
+    blocked_by: Vec<crate::kernel::name::Holder>,
+) -> Result<AgentAnswer, Refusal> {
+    draft.check_may_grant()?;
+    let limits = draft.state.limits();
+    let (waits, wanted) = draft.state.pending_load();
+    if waits >= limits.pending || wanted + declare.wants.len() > limits.pending_wants {
+        return Err(Refusal::QueueFull { what: "agents".into(), most: limits.pending });
+    }
+    let ticket = draft.state.last_ticket().next().ok_or(Refusal::Exhausted)?;
+    let until = draft.now.checked_add(declare.patience).ok_or(Refusal::Exhausted)?;
+    let pending = Pending { ticket, rank: rank.clone(), wants: declare.wants.clone(), at: draft.now, until };
+    draft.push(Event::Agent(Box::new(AgentEvent::Waits(pending.clone()))));
+    draft.new_pending = Some(pending);
+    Ok(AgentAnswer::Wait { ticket, position, until, blocked_by })
+}
+
+/// The age is said once for an attempt, and a new attempt never makes anybody older.
+fn begin(draft: &mut Draft<'_>, declare: &Declare, rank: &Rank) -> Result<(), Refusal> {
+    let known = draft.state.agent(&declare.agent).and_then(|agent| agent.priority);
+    let is_engaged = draft.is_engaged(&declare.agent);
+    match known {
+        Some(priority) if priority == rank.priority && is_engaged => return Ok(()),
+        Some(has) if is_engaged || rank.priority < has => {
+            return Err(Refusal::PriorityFixed { has });
+        }
+        _ => {}
+    }
+    draft.begun = Some(rank.clone());
+    draft.push(Event::Agent(Box::new(AgentEvent::Began {
+        rank: rank.clone(),
+        principal: declare.principal.clone(),
+        session: declare.session.clone(),
+        at: draft.now,
+    })));
+    Ok(())
+}
+
+fn check(draft: &Draft<'_>, declare: &Declare) -> Result<(), Refusal> {
+    let limits = draft.state.limits();
+    let invalid = |field, reason: String| Refusal::from(InvalidInput::new(field, reason));
+    check_name("session_id", &declare.session)?;
+    if declare.wants.is_empty() || declare.wants.len() > limits.wants {
+        return Err(invalid("intents", format!("has to have from 1 to {} entries", limits.wants)));
+    }
+    let mut names: Vec<_> = declare.wants.iter().map(|want| &want.resource).collect();
+    names.sort_unstable();
+    if names.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(invalid("intents", "names a resource twice".into()));
+    }
+    let is_plain = |want: &Want| has_parts(want.resource.as_str()) && want.others.is_empty();
+    if let Some(want) = declare.wants.iter().find(|want| !is_plain(want)) {
+        return Err(invalid("intents", format!("{} is of no kind that agents know", want.resource)));
+    }
+    if declare.patience.0 == 0 || declare.patience > limits.longest_wait {
+        return Err(invalid(
+            "waitTimeoutMs",
+            "has to be more than nothing, and not over the longest wait".into(),
+        ));
+    }
+    declare.wants.iter().try_for_each(|want| super::super::acquire::check_ttl(draft, want.ttl))
+}
+
+fn check_means(draft: &Draft<'_>, declare: &Declare) -> Result<(), Refusal> {
+    if !draft.has_means_for(&declare.wants) {
+        return Err(Refusal::Exhausted);
+    }
+    let Some(most) = draft.state.limits().leases_per_principal else { return Ok(()) };
+    let has = |want: &&Want| draft.state.own_lease_on(&declare.agent, &want.resource).is_some();
+    let missing = declare.wants.iter().filter(|want| !has(want)).count();
+    let fits = missing == 0
+        || most
+            .checked_sub(missing)
+            .is_some_and(|room| !draft.uses_more_than(&declare.principal, room, usize::MAX));
+    if fits { Ok(()) } else { Err(Refusal::QuotaExceeded { most }) }
+}
+
+/// Whether two manifests ask for the same.
+fn is_same(one: &[Want], other: &[Want]) -> bool {
+    let what = |wants: &[Want]| {
+        let mut what: Vec<_> = wants.iter().map(|want| (want.resource.clone(), want.mode)).collect();
+        what.sort_unstable();
+        what
+    };
+    what(one) == what(other)
+}
+
+fn position(draft: &Draft<'_>, declare: &Declare, rank: &Rank) -> usize {
+    let older = draft.pending_now().take_while(|pending| pending.rank < *rank);
+    let touches = |pending: &&Pending| {
+        let mut wants = declare.wants.iter();
+        wants.any(|want| crate::kernel::state::wants_apart(&pending.wants, &want.resource, want.mode))
+    };
+    1 + older.filter(touches).count()
+}

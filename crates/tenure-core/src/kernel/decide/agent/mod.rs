@@ -1,0 +1,38 @@
+//! One file per request of an agent: what it leads to.
+
+mod declare;
+mod heartbeat;
+mod release;
+mod report;
+
+use crate::kernel::agent::AgentCommand;
+use crate::kernel::answer::{Answer, Refusal};
+use crate::kernel::draft::Draft;
+use crate::kernel::name::{Holder, Principal};
+
+pub(super) fn decide(draft: &mut Draft<'_>, command: &AgentCommand) -> Result<Answer, Refusal> {
+    let answer = match command {
+        AgentCommand::Declare(declare) => declare::declare(draft, declare),
+        AgentCommand::Heartbeat { agent, principal, leases } => {
+            heartbeat::heartbeat(draft, agent, principal, leases)
+        }
+        AgentCommand::Release { agent, principal, leases } => {
+            release::release(draft, agent, principal, leases)
+        }
+        AgentCommand::Report { agent, principal, session, phase } => {
+            report::report(draft, agent, principal, session, *phase)
+        }
+    };
+    answer.map(|answer| Answer::Agent(Box::new(answer)))
+}
+
+/// Whether this principal may speak for this agent.
+fn check_own(draft: &Draft<'_>, agent: &Holder, principal: &Principal) -> Result<(), Refusal> {
+    let known = draft.state.agent(agent);
+    let is_foreign =
+        known.is_some_and(|known| known.principal != *principal) && draft.state.is_engaged(agent);
+    if is_foreign || !draft.state.may_be(agent, principal, draft.now) {
+        return Err(Refusal::HolderTaken { holder: agent.clone() });
+    }
+    super::check_is_no_session(draft, agent)
+}

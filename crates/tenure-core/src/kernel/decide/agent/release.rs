@@ -1,0 +1,37 @@
+//! Release: what an agent does not need any more.
+
+use crate::kernel::agent::AgentAnswer;
+use crate::kernel::answer::Refusal;
+use crate::kernel::draft::Draft;
+use crate::kernel::event::Event;
+use crate::kernel::name::{Holder, Principal};
+use crate::kernel::value::Fence;
+use crate::lease::ReleaseReason;
+
+/// What is over already counts as released, and appends nothing.
+pub(super) fn release(
+    draft: &mut Draft<'_>,
+    agent: &Holder,
+    principal: &Principal,
+    leases: &[Fence],
+) -> Result<AgentAnswer, Refusal> {
+    super::check_own(draft, agent, principal)?;
+    let state = draft.state;
+    let mut released = Vec::with_capacity(leases.len());
+    for fence in leases {
+        let own = match state.find_lease(*fence) {
+            Some(lease) => state.holder_name(lease.holder) == agent,
+            None => state.ended(*fence).is_some_and(|ended| ended.holder == *agent),
+        };
+        if !own || released.contains(fence) {
+            continue;
+        }
+        released.push(*fence);
+        if let Some(lease) = state.find_lease(*fence).filter(|lease| draft.lives(lease)) {
+            let (by, reason) = (agent.stored(), ReleaseReason::Completed);
+            draft.push(Event::Released { lease: *fence, at: draft.now, by, reason });
+            draft.mark_ended(lease);
+        }
+    }
+    Ok(AgentAnswer::Released(released))
+}
