@@ -26,12 +26,9 @@ pub struct EmptySecret;
 
 impl IntentSecret {
     /// A secret that somebody chose.
-    pub fn new(secret: &str) -> Result<Self, EmptySecret> {
-        if secret.is_empty() {
-            Err(EmptySecret)
-        } else {
-            Ok(Self(Zeroizing::new(secret.as_bytes().to_vec())))
-        }
+    pub fn new(secret: impl AsRef<[u8]>) -> Result<Self, EmptySecret> {
+        let secret = secret.as_ref();
+        if secret.is_empty() { Err(EmptySecret) } else { Ok(Self(Zeroizing::new(secret.to_vec()))) }
     }
 
     fn random() -> Result<Self, SecretFileError> {
