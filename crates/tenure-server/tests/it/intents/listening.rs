@@ -21,9 +21,11 @@ fn every_step_is_told_with_the_session_as_it_was_right_after_now_and_from_the_le
     worker.finish(&id, "R_STOPPED");
     let steps = ["accepted", "starting", "running", "stopping", "ended"];
     let states = ["NEW", "STARTING", "RUNNING", "STOPPING", "ENDED"];
-    let mut told = Vec::new();
+    let (mut told, mut numbers) = (Vec::new(), Vec::new());
     for (step, state) in steps.iter().zip(states) {
-        let session = live.expect(&format!("intent.{step}")).data["session"].clone();
+        let event = live.expect(&format!("intent.{step}"));
+        numbers.push(event.seq());
+        let session = event.data["session"].clone();
         assert_eq!((&session["session_id"], &session["state"]), (&json!(id), &json!(state)));
         assert_eq!(session["slot"].is_null(), state == "NEW", "{session}");
         assert_eq!(session["process"].is_null(), ["NEW", "STARTING"].contains(&state), "{session}");
@@ -36,11 +38,15 @@ fn every_step_is_told_with_the_session_as_it_was_right_after_now_and_from_the_le
     // A server that was started anew reads them from the ledger.
     let server = crate::server::start_in(server.stop(), |_| {}).unwrap();
     let mut past = listen(&server, &format!("/v1/events?type=intent.*&from={from}"), None);
-    for (step, mut session) in steps.iter().zip(told) {
-        // How often sessions had changed by then stands nowhere.
-        session["revision"] = json!(0);
-        assert_eq!(past.expect(&format!("intent.{step}")).data["session"], session);
+    // How often sessions had changed by then stands nowhere.
+    told.iter_mut().for_each(|session| session["revision"] = json!(0));
+    for (step, session) in steps.iter().zip(&told) {
+        assert_eq!(past.expect(&format!("intent.{step}")).data["session"], *session);
     }
+    // Whoever begins in the middle is not told how it ended before it did.
+    let mut middle = listen(&server, &format!("/v1/events?type=intent.*&from={}", numbers[2]), None);
+    assert_eq!(middle.expect("intent.running").data["session"], told[2]);
+    assert_eq!(middle.expect("intent.stopping").data["session"], told[3]);
     let mut usual = listen(&server, &format!("/v1/events?from={from}"), None);
     usual.expect("lease.issued");
 }
