@@ -6,13 +6,13 @@ mod worker;
 use std::collections::BTreeMap;
 
 use tenure_core::kernel::{
-    Accept, Answer, Command, Holder, Intent, IntentAnswer, IntentCommand, IntentKey, Nonce, Principal, Span,
-    Target, Tick,
+    Accept, Answer, Command, GUARD, Holder, Intent, IntentAnswer, IntentCommand, IntentKey, Nonce, Principal,
+    Span, Target, Tick,
 };
 use tenure_registrar::{Caller, Input, Reply};
 
 pub(super) use self::worker::Told;
-use self::worker::{Ask, Worker};
+use self::worker::{Ask, Seen, Worker};
 use super::{Fleet, Next, SECOND};
 use crate::clock::Clock;
 use crate::laws::{Lawful, Laws, law};
@@ -147,9 +147,15 @@ impl Fleet {
             number = studio.hire(machine);
             studio.seats[seat] = number;
             let now = self.now;
-            studio.workers.retain(|_, worker| !worker.is_gone || worker.believes(now).next().is_some());
+            let hired = studio.hired;
+            studio.workers.retain(|number, worker| {
+                // The last few are remembered: the ledger may still tell of them.
+                !worker.is_gone || worker.believes(now).next().is_some() || number + 8 > hired
+            });
         }
-        let remains = studio.remains_of_others(number, self.host.laws());
+        let laws = self.host.laws();
+        let (remains, dead) = (studio.remains_of_others(number, laws), studio.dead_guard(number, laws));
+        let seen = Seen { sessions: laws.sessions(), remains, dead };
         let worker = studio.workers.get_mut(&number).expect("it was just looked for");
         if !calm && studio.rng.percent(2) {
             log.count("worker crashed");
@@ -159,7 +165,11 @@ impl Fleet {
             worker.paused_until = self.now + studio.rng.delay(100_000, 15 * SECOND);
         }
         let sent = worker.clock.microseconds(self.now);
-        let asks = worker.act(self.now, self.host.laws().sessions(), &remains, calm, &mut studio.rng);
+        let was_there = !worker.is_gone;
+        let asks = worker.act(self.now, &seen, calm, &mut studio.rng);
+        if was_there && worker.is_gone {
+            log.count("worker lost its guard");
+        }
         let pace = worker.ttl.0 / 5;
         for (ask, command) in asks {
             self.studio_sends(Asked { worker: Some(number), sent, ask }, command);
@@ -243,6 +253,14 @@ impl Studio {
             patience: Span::from_millis(self.rng.between(1_000, 20_000)),
             lease,
         }
+    }
+
+    /// Who has the guard, if that is a process of the same machine that is gone.
+    fn dead_guard(&self, number: u64, laws: &Laws) -> Option<Holder> {
+        let machine = self.workers[&number].machine;
+        let (.., name) = laws.live().find(|(_, resource, _)| resource.as_str() == GUARD)?;
+        let other = self.workers.get(&worker::number_of(name)?)?;
+        (other.is_gone && other.machine == machine).then(|| name.clone())
     }
 
     /// Sessions of workers of the same machine that are gone: a worker ends what is left of them, and sees it gone.

@@ -61,6 +61,16 @@ pub(in crate::fleet) struct Told {
     pub(super) lives_for: Span,
 }
 
+/// What a worker finds when it looks around.
+pub(super) struct Seen<'a> {
+    /// What the ledger tells.
+    pub(super) sessions: &'a Sessions,
+    /// Sessions of those before it, whose pipelines it has seen gone.
+    pub(super) remains: Vec<Holder>,
+    /// Who has the guard, if that one is proven dead.
+    pub(super) dead: Option<Holder>,
+}
+
 /// Which worker is called so.
 pub(super) fn number_of(name: &Holder) -> Option<u64> {
     name.as_str().strip_prefix("worker:")?.parse().ok()
@@ -86,22 +96,24 @@ impl Worker {
         self.pipelines.remove(session);
     }
 
-    /// What it asks for now. `remains` are sessions of those before it, whose pipelines it has seen gone.
+    /// What it asks for now.
     pub(super) fn act(
         &mut self,
         now: u64,
-        sessions: &Sessions,
-        remains: &[Holder],
+        seen: &Seen<'_>,
         calm: bool,
         rng: &mut Rng,
     ) -> Vec<(Ask, Command)> {
+        let Seen { sessions, remains, dead } = seen;
         let local = self.clock.microseconds(now);
         if self.is_gone {
             return Vec::new();
         }
         let Some((fence, until)) = self.guard else {
             let is_needed = !calm || sessions.live().next().is_some();
-            return if is_needed { vec![(Ask::Guard, self.acquire())] } else { Vec::new() };
+            let reclaim = dead.iter().map(|dead| (Ask::End, self.reclaim(dead)));
+            let acquire = std::iter::once((Ask::Guard, self.acquire()));
+            return reclaim.chain(acquire).filter(|_| is_needed).collect();
         };
         if local >= until {
             // Without the guard it must not go on: this one ends, and the next begins anew.
@@ -239,6 +251,10 @@ impl Worker {
     fn leave(&mut self) {
         self.pipelines.clear();
         self.is_gone = true;
+    }
+
+    fn reclaim(&self, dead: &Holder) -> Command {
+        Command::Reclaim { holder: dead.clone(), by: orchestrator(), detail: "its process is gone".into() }
     }
 
     fn acquire(&self) -> Command {
