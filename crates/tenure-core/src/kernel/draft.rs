@@ -4,10 +4,11 @@
 //! in, and who came now stands behind it. So the draft remembers what it has ended and issued, and
 //! answers every question as if that had been applied.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::answer::{Answer, Decision, Refusal};
 use super::event::{Cause, Event, Issued, WaitEnd};
+use super::intent::SessionEnd;
 use super::mode::{Mode, Modes};
 use super::name::{Holder, Principal, Resource};
 use super::state::{LeaseEntry, Slot, State, Waiting};
@@ -34,10 +35,11 @@ pub(crate) struct Draft<'a> {
     /// Resources on which something ended and somebody waits, who may have its turn. A set: a thousand readers of
     /// one resource may end together.
     pub(super) freed: BTreeSet<Slot>,
-    /// Sessions of the state that end in this decision.
-    pub(super) ended_sessions: BTreeSet<Holder>,
-    /// Holders of which a lease ended that may be a session's.
-    pub(super) bereft: BTreeSet<Slot>,
+    /// Sessions of the state that end in this decision, and how.
+    pub(super) ended_sessions: BTreeMap<Holder, SessionEnd>,
+    /// Holders of which a lease ended that may be a session's. By their names: how they lie in memory must not show in
+    /// the ledger.
+    pub(super) bereft: BTreeSet<Holder>,
     /// Somebody's turn came for whom there was no room any more.
     pub(super) has_unserved: bool,
 }
@@ -62,7 +64,7 @@ impl<'a> Draft<'a> {
             gone: BTreeSet::new(),
             grants: Vec::new(),
             freed: BTreeSet::new(),
-            ended_sessions: BTreeSet::new(),
+            ended_sessions: BTreeMap::new(),
             bereft: BTreeSet::new(),
             has_unserved: false,
         }
@@ -106,6 +108,7 @@ impl<'a> Draft<'a> {
                 self.time_out_if_over(waiting);
             }
         }
+        self.end_bereft_sessions();
         self.serve_waiters();
     }
 
@@ -118,6 +121,7 @@ impl<'a> Draft<'a> {
         let left = most.saturating_sub(self.ended.len());
         waits.by_ref().take(left).for_each(|waiting| self.time_out_if_over(waiting));
         let has_more_sessions = self.sweep_sessions(most.saturating_sub(self.ended.len() + self.gone.len()));
+        self.end_bereft_sessions();
         self.serve_waiters();
         leases.next().is_some() || waits.next().is_some() || has_more_sessions
     }

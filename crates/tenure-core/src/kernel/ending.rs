@@ -7,6 +7,12 @@ use super::name::{Holder, Resource};
 use super::state::{LeaseEntry, Slot};
 use super::value::{Fence, Tick};
 use crate::lease::ReleaseReason;
+use crate::rules::time::is_over;
+
+/// What people read of a session that nobody took.
+const NOBODY_CAME: &str = "no worker took it in time";
+/// What people read of a session that lost a lease.
+const LOST: &str = "a lease of it was lost";
 
 impl<'a> Draft<'a> {
     /// Ends a session and gives back what it holds.
@@ -27,7 +33,7 @@ impl<'a> Draft<'a> {
 
     /// Says that a session is over. What it holds has to be ended by who says so.
     pub(crate) fn announce_end(&mut self, session: &Session, end: SessionEnd, detail: &str) {
-        self.ended_sessions.insert(session.id.clone());
+        self.ended_sessions.insert(session.id.clone(), end);
         self.push(Event::Intent(Box::new(IntentEvent::Ended {
             session: session.id.clone(),
             at: self.now,
@@ -38,51 +44,52 @@ impl<'a> Draft<'a> {
         self.expire_all_of(&session.id);
     }
 
-    /// Whether a session ended in this very decision.
-    pub(crate) fn has_ended(&self, session: &Session) -> bool {
-        self.ended_sessions.contains(&session.id)
-    }
-
-    /// Ends a session that has lost a lease, even if nobody has announced that. Says whether it is over.
-    pub(crate) fn end_if_bereft(&mut self, session: &Session) -> bool {
-        if self.has_ended(session) {
-            return true;
+    /// Where a session is, if it is over. One that is over without anybody having said so ends here: no worker took it in
+    /// time, or it has lost a lease.
+    pub(crate) fn over(&mut self, session: &Session) -> Option<IntentAnswer> {
+        let before = session.end.or_else(|| self.ended_sessions.get(&session.id).copied());
+        if let Some(end) = before {
+            return Some(IntentAnswer::Now { state: SessionState::Ended, end: Some(end) });
+        }
+        if session.state == SessionState::New {
+            let too_late = is_over(self.now.0, session.start_by.0);
+            return too_late.then(|| self.end_session(session, SessionEnd::NoWorker, NOBODY_CAME));
         }
         let is_whole = self.living_leases_of(&session.id).len() == session.leases_needed();
-        if is_whole {
-            return false;
-        }
-        self.end_bereft(session);
-        true
+        (!is_whole).then(|| self.end_session(session, SessionEnd::LeaseLost, LOST))
+    }
+
+    /// How many sessions go on, and about how large they are, without those that end in this decision.
+    pub(crate) fn live_sessions(&self) -> (usize, usize) {
+        let (live, bytes) = self.state.live_sessions();
+        let ended = self.ended_sessions.keys().filter_map(|id| self.state.session(id));
+        (live - self.ended_sessions.len(), bytes - ended.map(Session::bytes).sum::<usize>())
     }
 
     /// A session that is taken ends with the first lease that it loses.
     pub(crate) fn end_bereft_sessions(&mut self) {
         while let Some(holder) = self.bereft.pop_first() {
             let state = self.state;
-            let Some(session) = state.session(state.holder_name(holder)) else { continue };
-            if session.state.is_taken() && !self.has_ended(session) {
-                self.end_bereft(session);
+            if let Some(session) = state.session(&holder)
+                && session.state.is_taken()
+            {
+                self.over(session);
             }
         }
     }
 
     /// Notes whose lease ended, where that may be a session's.
     pub(crate) fn note_loss(&mut self, lease: &LeaseEntry) {
-        if !self.state.has_sessions() || self.state.principal_of(lease.holder).1.as_str() != ORCHESTRATOR {
-            return;
+        if self.state.has_sessions() && self.state.principal_of(lease.holder).1.as_str() == ORCHESTRATOR {
+            self.bereft.insert(self.state.holder_name(lease.holder).clone());
         }
-        self.bereft.insert(lease.holder);
     }
 
     /// Ends at most `most` sessions that have waited too long for a worker. Says whether there are more.
     pub(crate) fn sweep_sessions(&mut self, most: usize) -> bool {
-        let state = self.state;
-        let mut overdue = state.overdue_sessions(self.now);
+        let mut overdue = self.state.overdue_sessions(self.now);
         for session in overdue.by_ref().take(most) {
-            if !self.has_ended(session) {
-                self.end_session(session, SessionEnd::NoWorker, "no worker took it in time");
-            }
+            self.over(session);
         }
         overdue.next().is_some()
     }
@@ -115,9 +122,5 @@ impl<'a> Draft<'a> {
         let Some(slot) = self.state.find_holder(holder) else { return };
         let leases: Vec<_> = self.state.leases_of(slot).collect();
         leases.into_iter().rev().for_each(|lease| self.expire_if_over(lease));
-    }
-
-    fn end_bereft(&mut self, session: &Session) {
-        self.end_session(session, SessionEnd::LeaseLost, "a lease of it was lost");
     }
 }

@@ -74,3 +74,9 @@ pub const SESSION_KEPT: Span = Span::from_secs(60 * 60);
 
 /// At most this many ended sessions are remembered; the oldest go first.
 pub const SESSIONS_KEPT: usize = 1 << 13;
+
+/// About how many bytes of ended sessions are remembered; the oldest go first.
+pub const SESSION_BYTES_KEPT: usize = 16 << 20;
+
+/// At most this many sessions are kept or wiped by one request: one decision is one part of a batch.
+pub const SESSIONS_AT_ONCE: usize = 1_024;

@@ -33,7 +33,10 @@ pub use intent::{
     Accept, Accepted, GUARD, Intent, IntentAnswer, IntentCommand, IntentEvent, IntentKey, Kept, ORCHESTRATOR,
     Session, SessionEnd, SessionState, Take, Target, guard, orchestrator, slot_of, tuner,
 };
-pub use limits::{ENDED_KEPT, HOLDER_KEPT, KEY_KEPT, Limits, SESSION_KEPT, SESSIONS_KEPT};
+pub use limits::{
+    ENDED_KEPT, HOLDER_KEPT, KEY_KEPT, Limits, SESSION_BYTES_KEPT, SESSION_KEPT, SESSIONS_AT_ONCE,
+    SESSIONS_KEPT,
+};
 pub use mode::{Mode, Modes};
 pub use name::{Holder, Labels, Principal, Resource};
 pub use state::{

@@ -66,7 +66,7 @@ fn read(bytes: &[u8]) -> Result<State, RestoreError> {
 }
 
 /// Refused, or a state in good order: it has this one form, and goes on.
-fn check(bytes: &[u8]) -> bool {
+pub fn check(bytes: &[u8]) -> bool {
     let Ok(mut state) = read(bytes) else { return false };
     state.check_invariants().unwrap_or_else(|wrong| panic!("{wrong} in {}", hex(bytes)));
     assert!(save(&state) == bytes, "two forms of one state: {}", hex(bytes));
@@ -76,7 +76,7 @@ fn check(bytes: &[u8]) -> bool {
     true
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

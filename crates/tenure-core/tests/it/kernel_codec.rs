@@ -6,7 +6,9 @@ use tenure_core::kernel::{
     Anchor, DecodeError, Event, Issued, LedgerTag, Mode, Stamp, State, Tick, decode, encode, encode_to,
 };
 use tenure_core::ledger::EventRecord;
-use tenure_core::stored::{self, LeaseEvent, WaitEvent, clock_event, lease_event, wait_event};
+use tenure_core::stored::{
+    self, IntentEvent, LeaseEvent, WaitEvent, clock_event, intent_event, lease_event, wait_event,
+};
 use tenure_core::wire::Fields;
 
 use crate::kernel_apply::survives;
@@ -14,9 +16,9 @@ use crate::kernel_event_strategies::{any_event, near_event};
 use crate::kernel_golden::one_of_each;
 use crate::kernel_strategies::config;
 
-const TAG: LedgerTag = LedgerTag(0xabcd);
+pub const TAG: LedgerTag = LedgerTag(0xabcd);
 
-const STAMP: Stamp<'_> = Stamp {
+pub const STAMP: Stamp<'_> = Stamp {
     tag: TAG,
     anchor: Anchor { tick: Tick(0), wall: 1_700_000_000_000_000_000 },
     signature: b"signed",
@@ -26,7 +28,7 @@ pub fn store(event: &Event) -> EventRecord {
     encode(event, STAMP)
 }
 
-pub const TYPES: [&str; 10] = [
+pub const TYPES: [&str; 15] = [
     "lease.issued",
     "lease.renewed",
     "lease.released",
@@ -37,6 +39,11 @@ pub const TYPES: [&str; 10] = [
     "clock.mark",
     "clock.resumed",
     "writer.restored",
+    "intent.accepted",
+    "intent.starting",
+    "intent.running",
+    "intent.stopping",
+    "intent.ended",
 ];
 
 proptest! {
@@ -264,6 +271,57 @@ fn an_id_that_is_not_that_of_its_name_is_refused() {
     assert_eq!(refused_for(&issued(|issued| issued.principal.clear())), "principal");
     assert_eq!(refused_for(&issued(|issued| issued.nonce = vec![0; 15])), "nonce");
     assert_eq!(refused_for(&issued(|issued| issued.labels.push(issued.labels[0].clone()))), "labels");
+}
+
+/// The record of `event_type` out of one of each, with its message changed.
+fn changed_intent(event_type: &str, change: impl Fn(&mut intent_event::Event)) -> EventRecord {
+    let mut record = record_of(event_type);
+    let mut message = IntentEvent::decode(record.payload.as_slice()).expect("an event of a session");
+    change(message.event.as_mut().expect("not empty"));
+    record.payload = message.encode_to_vec();
+    record
+}
+
+#[test]
+fn what_cannot_have_happened_to_a_session_is_refused() {
+    let accepted = |change: fn(&mut stored::IntentAccepted)| {
+        changed_intent("intent.accepted", move |event| {
+            if let intent_event::Event::Accepted(accepted) = event {
+                change(accepted);
+            }
+        })
+    };
+    assert_eq!(refused_for(&accepted(|accepted| accepted.recording_id = "film".into())), "service_ref");
+    assert_eq!(refused_for(&accepted(|accepted| accepted.start_ms = 1)), "service_ref");
+    assert_eq!(refused_for(&accepted(|accepted| accepted.service_ref.clear())), "serviceRef");
+    assert_eq!(refused_for(&accepted(|accepted| accepted.profile_id = "a|b".into())), "profileID");
+    assert_eq!(refused_for(&accepted(|accepted| accepted.service_ref = "-x".into())), "serviceRef");
+    assert_eq!(refused_for(&accepted(|accepted| accepted.correlation_id = "\n".into())), "correlationId");
+    assert_eq!(refused_for(&accepted(|accepted| accepted.params = "x".repeat(65_537))), "params");
+    assert_eq!(refused_for(&accepted(|accepted| accepted.idempotency_key = vec![0; 31])), "idempotency_key");
+    assert_eq!(refused_for(&accepted(|accepted| accepted.principal.clear())), "principal");
+    assert_eq!(refused_for(&accepted(|accepted| accepted.session_id.clear())), "holder");
+    let other = |event_type: &str| {
+        refused_for(&changed_intent(event_type, |event| match event {
+            intent_event::Event::Starting(starting) => starting.slot_and_one = 1 << 33,
+            intent_event::Event::Running(running) => running.process = "two\nlines".into(),
+            intent_event::Event::Stopping(stopping) => stopping.by.clear(),
+            intent_event::Event::Ended(ended) => ended.detail = "x".repeat(4_097),
+            intent_event::Event::Accepted(_) => {}
+        }))
+    };
+    assert_eq!(other("intent.starting"), "slot");
+    assert_eq!(other("intent.running"), "process");
+    assert_eq!(other("intent.stopping"), "principal");
+    assert_eq!(other("intent.ended"), "detail");
+    for code in [-1, 0, 10, i32::MAX] {
+        let record = changed_intent("intent.ended", |event| {
+            if let intent_event::Event::Ended(ended) = event {
+                ended.end = code;
+            }
+        });
+        assert_eq!(refused_for(&record), "end");
+    }
 }
 
 #[test]

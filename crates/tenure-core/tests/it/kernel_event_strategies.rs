@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use tenure_core::kernel::{
-    ClockReading, Digest, Event, Fence, Holder, Issued, Labels, Nonce, Principal, Queued, RequestKey,
-    Resource, Span, Tick, Ticket, Want,
+    Accepted, ClockReading, Digest, Event, Fence, Holder, Intent, IntentEvent, IntentKey, Issued, Labels,
+    Nonce, Principal, Queued, RequestKey, Resource, SessionEnd, Span, Target, Tick, Ticket, Want,
 };
 use tenure_core::lease::ReleaseReason;
 use tenure_core::rules::names::is_its_own_id;
@@ -88,8 +88,65 @@ fn event(
         1 => marked,
         1 => resumed,
         1 => restored,
+        6 => of_session(&holder, &principal, fence, tick),
     ]
     .boxed()
+}
+
+/// A step of a session, and an intent that can be wanted.
+fn of_session(
+    holder: &Of<Holder>,
+    principal: &Of<Principal>,
+    fence: impl Strategy<Value = Fence> + 'static,
+    tick: impl Strategy<Value = Tick> + Clone + 'static,
+) -> Of<Event> {
+    let of = (holder.clone(), tick.clone());
+    let key = (0..3_u8).prop_map(|byte| IntentKey([byte; 32]));
+    let accepted = (of.clone(), intent(), key, principal.clone(), tick).prop_map(
+        |((session, at), intent, key, principal, start_by)| {
+            IntentEvent::Accepted(Accepted { session, intent, key, principal, at, start_by })
+        },
+    );
+    let slot = prop::option::of(prop_oneof![4 => 0..3_u32, 1 => any::<u32>()]);
+    let starting =
+        (of.clone(), holder.clone(), fence, slot).prop_map(|((session, at), worker, guard, slot)| {
+            IntentEvent::Starting { session, at, worker, guard, slot }
+        });
+    let running = (of.clone(), text()).prop_map(|((session, at), process)| IntentEvent::Running {
+        session,
+        at,
+        process: process.into(),
+    });
+    let stopping = (of.clone(), principal.clone()).prop_map(|((session, at), by)| IntentEvent::Stopping {
+        session,
+        at,
+        by,
+    });
+    let end = prop::sample::select(&SessionEnd::ALL[..]);
+    let ended = (of, end, text()).prop_map(|((session, at), end, detail)| IntentEvent::Ended {
+        session,
+        at,
+        end,
+        detail: detail.into(),
+    });
+    prop_oneof![3 => accepted, 3 => starting, 1 => running, 1 => stopping, 1 => ended]
+        .prop_map(|event| Event::Intent(Box::new(event)))
+        .boxed()
+}
+
+fn intent() -> impl Strategy<Value = Intent> {
+    let target = prop_oneof![
+        2 => "[a-c]".prop_map(|service| Target::Service(service.into())),
+        1 => ("[a-c]", 0..3_000_u64).prop_map(|(id, start_ms)| Target::Recording { id: id.into(), start_ms }),
+        1 => "[a-zé:]{1,200}".prop_map(|service| Target::Service(service.into())),
+    ];
+    (target, "[a-z]{1,8}", any::<String>(), text()).prop_map(|(target, profile, params, correlation)| {
+        Intent { target, profile: profile.into(), params: params.into(), correlation: correlation.into() }
+    })
+}
+
+fn text() -> impl Strategy<Value = String> {
+    "[a-zé ]{0,20}"
 }
 
 fn issued(

@@ -1,8 +1,9 @@
 //! What stands in ledgers already: these bytes are a promise. A change here is a new stored version.
 
 use tenure_core::kernel::{
-    Cause, ClockReading, Digest, Event, Fence, Holder, Issued, Labels, Mode, Nonce, Others, Principal,
-    Queued, RequestKey, Resource, Span, Tick, Ticket, WaitEnd, Want,
+    Accepted, Cause, ClockReading, Digest, Event, Fence, Holder, Intent, IntentEvent, IntentKey, Issued,
+    Labels, Mode, Nonce, Others, Principal, Queued, RequestKey, Resource, SessionEnd, Span, Target, Tick,
+    Ticket, WaitEnd, Want,
 };
 use tenure_core::lease::ReleaseReason;
 
@@ -64,9 +65,46 @@ pub fn one_of_each() -> Vec<Event> {
         },
         Event::Restored { at, epoch: 2, fence: Fence(1_099_511_627_793), hold_until: Tick(86_405_000_000) },
     ]
+    .into_iter()
+    .chain(steps_of_a_session(at))
+    .collect()
 }
 
-const GOLDEN: [&str; 10] = [
+/// One event of each kind that a session can have, and a recording behind them.
+fn steps_of_a_session(at: Tick) -> Vec<Event> {
+    let session = || Holder::parse("s-1").expect("a holder");
+    let principal = || Principal::parse("token:7").expect("a principal");
+    let accepted = IntentEvent::Accepted(Accepted {
+        session: session(),
+        intent: Intent {
+            target: Target::Service("1:0:19".into()),
+            profile: "hd".into(),
+            params: "{}".into(),
+            correlation: "c-1".into(),
+        },
+        key: IntentKey([0x44; 32]),
+        principal: principal(),
+        at,
+        start_by: Tick(305_000_000),
+    });
+    let starting = IntentEvent::Starting {
+        session: session(),
+        at,
+        worker: Holder::parse("worker:b:1:2:3").expect("a holder"),
+        guard: Fence(16),
+        slot: Some(2),
+    };
+    let running = IntentEvent::Running { session: session(), at, process: "pid 9".into() };
+    let stopping = IntentEvent::Stopping { session: session(), at, by: principal() };
+    let (end, detail) = (SessionEnd::LeaseLost, "gone".into());
+    let ended = IntentEvent::Ended { session: session(), at, end, detail };
+    [accepted, starting, running, stopping, ended]
+        .into_iter()
+        .map(|event| Event::Intent(Box::new(event)))
+        .collect()
+}
+
+const GOLDEN: [&str; 15] = [
     concat!(
         "0ace010a0b30303030616263642d313712176465706c6f793a70726f641f30303030616263642d31371a0563692d3432",
         "2080e4bf81f69fe7cb172880bccee2e5a0e7cb1732067369676e656440c096b10248c09dd81050c0843da00611a80602",
@@ -90,6 +128,14 @@ const GOLDEN: [&str; 10] = [
     "0a1608c096b102120f0a0b626f6f742d312f6e732d321063",
     "122a08c096b102120f0a0b626f6f742d312f6e732d3210631880e4bf81f69fe7cb172087e4bf81f69fe7cb17",
     "0a1508021091808080802018c096b10220c0d68ef1c102",
+    concat!(
+        "5a500a03732d311206313a303a31392a02686432027b7d3a03632d314220444444444444444444444444444444444444",
+        "44444444444444444444444444444a07746f6b656e3a3750c096b10258c0dcb79101",
+    ),
+    "621e0a03732d31120e776f726b65723a623a313a323a331810200328c096b102",
+    "6a110a03732d311205706964203918c096b102",
+    "72130a03732d311207746f6b656e3a3718c096b102",
+    "7a120a03732d3110071a04676f6e6520c096b102",
 ];
 
 #[test]
@@ -119,6 +165,33 @@ fn a_choice_is_stored_behind_the_rest() {
         "28c096b10230c0a8a5043a240a1011111111111111111111111111111111121022222222222222222222222222222222",
     );
     assert_eq!(hex, golden);
+}
+
+/// A recording, and a session without a tuner: what is not there is not stored.
+#[test]
+fn a_recording_is_stored_beside_channels() {
+    let mut steps = steps_of_a_session(Tick(5)).into_iter();
+    let (Some(Event::Intent(mut accepted)), Some(Event::Intent(mut starting))) = (steps.next(), steps.next())
+    else {
+        panic!("two steps")
+    };
+    if let IntentEvent::Accepted(accepted) = &mut *accepted {
+        accepted.intent.target = Target::Recording { id: "film".into(), start_ms: 10_500 };
+        accepted.intent.params = "".into();
+        accepted.intent.correlation = "".into();
+    }
+    if let IntentEvent::Starting { slot, .. } = &mut *starting {
+        *slot = None;
+    }
+    let hex = |event| store(&event).payload.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    assert_eq!(
+        hex(Event::Intent(accepted)),
+        concat!(
+            "5a450a03732d311a0466696c6d2084522a02686442204444444444444444444444444444444444444444444444444444",
+            "4444444444444a07746f6b656e3a37500558c0dcb79101",
+        )
+    );
+    assert_eq!(hex(Event::Intent(starting)), "62190a03732d31120e776f726b65723a623a313a323a3318102805");
 }
 
 #[test]

@@ -1,117 +1,238 @@
-//! What becomes of intents: sessions, their leases, and the one worker.
-
-use std::sync::Arc;
+//! What becomes of intents: who wants something asks, and learns which session it is.
 
 use tenure_core::kernel::{
-    Accept, Acquire, Answer, Command, Contention, Event, Fence, Holder, Intent, IntentAnswer, IntentCommand,
-    IntentKey, Mode, Nonce, Refusal, SessionEnd, SessionState, Span, State, Take, Target, Tick, Want, decide,
-    guard, orchestrator,
+    Accept, Answer, Command, Contention, Event, Granting, IntentAnswer, IntentKey, Limits, Refusal,
+    SESSION_KEPT, SESSIONS_KEPT, SessionEnd, SessionState, Span, Tick, decide,
 };
 
-const TTL: Span = Span::from_secs(30);
+use crate::session_desk::{
+    Desk, SECONDS_60, channel, ended, holder, leased, now, plain, recording, resource, seconds,
+};
 
-fn seconds(seconds: u64) -> Tick {
-    Tick(seconds * 1_000_000)
+// S1-5, O-9: one request and its repetitions are one session, and only the first is told to anybody.
+#[test]
+fn the_same_intent_twice_is_one_session() {
+    let mut desk = Desk::default();
+    assert_eq!(desk.accept(0, channel("s1", "ard", 1)), Ok((holder("s1"), true)));
+    let published = desk.events.len();
+    assert_eq!(desk.accept(1, channel("s2", "ard", 1)), Ok((holder("s1"), false)));
+    assert_eq!(desk.events.len(), published);
+    assert!(desk.state.session(&holder("s2")).is_none());
 }
 
-fn holder(name: &str) -> Holder {
-    Holder::parse(name).expect("a name")
-}
-
-fn run(state: &mut State, at: u64, command: Command) -> Answer {
-    let decision = decide(state, &command, seconds(at));
-    for event in &decision.events {
-        state.apply(event).expect("what was decided applies");
-    }
-    state.check_invariants().expect("invariants hold");
-    decision.answer
-}
-
-fn intent(state: &mut State, at: u64, command: IntentCommand) -> Result<IntentAnswer, Refusal> {
-    match run(state, at, Command::Intent(Box::new(command))) {
-        Answer::Intent(answer) => Ok(*answer),
-        Answer::Refused(refusal) => Err(refusal),
-        answer => panic!("{answer:?}"),
-    }
-}
-
-fn guard_lease(state: &mut State, at: u64, worker: &str) -> Fence {
-    let want = Want {
-        resource: guard(),
-        others: Default::default(),
-        mode: Mode::Exclusive,
-        ttl: TTL,
-        nonce: Nonce([7; 16]),
-        labels: Default::default(),
-    };
-    let acquire = Acquire {
-        principal: orchestrator(),
-        holder: holder(worker),
-        wants: vec![want],
-        contention: Contention::RefreshOwn,
-        key: None,
-    };
-    match run(state, at, Command::Acquire(acquire)) {
-        Answer::Granted { leases } => leases[0],
-        answer => panic!("{answer:?}"),
-    }
-}
-
-fn accept(session: &str, service: &str, key: u8) -> Accept {
-    Accept {
-        session: holder(session),
-        intent: Intent {
-            target: Target::Service(service.into()),
-            profile: "hd".into(),
-            params: "".into(),
-            correlation: "".into(),
-        },
-        key: IntentKey([key; 32]),
-        previous_key: None,
-        principal: tenure_core::kernel::Principal::parse("token:a").expect("a name"),
-        patience: Span::from_secs(300),
-        lease: None,
-    }
-}
-
-fn take(session: &str, guard: Fence) -> IntentCommand {
-    let nonces = [Nonce([1; 16]), Nonce([2; 16])];
-    IntentCommand::Take(Take { session: holder(session), guard, slots: 2, ttl: TTL, nonces })
-}
-
-fn state_of(state: &State, session: &str) -> (SessionState, Option<SessionEnd>) {
-    let session = state.session(&holder(session)).expect("it is known");
-    (session.state, session.end)
+// S1-31, S1-32, S1-15: different keys are different sessions; the worker finds the second one busy.
+#[test]
+fn another_key_is_another_session_and_the_loser_is_told() {
+    let mut desk = Desk::default();
+    let guard = desk.guard(0, "worker:1");
+    assert_eq!(desk.accept(0, channel("s1", "ard", 1)), Ok((holder("s1"), true)));
+    assert_eq!(desk.accept(0, channel("s2", "ard", 2)), Ok((holder("s2"), true)));
+    assert!(matches!(desk.take(1, "s1", guard), Ok(IntentAnswer::Taken { slot: Some(0), .. })));
+    assert_eq!(desk.take(1, "s2", guard), Ok(now(SessionState::Ended, Some(SessionEnd::Busy))));
+    assert_eq!(desk.of("s2"), ended(SessionEnd::Busy));
+    assert_eq!(SessionEnd::Busy.reason(), "R_LEASE_BUSY");
+    assert_eq!(SessionEnd::Busy.outcome(), "REJECTED_BUSY");
+    assert_eq!(desk.of("s1").0, SessionState::Starting);
 }
 
 #[test]
-fn a_session_goes_from_new_to_its_end_and_gives_back_what_it_held() {
-    let mut state = State::default();
-    let guard = guard_lease(&mut state, 0, "worker:1");
-    let accepted = intent(&mut state, 1, IntentCommand::Accept(accept("s1", "ard", 1)));
-    assert_eq!(accepted, Ok(IntentAnswer::Accepted { session: holder("s1"), is_new: true }));
-    let taken = intent(&mut state, 1, take("s1", guard));
+fn a_key_of_the_secret_before_still_finds_its_session() {
+    let mut desk = Desk::default();
+    desk.accept(0, channel("s1", "ard", 1)).expect("accepted");
+    let rotated = Accept { previous_key: Some(IntentKey([1; 32])), ..channel("s2", "ard", 2) };
+    assert_eq!(desk.accept(1, rotated.clone()), Ok((holder("s1"), false)));
+    desk.stop(2, "s1").expect("stopped");
+    assert_eq!(desk.accept(3, rotated), Ok((holder("s2"), true)));
+}
+
+// O-10: a repetition of what is over begins anew, also when nobody has said yet that it is over.
+#[test]
+fn what_is_over_begins_anew() {
+    let mut desk = Desk::default();
+    let guard = desk.guard(0, "worker:1");
+    desk.running(0, "s1", "ard", 1, guard);
+    assert_eq!(desk.accept(29, channel("s2", "ard", 1)), Ok((holder("s1"), false)));
+    assert_eq!(desk.accept(30, channel("s3", "ard", 1)), Ok((holder("s3"), true)));
+    assert_eq!(desk.of("s1"), ended(SessionEnd::LeaseLost));
+    assert_eq!(desk.accept(329, channel("s4", "ard", 1)), Ok((holder("s3"), false)));
+    assert_eq!(desk.accept(330, channel("s5", "ard", 1)), Ok((holder("s5"), true)));
+    assert_eq!(desk.of("s3"), ended(SessionEnd::NoWorker));
+}
+
+#[test]
+fn what_is_over_begins_anew_with_a_lease_too() {
+    let mut desk = Desk::default();
+    let guard = desk.guard(0, "worker:1");
+    desk.running(0, "s1", "ard", 1, guard);
+    let held = desk.accept(29, leased(channel("s2", "ard", 1)));
+    assert!(matches!(held, Err(Refusal::Held { holder: by, .. }) if by == holder("s1")));
+    assert_eq!(desk.accept(30, leased(channel("s3", "ard", 1))), Ok((holder("s3"), true)));
+    assert_eq!(desk.of("s1"), ended(SessionEnd::LeaseLost));
+    assert_eq!(desk.has("service:ard").as_deref(), Some("s3"));
+}
+
+#[test]
+fn of_two_equal_intents_with_a_lease_one_is_refused_and_the_worker_goes_on_with_it() {
+    let mut desk = Desk::default();
+    assert_eq!(desk.accept(0, leased(channel("s1", "ard", 1))), Ok((holder("s1"), true)));
+    let second = desk.accept(0, leased(channel("s2", "ard", 1)));
+    assert!(matches!(second, Err(Refusal::Held { resource: what, .. }) if what == resource("service:ard")));
+    // Somebody waits for what the session has: that is not in its way.
+    assert!(matches!(desk.run(1, &plain("bob", "service:ard", SECONDS_60)), Answer::Queued { .. }));
+    let guard = desk.guard(1, "worker:1");
+    let taken = desk.take(2, "s1", guard);
     assert!(matches!(taken, Ok(IntentAnswer::Taken { slot: Some(0), .. })), "{taken:?}");
-    let process: Arc<str> = "pid 1".into();
-    intent(&mut state, 1, IntentCommand::Run { session: holder("s1"), guard, process }).expect("runs");
-    assert_eq!(state_of(&state, "s1"), (SessionState::Running, None));
-    assert_eq!(state.live_leases(), 3, "guard, service and tuner");
-    let finish =
-        IntentCommand::Finish { session: holder("s1"), guard, end: SessionEnd::Completed, detail: "".into() };
-    intent(&mut state, 2, finish).expect("ends");
-    assert_eq!(state_of(&state, "s1"), (SessionState::Ended, Some(SessionEnd::Completed)));
-    assert_eq!(state.live_leases(), 1);
+    assert_eq!(desk.finish(3, "s1", guard), Ok(now(SessionState::Ended, Some(SessionEnd::Completed))));
+    assert_eq!(desk.has("service:ard").as_deref(), Some("bob"), "its turn came with the end");
 }
 
 #[test]
-fn a_session_whose_lease_runs_out_ends_in_the_same_decision() {
-    let mut state = State::default();
-    let guard = guard_lease(&mut state, 0, "worker:1");
-    intent(&mut state, 0, IntentCommand::Accept(accept("s1", "ard", 1))).expect("accepted");
-    intent(&mut state, 0, take("s1", guard)).expect("taken");
-    let decision = decide(&state, &Command::Expire { most: 100 }, seconds(30));
-    let ends = decision.events.iter().filter(|event| matches!(event, Event::Intent(_))).count();
-    assert_eq!(ends, 1);
-    run(&mut state, 30, Command::Expire { most: 100 });
-    assert_eq!(state_of(&state, "s1"), (SessionState::Ended, Some(SessionEnd::LeaseLost)));
+fn the_lease_of_one_that_no_worker_takes_ends_by_itself() {
+    let mut desk = Desk::default();
+    desk.accept(0, leased(channel("s1", "ard", 1))).expect("accepted");
+    desk.sweep(30);
+    assert_eq!((desk.of("s1").0, desk.has("service:ard")), (SessionState::New, None));
+    let guard = desk.guard(31, "worker:1");
+    assert!(matches!(desk.take(31, "s1", guard), Ok(IntentAnswer::Taken { .. })));
+}
+
+#[test]
+fn what_no_worker_takes_in_time_ends_by_itself() {
+    let mut desk = Desk::default();
+    desk.accept(0, leased(channel("s1", "ard", 1))).expect("accepted");
+    assert_eq!(desk.state.next_deadline(), Some(seconds(30)), "of the lease");
+    desk.sweep(30);
+    assert_eq!(desk.state.next_deadline(), Some(seconds(300)), "of the session");
+    desk.sweep(299);
+    assert_eq!(desk.of("s1").0, SessionState::New);
+    desk.sweep(300);
+    assert_eq!(desk.of("s1"), ended(SessionEnd::NoWorker));
+    assert_eq!(SessionEnd::NoWorker.reason(), "R_NO_WORKER");
+}
+
+#[test]
+fn a_sweep_of_many_is_done_in_parts() {
+    let mut desk = Desk::default();
+    for number in 0..10_u8 {
+        desk.accept(0, recording(&format!("s{number}"), "film", u64::from(number) * 1_000, number))
+            .expect("new");
+    }
+    let mut left = 10;
+    while left > 0 {
+        let decision = desk.decide(300, &Command::Expire { most: 4 });
+        assert!(decision.events.len() <= 4, "{decision:?}");
+        left -= decision.events.len();
+        assert_eq!(decision.answer, Answer::Swept { more: left > 0 });
+        assert_eq!(desk.state.next_deadline().is_some(), left > 0);
+    }
+}
+
+#[test]
+fn a_stop_ends_what_nobody_has_and_tells_the_worker_otherwise() {
+    let mut desk = Desk::default();
+    let guard = desk.guard(0, "worker:1");
+    desk.accept(0, leased(channel("s1", "ard", 1))).expect("accepted");
+    let stopped = now(SessionState::Ended, Some(SessionEnd::Stopped));
+    assert_eq!(desk.stop(1, "s1"), Ok(stopped.clone()));
+    assert_eq!((desk.stop(2, "s1"), desk.has("service:ard")), (Ok(stopped), None));
+
+    desk.running(3, "s2", "ard", 1, guard);
+    let stopping = now(SessionState::Stopping, None);
+    assert_eq!(desk.stop(4, "s2"), Ok(stopping.clone()));
+    let events = desk.events.len();
+    assert_eq!(desk.stop(5, "s2"), Ok(stopping.clone()));
+    assert_eq!(desk.events.len(), events, "it was asked for before");
+    assert_eq!(desk.start(5, "s2", guard), Ok(stopping.clone()), "it runs no more");
+    assert_eq!(desk.take(5, "s2", guard), Ok(stopping));
+
+    desk.accept(6, channel("s3", "zdf", 3)).expect("accepted");
+    desk.take(6, "s3", guard).expect("taken");
+    assert_eq!(desk.stop(7, "s3"), Ok(now(SessionState::Stopping, None)));
+    assert_eq!(desk.stop(8, "s4"), Err(Refusal::NoSuchSession));
+    // Both have lost their leases, and nobody has said so.
+    assert_eq!(desk.stop(40, "s3"), Ok(now(SessionState::Ended, Some(SessionEnd::LeaseLost))));
+}
+
+// A session and its leases are found by its name: nobody else uses it, before or after.
+#[test]
+fn the_name_of_a_session_is_its_own() {
+    let mut desk = Desk::default();
+    desk.accept(0, channel("s1", "ard", 1)).expect("accepted");
+    let taken = Answer::Refused(Refusal::HolderTaken { holder: holder("s1") });
+    assert_eq!(desk.run(1, &plain("s1", "db", Contention::Refuse)), taken);
+    assert_eq!(desk.run(1, &plain("s1", "db", SECONDS_60)), taken);
+    desk.stop(2, "s1").expect("stopped");
+    assert_eq!(desk.run(3, &plain("s1", "db", Contention::Refuse)), taken, "it is remembered");
+    let again = desk.accept(4, channel("s1", "zdf", 2));
+    assert_eq!(again, Err(Refusal::HolderTaken { holder: holder("s1") }));
+
+    assert!(matches!(desk.run(5, &plain("bob", "db", Contention::Refuse)), Answer::Granted { .. }));
+    let used = desk.accept(5, channel("bob", "zdf", 2));
+    assert_eq!(used, Err(Refusal::HolderTaken { holder: holder("bob") }));
+    desk.guard(6, "worker:1");
+    let worker = desk.accept(6, channel("worker:1", "zdf", 2));
+    assert_eq!(worker, Err(Refusal::HolderTaken { holder: holder("worker:1") }));
+}
+
+#[test]
+fn so_many_sessions_go_on_and_no_more() {
+    let mut desk = Desk::with(Limits { sessions: 2, ..Limits::default() });
+    let guard = desk.guard(0, "worker:1");
+    desk.running(0, "s1", "ard", 1, guard);
+    desk.accept(0, channel("s2", "zdf", 2)).expect("accepted");
+    assert_eq!(desk.accept(1, channel("s3", "3sat", 3)), Err(Refusal::TooManySessions { most: 2 }));
+    assert_eq!(desk.accept(1, channel("s4", "ard", 1)), Ok((holder("s1"), false)), "it goes on already");
+    // The place of one that is over is free, before anybody says so.
+    assert_eq!(desk.accept(30, channel("s5", "ard", 1)), Ok((holder("s5"), true)));
+
+    let mut desk = Desk::with(Limits { session_bytes: 1_000, ..Limits::default() });
+    let mut large = channel("s1", "ard", 1);
+    large.intent.params = "x".repeat(800).into();
+    assert_eq!(desk.accept(0, large), Err(Refusal::TooManySessions { most: 10_000 }));
+    assert_eq!(desk.accept(0, channel("s1", "ard", 1)), Ok((holder("s1"), true)));
+}
+
+#[test]
+fn what_is_over_is_forgotten_after_an_hour_or_when_there_is_too_much() {
+    let mut desk = Desk::default();
+    desk.accept(0, channel("s1", "ard", 1)).expect("accepted");
+    desk.stop(0, "s1").expect("stopped");
+    let kept = SESSION_KEPT.0 / 1_000_000;
+    desk.accept(kept - 1, channel("s2", "ard", 1)).expect("accepted");
+    assert!(desk.state.session(&holder("s1")).is_some());
+    desk.stop(kept, "s2").expect("stopped");
+    assert!(desk.state.session(&holder("s1")).is_none());
+    assert_eq!(desk.state.sessions_revision(), 4, "changes are counted for ever");
+
+    // Large ones are forgotten sooner: 300 of them do not fit.
+    let mut desk = Desk::default();
+    for number in 0..300_u64 {
+        let mut large = recording(&format!("s{number}"), "film", number * 1_000, 1);
+        large.intent.params = "x".repeat(1 << 16).into();
+        desk.accept(1, large).expect("accepted");
+        desk.stop(1, &format!("s{number}")).expect("stopped");
+    }
+    let count = desk.state.sessions().count();
+    assert!((200..300).contains(&count) && count < SESSIONS_KEPT, "{count} are remembered");
+    assert!(desk.state.session(&holder("s299")).is_some());
+}
+
+#[test]
+fn with_no_room_nothing_new_is_accepted_and_what_goes_on_is_still_found() {
+    let mut desk = Desk::default();
+    desk.accept(0, channel("s1", "ard", 1)).expect("accepted");
+    desk.state.set_granting(Granting::Renewals);
+    assert_eq!(desk.accept(1, channel("s2", "zdf", 2)), Err(Refusal::NoSpace));
+    assert_eq!(desk.accept(1, channel("s3", "ard", 1)), Ok((holder("s1"), false)));
+    assert_eq!(desk.stop(2, "s1"), Ok(now(SessionState::Ended, Some(SessionEnd::Stopped))));
+}
+
+#[test]
+fn a_refused_intent_leaves_no_lease_behind() {
+    let desk = Desk::default();
+    let endless = Accept { patience: Span(u64::MAX), ..leased(channel("s1", "ard", 1)) };
+    let command = tenure_core::kernel::IntentCommand::Accept(endless);
+    let decision = decide(&desk.state, &Command::Intent(Box::new(command)), Tick(1));
+    assert_eq!(decision.answer, Answer::Refused(Refusal::Exhausted));
+    assert_eq!(decision.events, Vec::<Event>::new());
 }

@@ -1,11 +1,13 @@
 //! What happened to sessions, to what is stored and back.
 
+use std::sync::Arc;
+
 use super::decode::invalid;
 use crate::kernel::event::Event;
 use crate::kernel::intent::{Accepted, Intent, IntentEvent, IntentKey, SessionEnd, Target};
 use crate::kernel::name::{Holder, Principal};
 use crate::kernel::value::{Fence, Tick};
-use crate::rules::names::InvalidInput;
+use crate::rules::names::{InvalidInput, check_name};
 use crate::stored::{self, intent_event};
 
 /// The message of an event.
@@ -56,7 +58,7 @@ pub(super) fn event_of(message: stored::IntentEvent) -> Result<Event, InvalidInp
         intent_event::Event::Running(running) => IntentEvent::Running {
             session: Holder::parse(&running.session_id)?,
             at: Tick(running.tick),
-            process: running.process.into(),
+            process: text("process", running.process)?,
         },
         intent_event::Event::Stopping(stopping) => IntentEvent::Stopping {
             session: Holder::parse(&stopping.session_id)?,
@@ -67,7 +69,7 @@ pub(super) fn event_of(message: stored::IntentEvent) -> Result<Event, InvalidInp
             session: Holder::parse(&ended.session_id)?,
             at: Tick(ended.tick),
             end: end_of(ended.end)?,
-            detail: ended.detail.into(),
+            detail: text("detail", ended.detail)?,
         },
     };
     Ok(Event::Intent(Box::new(event)))
@@ -116,6 +118,14 @@ fn accepted_of(message: stored::IntentAccepted) -> Result<Accepted, InvalidInput
         at: Tick(message.tick),
         start_by: Tick(message.start_by_tick),
     })
+}
+
+/// A text for people: it may be empty, but has bounds like a name.
+fn text(field: &'static str, text: String) -> Result<Arc<str>, InvalidInput> {
+    if !text.is_empty() {
+        check_name(field, &text)?;
+    }
+    Ok(text.into())
 }
 
 fn end_of(code: i32) -> Result<SessionEnd, InvalidInput> {

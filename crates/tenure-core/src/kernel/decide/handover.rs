@@ -58,6 +58,7 @@ pub(super) fn continue_as(
 ) -> Result<Answer, Refusal> {
     let state = draft.state;
     draft.check_may_grant()?;
+    super::check_is_no_session(draft, successor.holder)?;
     if draft.now.checked_add(lease.ttl).is_none() || draft.fences_left() == 0 {
         return Err(Refusal::Exhausted);
     }

@@ -15,6 +15,7 @@ mod withdraw;
 use super::answer::{Answer, Decision, Refusal};
 use super::command::{Claim, Command};
 use super::draft::Draft;
+use super::name::Holder;
 use super::state::{LeaseEntry, State};
 use super::value::{Fence, Tick};
 use crate::rules::names::check_name;
@@ -41,7 +42,10 @@ pub fn decide(state: &State, command: &Command, now: Tick) -> Decision {
 
 fn answer(draft: &mut Draft<'_>, command: &Command) -> Result<Answer, Refusal> {
     match command {
-        Command::Acquire(acquire) => acquire::acquire(draft, acquire),
+        Command::Acquire(acquire) => {
+            check_is_no_session(draft, &acquire.holder)?;
+            acquire::acquire(draft, acquire)
+        }
         Command::Renew { lease, claim, ttl } => renew::renew(draft, *lease, claim, *ttl),
         Command::Release { lease, claim, reason } => release::release(draft, *lease, claim, *reason),
         Command::Transfer { lease, claim, to, principal, nonce } => {
@@ -82,6 +86,14 @@ fn living<'a>(draft: &mut Draft<'a>, fence: Fence, claim: Option<&Claim>) -> Res
     Ok(lease)
 }
 
+/// What a session holds is decided with the session and nowhere else: under its name nobody gets anything.
+fn check_is_no_session(draft: &Draft<'_>, holder: &Holder) -> Result<(), Refusal> {
+    match draft.state.session(holder) {
+        Some(_) => Err(Refusal::HolderTaken { holder: holder.clone() }),
+        None => Ok(()),
+    }
+}
+
 /// A text for people that is stored: it may be empty, but has bounds like a name.
 fn check_detail(detail: &str) -> Result<(), Refusal> {
     if detail.is_empty() {
@@ -90,7 +102,7 @@ fn check_detail(detail: &str) -> Result<(), Refusal> {
     Ok(check_name("detail", detail)?)
 }
 
-fn speaks_for(claim: &Claim, holder: &super::name::Holder, principal: &super::name::Principal) -> bool {
+fn speaks_for(claim: &Claim, holder: &Holder, principal: &super::name::Principal) -> bool {
     match claim {
         Claim::Token => true,
         Claim::Holder { holder: claimed, principal: own } => claimed == holder && own == principal,

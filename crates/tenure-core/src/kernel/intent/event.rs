@@ -122,7 +122,8 @@ impl IntentEvent {
             IntentEvent::Accepted(accepted) => 64 + accepted.intent.bytes(),
             IntentEvent::Running { process, .. } => process.len(),
             IntentEvent::Ended { detail, .. } => detail.len(),
-            IntentEvent::Starting { .. } | IntentEvent::Stopping { .. } => 0,
+            IntentEvent::Starting { worker, .. } => worker.as_str().len(),
+            IntentEvent::Stopping { by, .. } => by.as_str().len(),
         }
     }
 }

@@ -157,6 +157,14 @@ pub struct Session {
 }
 
 impl Session {
+    /// About how many bytes the smallest one takes.
+    const LEAST_BYTES: usize = 256;
+
+    /// About how many bytes one takes that begins like this.
+    pub(crate) fn bytes_of(id: &Holder, intent: &Intent, principal: &Principal) -> usize {
+        Self::LEAST_BYTES + id.as_str().len() + intent.bytes() + principal.as_str().len()
+    }
+
     /// How many leases it has while a worker has it.
     pub(crate) fn leases_needed(&self) -> usize {
         1 + usize::from(self.slot.is_some())
@@ -164,6 +172,8 @@ impl Session {
 
     /// About how many bytes it takes.
     pub(crate) fn bytes(&self) -> usize {
-        256 + self.intent.bytes() + self.process.len() + self.detail.len()
+        let worker = self.worker.as_ref().map_or(0, |(worker, _)| worker.as_str().len());
+        let texts = self.process.len() + self.detail.len();
+        Self::bytes_of(&self.id, &self.intent, &self.principal) + worker + texts
     }
 }

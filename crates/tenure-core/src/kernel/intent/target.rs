@@ -101,7 +101,9 @@ pub fn tuner(slot: u32) -> Resource {
 
 /// Which tuner a resource is.
 pub fn slot_of(resource: &Resource) -> Option<u32> {
-    resource.as_str().strip_prefix("tuner:")?.parse().ok()
+    let slot = resource.as_str().strip_prefix("tuner:")?.parse().ok()?;
+    // A number can be written in more ways than one; a tuner has one name.
+    (tuner(slot) == *resource).then_some(slot)
 }
 
 /// What the one worker holds.

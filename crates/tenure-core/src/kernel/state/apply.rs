@@ -86,6 +86,7 @@ impl State {
         let holder = self.holders.look_up(issued.holder.as_str());
         let own = self.may_be_at(holder.slot(), &issued.principal, issued.at);
         ensure(own, "its holder is somebody else's")?;
+        self.check_issue_to_session(issued)?;
         let mut resource = self.resources.look_up(issued.resource.as_str());
         if let Some(resource) = resource.slot() {
             let fits = self.leases_on(resource).all(|lease| lease.mode.goes_with(issued.mode));
@@ -160,6 +161,7 @@ impl State {
         let holder = self.holders.look_up(queued.holder.as_str());
         let own = self.may_be_at(holder.slot(), &queued.principal, queued.at);
         ensure(own, "its holder is somebody else's")?;
+        self.check_is_no_session(&queued.holder)?;
         if let Some(key) = queued.key
             && let Some(principal) = self.find_principal(&queued.principal)
         {

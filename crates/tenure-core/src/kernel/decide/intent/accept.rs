@@ -3,7 +3,7 @@
 use crate::kernel::answer::Refusal;
 use crate::kernel::draft::{Draft, Grant, Place};
 use crate::kernel::event::Event;
-use crate::kernel::intent::{Accept, Accepted, IntentAnswer, IntentEvent, orchestrator};
+use crate::kernel::intent::{Accept, Accepted, IntentAnswer, IntentEvent, Session, orchestrator};
 use crate::kernel::mode::Mode;
 use crate::kernel::value::{Nonce, Span};
 use crate::kernel::want::Want;
@@ -15,31 +15,21 @@ pub(super) fn accept(draft: &mut Draft<'_>, accept: &Accept) -> Result<IntentAns
     let want = accept.lease.map(|(ttl, nonce)| target_of(accept, ttl, nonce));
     if let Some(want) = &want {
         super::super::acquire::check_ttl(draft, want.ttl)?;
+        draft.check_is_not_held_back()?;
         check_is_free(draft, want)?;
     }
-    let state = draft.state;
-    let before = state.session_under(accept.key);
-    let before = before.or_else(|| accept.previous_key.and_then(|key| state.session_under(key)));
-    if let Some(session) = before {
+    if let Some(session) = before(draft, accept) {
         return Ok(IntentAnswer::Accepted { session: session.id.clone(), is_new: false });
     }
-    draft.check_has_room()?;
-    let limits = draft.state.limits();
-    let (live, bytes) = draft.state.live_sessions();
-    if live >= limits.sessions || bytes + accept.intent.bytes() > limits.session_bytes {
-        return Err(Refusal::TooManySessions { most: limits.sessions });
-    }
-    if draft.state.session(&accept.session).is_some() {
-        return Err(Refusal::HolderTaken { holder: accept.session.clone() });
-    }
+    check_may_begin(draft, accept)?;
+    // Before the first event: a refusal leaves no lease behind that belongs to no session.
+    let start_by = draft.now.checked_add(accept.patience.max(Span(1))).ok_or(Refusal::Exhausted)?;
     if let Some(want) = &want {
         draft.check_may_grant()?;
         let (holder, principal, resource) = (&accept.session, &orchestrator(), &want.resource);
         let (key, ticket, continues) = (None, None, None);
         draft.issue(Grant { holder, principal, want, resource, key, ticket, continues })?;
     }
-    let patience = accept.patience.max(Span(1));
-    let start_by = draft.now.checked_add(patience).ok_or(Refusal::Exhausted)?;
     draft.push(Event::Intent(Box::new(IntentEvent::Accepted(Accepted {
         session: accept.session.clone(),
         intent: accept.intent.clone(),
@@ -51,15 +41,34 @@ pub(super) fn accept(draft: &mut Draft<'_>, accept: &Accept) -> Result<IntentAns
     Ok(IntentAnswer::Accepted { session: accept.session.clone(), is_new: true })
 }
 
-fn target_of(accept: &Accept, ttl: Span, nonce: Nonce) -> Want {
-    Want {
-        resource: accept.intent.target.resource(),
-        others: Default::default(),
-        mode: Mode::Exclusive,
-        ttl,
-        nonce,
-        labels: Default::default(),
+/// The session that the same request became, if that goes on. One that is over, announced or not, is none: what is
+/// wanted begins anew.
+fn before<'a>(draft: &mut Draft<'a>, accept: &Accept) -> Option<&'a Session> {
+    let state = draft.state;
+    let keys = [Some(accept.key), accept.previous_key].into_iter().flatten();
+    let mut sessions = keys.filter_map(|key| state.session_under(key));
+    sessions.find(|session| draft.over(session).is_none())
+}
+
+fn check_may_begin(draft: &Draft<'_>, accept: &Accept) -> Result<(), Refusal> {
+    draft.check_has_room()?;
+    let limits = draft.state.limits();
+    let (live, bytes) = draft.live_sessions();
+    let own = Session::bytes_of(&accept.session, &accept.intent, &accept.principal);
+    if live >= limits.sessions || bytes + own > limits.session_bytes {
+        return Err(Refusal::TooManySessions { most: limits.sessions });
     }
+    // What it holds is found by its name, so that has to be nobody's.
+    let (state, id) = (draft.state, &accept.session);
+    let is_busy = state.find_holder(id).is_some_and(|holder| !state.rests(holder));
+    if state.session(id).is_some() || is_busy || !state.may_be(id, &orchestrator(), draft.now) {
+        return Err(Refusal::HolderTaken { holder: id.clone() });
+    }
+    Ok(())
+}
+
+fn target_of(accept: &Accept, ttl: Span, nonce: Nonce) -> Want {
+    Want::new(accept.intent.target.resource(), Mode::Exclusive, ttl, nonce)
 }
 
 fn check_is_free(draft: &mut Draft<'_>, want: &Want) -> Result<(), Refusal> {

@@ -10,10 +10,13 @@ mod wipe;
 
 use crate::kernel::answer::{Answer, Refusal};
 use crate::kernel::draft::Draft;
-use crate::kernel::intent::{GUARD, IntentAnswer, IntentCommand, Session, SessionState};
+use crate::kernel::intent::{GUARD, IntentAnswer, IntentCommand, ORCHESTRATOR, Session, SessionState};
+use crate::kernel::limits::SESSIONS_AT_ONCE;
+use crate::kernel::mode::Mode;
 use crate::kernel::name::Holder;
 use crate::kernel::state::{LeaseEntry, State};
 use crate::kernel::value::Fence;
+use crate::rules::names::InvalidInput;
 
 pub(super) fn decide(draft: &mut Draft<'_>, command: &IntentCommand) -> Result<Answer, Refusal> {
     let answer = match command {
@@ -39,7 +42,12 @@ fn known<'a>(draft: &Draft<'a>, session: &Holder) -> Result<&'a Session, Refusal
 fn guarded<'a>(draft: &Draft<'a>, fence: Fence) -> Result<&'a LeaseEntry, Refusal> {
     let state: &'a State = draft.state;
     let lease = state.find_lease(fence).filter(|lease| draft.lives(lease));
-    let is_guard = |lease: &&LeaseEntry| state.resource_name(lease.resource).as_str() == GUARD;
+    let is_guard = |lease: &&LeaseEntry| {
+        // Several could hold it together in another mode, and anybody could hold it as a plain lease.
+        state.resource_name(lease.resource).as_str() == GUARD
+            && lease.mode == Mode::Exclusive
+            && state.principal_of(lease.holder).1.as_str() == ORCHESTRATOR
+    };
     lease.filter(is_guard).ok_or(Refusal::GuardLost)
 }
 
@@ -49,6 +57,16 @@ fn own<'a>(draft: &Draft<'a>, session: &Holder, guard: Fence) -> Result<&'a Sess
     let session = known(draft, session)?;
     let is_own = session.worker.as_ref().is_some_and(|(_, taken)| *taken == guard);
     if session.state.is_taken() && !is_own { Err(Refusal::GuardLost) } else { Ok(session) }
+}
+
+/// So many sessions in one request are too many for one decision.
+fn check_count(sessions: &[Holder]) -> Result<(), Refusal> {
+    if sessions.len() > SESSIONS_AT_ONCE {
+        let reason =
+            format!("has {} entries; at most {SESSIONS_AT_ONCE} are allowed; ask in parts", sessions.len());
+        return Err(InvalidInput::new("sessions", reason).into());
+    }
+    Ok(())
 }
 
 fn now_at(session: &Session) -> IntentAnswer {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::kernel::answer::Refusal;
 use crate::kernel::draft::Draft;
 use crate::kernel::event::Event;
-use crate::kernel::intent::{IntentAnswer, IntentEvent, SessionEnd, SessionState};
+use crate::kernel::intent::{IntentAnswer, IntentEvent, SessionState};
 use crate::kernel::name::Holder;
 use crate::kernel::value::Fence;
 
@@ -19,11 +19,12 @@ pub(super) fn run(
 ) -> Result<IntentAnswer, Refusal> {
     super::super::check_detail(process)?;
     let session = super::own(draft, session, guard)?;
+    if let Some(over) = draft.over(session) {
+        return Ok(over);
+    }
+    draft.check_is_not_held_back()?;
     if session.state != SessionState::Starting {
         return Ok(super::now_at(session));
-    }
-    if draft.end_if_bereft(session) {
-        return Ok(IntentAnswer::Now { state: SessionState::Ended, end: Some(SessionEnd::LeaseLost) });
     }
     draft.push(Event::Intent(Box::new(IntentEvent::Running {
         session: session.id.clone(),

@@ -8,34 +8,30 @@ use crate::kernel::intent::{
     IntentAnswer, IntentEvent, Session, SessionEnd, SessionState, Take, orchestrator, slot_of, tuner,
 };
 use crate::kernel::mode::Mode;
-use crate::kernel::name::Resource;
+use crate::kernel::name::{Holder, Resource};
 use crate::kernel::value::{Fence, Nonce, Tick};
 use crate::kernel::want::{Others, Want};
-use crate::rules::time::is_over;
+use crate::rules::names::{InvalidInput, stored_id};
 
 /// First the target, then the first tuner that is free. What the session has already is refreshed: a take may be
 /// repeated.
 pub(super) fn take(draft: &mut Draft<'_>, take: &Take) -> Result<IntentAnswer, Refusal> {
     let session = super::own(draft, &take.session, take.guard)?;
+    if let Some(over) = draft.over(session) {
+        return Ok(over);
+    }
     match session.state {
-        SessionState::New if is_over(draft.now.0, session.start_by.0) => {
-            return Ok(draft.end_session(session, SessionEnd::NoWorker, ""));
-        }
-        SessionState::New | SessionState::Starting => {}
+        // Nothing is wrong with the session: it waits until something can be granted again.
+        SessionState::New => draft.check_may_grant()?,
+        SessionState::Starting => {}
         _ => return Ok(super::now_at(session)),
     }
+    check(draft, take)?;
     let resource = session.intent.target.resource();
-    if let Some(slot) = draft.state.find_resource(&resource) {
-        draft.settle(slot);
-    }
-    let blocker = draft.blockers(&resource, Mode::Exclusive, Place::default());
-    let mut others = blocker.filter(|blocker| *blocker.holder != session.id);
-    if let Some(blocker) = others.next() {
-        let detail = format!("{resource} is held by {}", blocker.holder);
-        drop(others);
+    if let Some(holder) = in_the_way(draft, session, &resource) {
+        let detail = format!("{} is held by {holder}", stored_id(resource.as_str()));
         return Ok(draft.end_session(session, SessionEnd::Busy, &detail));
     }
-    drop(others);
     let Some(wants) = wants(take, session, resource) else {
         return Ok(draft.end_session(session, SessionEnd::NoTuner, "there is no tuner"));
     };
@@ -50,13 +46,33 @@ pub(super) fn take(draft: &mut Draft<'_>, take: &Take) -> Result<IntentAnswer, R
         Ok(Answer::Granted { leases }) => Ok(start(draft, take, session, leases)),
         // The target is free or the session's own, so it is the tuners that are not.
         Err(Refusal::Held { holder, .. }) => {
-            let detail = format!("every tuner is in use, one of them by {holder}");
+            let detail = format!("every tuner is in use, one of them by {}", holder.stored());
             Ok(draft.end_session(session, SessionEnd::NoTuner, &detail))
         }
-        // Nothing is wrong with the session: it waits until something can be granted again.
         Err(refusal) => Err(refusal),
         Ok(_) => Err(Refusal::Exhausted),
     }
+}
+
+/// What is wrong with the request is no reason to end the session.
+fn check(draft: &Draft<'_>, take: &Take) -> Result<(), Refusal> {
+    let most = draft.state.limits().alternatives;
+    if usize::try_from(take.slots).is_ok_and(|slots| slots <= most) {
+        return super::super::acquire::check_ttl(draft, take.ttl);
+    }
+    Err(InvalidInput::new("tuners", format!("is over {most}, which is as many as there may be")).into())
+}
+
+/// Who has the target or waits for it; nobody, if the session has it already. Names are cut to what fits into a text for
+/// people.
+fn in_the_way(draft: &mut Draft<'_>, session: &Session, resource: &Resource) -> Option<Holder> {
+    let slot = draft.state.find_resource(resource)?;
+    draft.settle(slot);
+    if draft.living_leases_of(&session.id).iter().any(|lease| lease.resource == slot) {
+        return None;
+    }
+    let mut blockers = draft.blockers(resource, Mode::Exclusive, Place::default());
+    blockers.next().map(|blocker| blocker.holder.stored())
 }
 
 /// What the session needs; nothing, if there are no tuners and it needs one.

@@ -15,11 +15,12 @@ pub(super) fn wipe(
     sessions: &[Holder],
 ) -> Result<IntentAnswer, Refusal> {
     super::guarded(draft, guard)?;
+    super::check_count(sessions)?;
     let (mut wiped, state) = (0, draft.state);
     for id in sessions {
         let Some(session) = state.session(id) else { continue };
         let is_foreign = session.worker.as_ref().is_some_and(|(_, taken)| *taken != guard);
-        if !session.state.is_taken() || !is_foreign || draft.has_ended(session) {
+        if !session.state.is_taken() || !is_foreign || draft.over(session).is_some() {
             continue;
         }
         draft.announce_end(session, SessionEnd::WorkerRestarted, "its worker was gone");

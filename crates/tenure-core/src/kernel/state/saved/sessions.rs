@@ -9,6 +9,9 @@ use crate::kernel::state::State;
 use crate::kernel::value::{Fence, Tick};
 use crate::rules::names::check_name;
 
+/// The fewest bytes that a session has: those of its key, two for each of four names, one for each of eleven others.
+const LEAST: usize = 32 + 2 * 4 + 11;
+
 impl Put<'_> {
     /// All sessions: how many changes there were, those that go on by their names, those that are over by their ends.
     pub(super) fn sessions(&mut self, state: &State) {
@@ -60,18 +63,23 @@ impl Put<'_> {
 impl Restoring<'_> {
     pub(super) fn sessions(&mut self) -> Result<(), RestoreError> {
         let revision = self.take.number()?;
-        for _ in 0..self.take.count(64)? {
+        let mut before: Option<Holder> = None;
+        for _ in 0..self.take.count(LEAST)? {
             let session = self.take.session(self.state.now)?;
             let goes_on = session.state != SessionState::Ended;
             self.take.ensure(goes_on, "a session that is over goes on")?;
+            let ascends = before.is_none_or(|before| before < session.id);
+            self.take.ensure(ascends, "sessions are not in their order")?;
+            before = Some(session.id.clone());
             self.enter_session(session, revision)?;
         }
-        let mut before = Tick(0);
-        for _ in 0..self.take.count(64)? {
+        let mut before = (Tick(0), 0);
+        for _ in 0..self.take.count(LEAST)? {
             let session = self.take.session(self.state.now)?;
-            let in_order = session.state == SessionState::Ended && session.changed_at >= before;
+            let after = (session.changed_at, session.revision);
+            let in_order = session.state == SessionState::Ended && after.0 >= before.0 && after.1 > before.1;
             self.take.ensure(in_order, "ended sessions are not in their order")?;
-            before = session.changed_at;
+            before = after;
             self.enter_session(session, revision)?;
         }
         self.state.sessions.set_revision(revision);
@@ -89,16 +97,29 @@ impl Restoring<'_> {
         let goes_on = session.state != SessionState::Ended;
         let taken = goes_on && state.session_under(session.key).is_some();
         take.ensure(!taken, "two sessions have one key")?;
-        let held = state.find_holder(&session.id).map_or(0, |holder| state.leases_of(holder).count());
-        let right = match session.state {
-            SessionState::New => held <= 1,
-            SessionState::Ended => held == 0,
-            _ => held == session.leases_needed() && session.worker.is_some(),
-        };
-        take.ensure(right, "a session does not hold what it is said to")?;
+        take.ensure(could_be(&session, state.last_fence), "a session cannot have come there like this")?;
+        take.ensure(state.holds_what_it_should(&session), "a session does not hold what it is said to")?;
         state.sessions.enter(session);
         Ok(())
     }
+}
+
+/// Whether what is said of a session goes together.
+fn could_be(session: &Session, last_fence: Fence) -> bool {
+    let was_taken = session.worker.is_some();
+    let has_right_slot = session.slot.is_some() == (was_taken && session.intent.target.needs_tuner());
+    let knows_guard = session.worker.as_ref().is_none_or(|(_, guard)| *guard <= last_fence);
+    let came_in_order = session.changed_at >= session.accepted_at;
+    let is_plain = session.process.is_empty();
+    has_right_slot
+        && knows_guard
+        && came_in_order
+        && match session.state {
+            SessionState::New => !was_taken && is_plain && session.changed_at == session.accepted_at,
+            SessionState::Starting => was_taken && is_plain,
+            SessionState::Running | SessionState::Stopping => was_taken,
+            SessionState::Ended => was_taken || is_plain,
+        }
 }
 
 impl Take<'_> {

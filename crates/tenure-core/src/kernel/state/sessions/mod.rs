@@ -1,14 +1,16 @@
 //! The sessions: those that go on, those that ended last, and under which key each is found.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
+mod apply;
+mod holdings;
 
-use super::{Misfit, State};
-use crate::kernel::intent::{Accepted, IntentEvent, IntentKey, Session, SessionEnd, SessionState};
-use crate::kernel::limits::{SESSION_KEPT, SESSIONS_KEPT};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::State;
+use crate::kernel::intent::{IntentKey, Session, SessionState};
+use crate::kernel::limits::{SESSION_BYTES_KEPT, SESSION_KEPT, SESSIONS_KEPT};
 use crate::kernel::name::Holder;
 use crate::kernel::value::Tick;
-use crate::rules::time::{is_over, lasts};
+use crate::rules::time::is_over;
 
 /// Everything that is known of sessions.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +26,8 @@ pub(crate) struct Sessions {
     revision: u64,
     /// About how large those are that go on.
     live_bytes: usize,
+    /// About how large those are that are over.
+    over_bytes: usize,
 }
 
 impl Sessions {
@@ -80,7 +84,10 @@ impl Sessions {
     /// Puts one in as it is, with everything that leads to it. Its revision is nobody else's.
     pub(crate) fn enter(&mut self, session: Session) {
         match session.state {
-            SessionState::Ended => self.over.push_back((session.changed_at, session.id.clone())),
+            SessionState::Ended => {
+                self.over_bytes += session.bytes();
+                self.over.push_back((session.changed_at, session.id.clone()));
+            }
             state => {
                 self.keys.insert(session.key, session.id.clone());
                 self.live_bytes += session.bytes();
@@ -111,14 +118,16 @@ impl Sessions {
         self.enter(session);
     }
 
+    /// Drops those that ended long ago, and the oldest of too many.
     fn forget(&mut self, now: Tick) {
         while let Some((ended_at, id)) = self.over.front() {
             let kept = !is_over(now.0, ended_at.saturating_add(SESSION_KEPT).0);
-            if kept && self.over.len() <= SESSIONS_KEPT {
+            if kept && self.over.len() <= SESSIONS_KEPT && self.over_bytes <= SESSION_BYTES_KEPT {
                 break;
             }
             if let Some(session) = self.by_id.remove(id) {
                 self.by_revision.remove(&session.revision);
+                self.over_bytes -= session.bytes();
             }
             self.over.pop_front();
         }
@@ -166,103 +175,8 @@ impl State {
         self.sessions.overdue(now)
     }
 
-    pub(super) fn apply_intent(&mut self, event: &IntentEvent) -> Result<(), Misfit> {
-        let id = event.session();
-        if let IntentEvent::Accepted(accepted) = event {
-            return self.apply_accepted(accepted);
-        }
-        let session = self.sessions.get(id).ok_or(Misfit("there is no such session"))?;
-        let next = event.leads_to();
-        ensure(session.state.may_follow().contains(&next), "the session was not where this can follow")?;
-        let at = event.at();
-        match event {
-            IntentEvent::Accepted(_) => {}
-            IntentEvent::Starting { worker, guard, slot, .. } => {
-                let needs_slot = session.intent.target.needs_tuner();
-                ensure(needs_slot == slot.is_some(), "it has a tuner and needs none, or needs one")?;
-                let held = self.find_holder(id).map_or(0, |holder| self.leases_of(holder).count());
-                ensure(held == 1 + usize::from(needs_slot), "it starts without its leases")?;
-                self.sessions.change(id, at, |session| {
-                    session.state = next;
-                    session.worker = Some((worker.clone(), *guard));
-                    session.slot = *slot;
-                });
-            }
-            IntentEvent::Running { process, .. } => self.sessions.change(id, at, |session| {
-                session.state = next;
-                session.process = process.clone();
-            }),
-            IntentEvent::Stopping { .. } => self.sessions.change(id, at, |session| session.state = next),
-            IntentEvent::Ended { end, detail, .. } => self.end_session(id, at, *end, detail),
-        }
-        Ok(())
-    }
-
-    fn end_session(&mut self, id: &Holder, at: Tick, end: SessionEnd, detail: &Arc<str>) {
-        self.sessions.change(id, at, |session| {
-            session.state = SessionState::Ended;
-            session.end = Some(end);
-            session.detail = detail.clone();
-        });
-    }
-
-    fn apply_accepted(&mut self, accepted: &Accepted) -> Result<(), Misfit> {
-        ensure(self.sessions.get(&accepted.session).is_none(), "there is such a session already")?;
-        ensure(self.sessions.under(accepted.key).is_none(), "its key leads to another session")?;
-        ensure(lasts(accepted.at.0, accepted.start_by.0), "it leaves a worker no time")?;
-        ensure(accepted.intent.check().is_ok(), "it wants what cannot be wanted")?;
-        let revision = self.sessions.revision() + 1;
-        self.sessions.enter(Session {
-            id: accepted.session.clone(),
-            intent: accepted.intent.clone(),
-            key: accepted.key,
-            principal: accepted.principal.clone(),
-            state: SessionState::New,
-            revision,
-            accepted_at: accepted.at,
-            start_by: accepted.start_by,
-            changed_at: accepted.at,
-            worker: None,
-            slot: None,
-            process: Arc::from(""),
-            end: None,
-            detail: Arc::from(""),
-        });
-        Ok(())
-    }
-
     /// Drops sessions that need not be remembered any longer.
     pub(super) fn forget_sessions(&mut self) {
         self.sessions.forget(self.now);
     }
-
-    /// A session and its leases never disagree, and each that goes on is found by its key.
-    pub(super) fn invariant_sessions_hold_what_they_are_said_to(&self) -> Result<(), String> {
-        for session in self.sessions.iter() {
-            let (id, state) = (&session.id, session.state);
-            let held = self.find_holder(id).map_or(0, |holder| self.leases_of(holder).count());
-            let right = match state {
-                SessionState::New => held <= 1,
-                SessionState::Ended => held == 0,
-                _ => held == session.leases_needed(),
-            };
-            super::ensure(right, || format!("{id} is {} with {held} leases", state.as_str()))?;
-            let found = self.sessions.under(session.key).is_some_and(|found| found.id == *id);
-            let goes_on = state != SessionState::Ended;
-            super::ensure(found == goes_on, || format!("{id} is found by its key: {found}"))?;
-            super::ensure(session.end.is_none() == goes_on, || format!("{id} is over without an end"))?;
-            super::ensure(session.worker.is_some() || !state.is_taken(), || format!("{id} has no worker"))?;
-        }
-        let (live, bytes) = self.sessions.live();
-        let going = || self.sessions.iter().filter(|session| session.state != SessionState::Ended);
-        super::ensure(live == going().count(), || "sessions and their keys differ in count".into())?;
-        let counted = going().map(Session::bytes).sum::<usize>();
-        super::ensure(bytes == counted, || "the size of sessions is counted wrongly".into())?;
-        let over = self.sessions.over().count();
-        super::ensure(live + over == self.sessions.iter().count(), || "an ended session is not queued".into())
-    }
-}
-
-fn ensure(holds: bool, otherwise: &'static str) -> Result<(), Misfit> {
-    if holds { Ok(()) } else { Err(Misfit(otherwise)) }
 }

@@ -1,0 +1,70 @@
+//! What a session holds: the one place that says it, for events, for saved states and for the invariant.
+
+use crate::kernel::intent::{ORCHESTRATOR, Session, SessionState, tuner};
+use crate::kernel::mode::Mode;
+use crate::kernel::name::Resource;
+use crate::kernel::state::{State, ensure};
+
+impl State {
+    /// Whether a session holds what one that has come as far holds: nothing or its target before a worker has it, its
+    /// target and its tuner then, nothing once it is over. It holds nothing else, and waits for nothing.
+    pub(in crate::kernel::state) fn holds_what_it_should(&self, session: &Session) -> bool {
+        let Some(holder) = self.find_holder(&session.id) else {
+            return !session.state.is_taken();
+        };
+        let leases: Vec<_> = self.leases_of(holder).collect();
+        let is_idle = leases.is_empty() && self.waits_of(holder).next().is_none();
+        let is_own = || {
+            self.waits_of(holder).next().is_none()
+                && self.principal_of(holder).1.as_str() == ORCHESTRATOR
+                && leases.iter().all(|lease| lease.mode == Mode::Exclusive)
+        };
+        let holds =
+            |resource: &Resource| leases.iter().any(|lease| self.resource_name(lease.resource) == resource);
+        match session.state {
+            SessionState::Ended => is_idle,
+            SessionState::New => {
+                is_idle || (leases.len() == 1 && is_own() && holds(&session.intent.target.resource()))
+            }
+            SessionState::Starting | SessionState::Running | SessionState::Stopping => {
+                leases.len() == session.leases_needed()
+                    && is_own()
+                    && holds(&session.intent.target.resource())
+                    && session.slot.is_none_or(|slot| holds(&tuner(slot)))
+            }
+        }
+    }
+
+    /// A session and its leases never disagree, and each that goes on is found by its key.
+    pub(in crate::kernel::state) fn invariant_sessions_hold_what_they_are_said_to(
+        &self,
+    ) -> Result<(), String> {
+        let sessions = &self.sessions;
+        for session in sessions.iter() {
+            let (id, state) = (&session.id, session.state);
+            let held = || self.leases_of_holder(id).map(|lease| lease.resource.clone()).collect::<Vec<_>>();
+            let wrong = || format!("{id} is {} and holds {:?}", state.as_str(), held());
+            ensure(self.holds_what_it_should(session), wrong)?;
+            let found = sessions.under(session.key).is_some_and(|found| found.id == *id);
+            let goes_on = state != SessionState::Ended;
+            ensure(found == goes_on, || format!("{id} is found by its key: {found}"))?;
+            ensure(session.end.is_none() == goes_on, || format!("{id} is over without an end"))?;
+            ensure(session.worker.is_some() || !state.is_taken(), || format!("{id} has no worker"))?;
+            let deadline = (session.start_by, id.clone());
+            let waits = sessions.deadlines.contains(&deadline);
+            ensure(waits == (state == SessionState::New), || format!("{id} waits for a worker: {waits}"))?;
+            let by_revision = sessions.by_revision.get(&session.revision);
+            ensure(by_revision == Some(id), || format!("{id} is not found by its revision"))?;
+        }
+        let count = sessions.by_id.len();
+        let (live, live_bytes) = sessions.live();
+        let going = || sessions.iter().filter(|session| session.state != SessionState::Ended);
+        ensure(live == going().count(), || "sessions and their keys differ in count".into())?;
+        ensure(live + sessions.over().count() == count, || "an ended session is not queued".into())?;
+        ensure(sessions.by_revision.len() == count, || "sessions and revisions differ in count".into())?;
+        let counted = going().map(Session::bytes).sum::<usize>();
+        ensure(live_bytes == counted, || "the size of sessions is counted wrongly".into())?;
+        let counted = sessions.over().map(Session::bytes).sum::<usize>();
+        ensure(sessions.over_bytes == counted, || "the size of ended sessions is counted wrongly".into())
+    }
+}
