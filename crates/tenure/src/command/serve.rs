@@ -13,17 +13,19 @@ use tenure_server::{AdminToken, RegistrarError, Server, Settings, StartError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use zeroize::Zeroizing;
 
-use crate::configuration::{Configuration, Listen, Place, Reach, variable};
+use crate::configuration::{Configuration, Listen, Place, Reach, WorkerConfiguration, variable};
 use crate::exit;
 use crate::failure::Failure;
 use crate::message::{complain, tell};
+use crate::worker::InServer;
 
 /// Runs the lease authority until it gets SIGTERM or SIGINT.
 ///
 /// When it is ready, it prints `listening on http://ADDRESS`, then where the local socket is. Every option can also
 /// be given in the environment (`TENURE_LISTEN`) or in the configuration file (`listen = "127.0.0.1:7420"`). The first
 /// start writes the token for requests to `admin.token` in the data directory; `TENURE_ADMIN_TOKEN` presets another.
-/// SIGHUP reads the certificate of `[tls]` again.
+/// SIGHUP reads the certificate of `[tls]` again. With a command in `[intents.pipeline]` it also carries out sessions,
+/// unless `[intents] worker = false` leaves that to `tenure worker`.
 #[derive(Debug, Args)]
 pub struct Serve {
     /// Where to listen: a loopback address, or any with `[tls]`, or none [default: 127.0.0.1:7420]
@@ -42,7 +44,7 @@ pub struct Serve {
 impl Serve {
     /// Serves until it is told to stop.
     pub fn run(self) -> ExitCode {
-        let settings = match self.settings() {
+        let (settings, worker) = match self.settings() {
             Ok(settings) => settings,
             Err(code) => return code,
         };
@@ -50,19 +52,19 @@ impl Serve {
             Ok(runtime) => runtime,
             Err(error) => return cannot_serve(&error),
         };
-        runtime.block_on(serve(settings))
+        runtime.block_on(serve(settings, worker))
     }
 
-    fn settings(self) -> Result<Settings, ExitCode> {
+    fn settings(self) -> Result<(Settings, Option<WorkerConfiguration>), ExitCode> {
         let listen = self.listen.map(|listen| ("listen", listen.to_string().into()));
         let socket = self.socket.map(|socket| ("socket", socket.into_os_string()));
         let device = self.device.map(|device| ("control.device", device));
         let flags = listen.into_iter().chain(socket).chain(device);
         let configuration = self.place.configuration(flags).map_err(Failure::report)?;
-        let Configuration { reach, data, ledger, routine, pools, control } = configuration;
+        let Configuration { reach, data, ledger, routine, pools, control, worker } = configuration;
         let Reach { listen, socket, tls, hosts, limits } = reach;
         let admin_token = preset_token()?;
-        Ok(Settings {
+        let settings = Settings {
             listen,
             socket,
             tls,
@@ -74,11 +76,12 @@ impl Serve {
             pools,
             control,
             admin_token,
-        })
+        };
+        Ok((settings, worker))
     }
 }
 
-async fn serve(settings: Settings) -> ExitCode {
+async fn serve(settings: Settings, worker: Option<WorkerConfiguration>) -> ExitCode {
     // Before anything is begun that would have to be ended in good order.
     let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
     let [Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)] = signals else {
@@ -102,12 +105,17 @@ async fn serve(settings: Settings) -> ExitCode {
         }
     };
     say_where(&server);
+    let worker =
+        worker.filter(|worker| worker.is_in_server).map(|worker| InServer::start(&server, worker.settings));
     let was_told = tokio::select! {
         () = told(&mut terminate, &mut interrupt) => true,
         () = server.ended() => false,
         () = tell_troubles(&server) => false,
         () = read_certificates(&server, &mut hangup) => false,
     };
+    if let Some(worker) = worker {
+        worker.stop().await;
+    }
     match server.stop().await {
         Ok(()) if was_told => ExitCode::SUCCESS,
         Ok(()) => exit::DISK.into(),

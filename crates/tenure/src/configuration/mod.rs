@@ -11,6 +11,7 @@ mod place;
 mod pools;
 mod reach;
 mod sources;
+mod worker;
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -22,10 +23,13 @@ use tenure_registrar::shell::Routine;
 use tenure_server::{ControlSettings, InvalidDevice, PoolError, Pools};
 use thiserror::Error;
 
+use crate::worker::InvalidTemplate;
+
 pub use self::folders::Folders;
 pub use self::place::{Place, variable};
 pub use self::reach::{Listen, Reach};
 pub use self::sources::{Flags, Sources};
+pub use self::worker::WorkerConfiguration;
 
 /// Every key that there is. Any other in a file is refused: a misspelt one must not be ignored.
 const KEYS: &[&str] = &[
@@ -55,10 +59,22 @@ const KEYS: &[&str] = &[
     "control.encoder.path",
     "control.encoder.parameter",
     "control.encoder.step",
+    "intents.worker",
+    "intents.tuners",
+    "intents.ttl_ms",
+    "intents.renew_every_ms",
+    "intents.stop_grace_ms",
+    "intents.logs",
+    "intents.logs_kept",
+    "intents.pipeline.command",
+    "intents.pipeline.recording_command",
 ];
 
 /// Those of them that are lists: in the environment, with commas between.
 const LISTS: &[&str] = &["socket.users", "http.hosts"];
+
+/// Those of them that are a program with its arguments: in the environment, as JSON.
+const COMMANDS: &[&str] = &["intents.pipeline.command", "intents.pipeline.recording_command"];
 
 /// Tables with keys of the user's own choice; each may be a list.
 const FREE_TABLES: &[&str] = &[pools::TABLE];
@@ -78,6 +94,8 @@ pub struct Configuration {
     pub pools: Pools,
     /// The device, and who may move it.
     pub control: ControlSettings,
+    /// Who carries out sessions, and how.
+    pub worker: Option<WorkerConfiguration>,
 }
 
 /// Why a configuration cannot be used.
@@ -191,6 +209,35 @@ pub enum ConfigurationError {
         /// How long.
         ttl: u32,
     },
+    /// A command of a pipeline that cannot be one.
+    #[error("{origin} {reason}")]
+    Template {
+        /// Where it was said.
+        origin: String,
+        /// Why not.
+        reason: InvalidTemplate,
+    },
+    /// Something about a worker that has nothing to start.
+    #[error(
+        "there is an `{given}` but no `intents.pipeline.command`; say what carries out a session, or leave both out"
+    )]
+    NoPipeline {
+        /// What was said.
+        given: &'static str,
+    },
+    /// A lease whose pipeline would be ended before it is renewed.
+    #[error(
+        "`intents.renew_every_ms` is {every}, `intents.stop_grace_ms` is {grace} and `intents.ttl_ms` is {ttl}: a pipeline \
+         would be ended before its lease can be renewed; together, the first two must be at most three quarters of the third"
+    )]
+    RenewedTooLate {
+        /// How often.
+        every: u64,
+        /// How long an end may take.
+        grace: u64,
+        /// How long a lease lasts.
+        ttl: u64,
+    },
     /// Neither a flag nor the environment says where anything belongs.
     #[error("neither XDG_STATE_HOME nor HOME says where {what} belongs; set one of them, or {remedy}")]
     NoFolder {
@@ -208,7 +255,8 @@ impl Configuration {
         let data = Self::data(sources, folders)?;
         let (ledger, routine, pools) = (ledger(sources, folders)?, routine(sources)?, pools::pools(sources)?);
         let control = control::with_gateway(control::control(sources)?, gateway::gateway(sources)?)?;
-        Ok(Self { reach, data, ledger, routine, pools, control })
+        let worker = worker::worker(sources, &data)?;
+        Ok(Self { reach, data, ledger, routine, pools, control, worker })
     }
 
     /// Where the ledger is, for whoever only reads it and needs to know nothing else.
