@@ -60,7 +60,7 @@ fn collect(
                 return Err(ConfigurationError::BadValue {
                     origin: format!("`{key}` in {}", path.display()),
                     value: other.type_str().to_owned(),
-                    expected: "a string, a whole number, or true or false",
+                    expected: "a string, a whole number, true or false",
                 });
             }
         }

@@ -26,15 +26,13 @@ pub struct WorkerConfiguration {
 
 /// What was configured. Without a command there is no worker.
 pub fn worker(sources: &Sources, data: &Path) -> Result<Option<WorkerConfiguration>, ConfigurationError> {
-    let is_in_server: Option<bool> = sources.parse("intents.worker", "true or false")?;
+    let is_in_server = sources.switch("intents.worker")?;
     let command = template(sources, COMMAND)?;
     let recording_command = template(sources, RECORDING_COMMAND)?;
     let tuners = sources.parse_if("intents.tuners", "a number of tuners, from 0 to 64", |tuners| {
         *tuners <= Settings::MOST_TUNERS
     })?;
-    let expected = "a number of milliseconds, from 1000 to 86400000";
-    let ttl_ms = sources.parse_if("intents.ttl_ms", expected, |ttl| TTL_MS.contains(ttl))?;
-    let ttl_ms = ttl_ms.unwrap_or(USUAL_TTL_MS);
+    let ttl_ms = ttl_ms(sources)?;
     let expected = "a number of milliseconds, 1 at least";
     let renew_every_ms = sources.parse_if("intents.renew_every_ms", expected, |every| *every > 0)?;
     let renew_every_ms = renew_every_ms.unwrap_or(ttl_ms / 3);
@@ -72,6 +70,13 @@ pub fn worker(sources: &Sources, data: &Path) -> Result<Option<WorkerConfigurati
         recording_command,
     };
     Ok(Some(WorkerConfiguration { settings, is_in_server: is_in_server.unwrap_or(true) }))
+}
+
+/// How long the leases of a session last.
+pub fn ttl_ms(sources: &Sources) -> Result<u64, ConfigurationError> {
+    let expected = "a number of milliseconds, from 1000 to 86400000";
+    let ttl_ms = sources.parse_if("intents.ttl_ms", expected, |ttl| TTL_MS.contains(ttl))?;
+    Ok(ttl_ms.unwrap_or(USUAL_TTL_MS))
 }
 
 /// A command: a list in a file, and the same as JSON in the environment, where arguments may hold anything.

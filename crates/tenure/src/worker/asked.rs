@@ -84,7 +84,7 @@ fn of_error(error: Error) -> Trouble {
 
 fn of_problem(problem: Box<Problem>) -> Trouble {
     match problem.code {
-        code if code.as_str() == "GUARD_LOST" => Trouble::GuardLost(problem.detail),
+        Code::GuardLost => Trouble::GuardLost(problem.detail),
         Code::Held => Trouble::Held(problem),
         code if code.is_retryable() => {
             Trouble::Passing(format!("{} ({})", problem.detail, problem.code.as_str()))
