@@ -24,7 +24,7 @@ fn a_pipeline_gets_what_its_session_is_about_and_no_secret() {
     assert_eq!(value("TENURE_SESSION"), Some(session.as_str()));
     assert_eq!((value("TENURE_SLOT"), value("TENURE_SERVICE")), (Some("0"), Some("1:0:19:A B")));
     assert_eq!((value("TENURE_PROFILE"), value("TENURE_PARAMS")), (Some("hd"), Some("")));
-    assert_eq!((value("TENURE_RECORDING"), value("XG2G_IDEM_SECRET")), (None, None));
+    assert_eq!((value("TENURE_RECORDING"), value("TENURE_IDEM_SECRET")), (None, None));
     let fence = value("TENURE_FENCE").unwrap();
     assert!(value("TENURE_LEASE").unwrap().ends_with(&format!("-{fence}")), "{log}");
     assert!(ended["worker"].as_str().unwrap().starts_with("worker:"));

@@ -27,8 +27,9 @@ impl Stage {
         let folder = tempfile::tempdir().unwrap();
         let lock = "exec 9> lock-$TENURE_SLOT; flock -n 9 || echo \"$TENURE_SESSION\" >> violations;";
         std::fs::write(folder.path().join("pipeline.sh"), format!("{lock}\n{script}\n")).unwrap();
-        let command = "command = ['sh', 'pipeline.sh', '{target}', '{slot}', '{start}', '{profile}']";
-        let text = format!("[intents]\n{intents}\n[intents.pipeline]\n{command}\n");
+        let command =
+            "pipeline.command = ['sh', 'pipeline.sh', '{target}', '{slot}', '{start}', '{profile}']";
+        let text = format!("[intents]\n{intents}\n{command}\n");
         let place = folder.path().join(".config/tenure");
         std::fs::create_dir_all(&place).unwrap();
         std::fs::write(place.join("config.toml"), text).unwrap();
@@ -51,7 +52,7 @@ impl Stage {
     pub fn serve_at(&mut self, address: &str) {
         let mut command = tenure(self.folder.path());
         command.args(["serve", "--listen", address, "--data"]).arg(self.path("data"));
-        command.env("PATH", "/usr/bin:/bin").env("XG2G_IDEM_SECRET", "s3cret-of-intents");
+        command.env("PATH", "/usr/bin:/bin");
         self.served = Some(Served::start(&mut command));
     }
 
