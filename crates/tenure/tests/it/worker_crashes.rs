@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::client::{pause, wait_until};
 use crate::commands::is_unlocked;
-use crate::worker_stage::{FOREVER, Stage};
+use crate::worker_stage::{FOREVER, Stage, Worker};
 
 // S1-42, O-11
 #[test]
@@ -165,6 +165,35 @@ fn a_worker_outlives_a_server_that_is_away_for_a_moment() {
     // Longer than its leases would have lasted.
     pause(Duration::from_secs(7));
     assert_eq!(stage.session(&session)["state"], "RUNNING");
+}
+
+// O-11, O-12
+#[test]
+fn pipelines_end_by_themselves_when_the_server_stays_away() {
+    let mut stage = Stage::apart(&format!("trap '' TERM; {FOREVER}"));
+    let mut worker = stage.worker();
+    let session = stage.watch("a", "hd");
+    stage.until(&session, "RUNNING");
+    stage.served().signal("KILL");
+    stage.end();
+    assert_eq!(worker.end(), Some(76));
+    assert!(is_unlocked(&stage.path("lock-0")));
+}
+
+#[test]
+fn a_worker_finds_its_server_by_a_flag_and_by_the_local_socket() {
+    let stage = Stage::apart(FOREVER);
+    let url = format!("http://{}", stage.served().address);
+    let mut by_flag = stage.command(&["worker", "--server", &url]);
+    by_flag.env("TENURE_URL", "http://127.0.0.1:1");
+    let mut by_socket = stage.command(&["worker"]);
+    by_socket.env_remove("TENURE_URL").env_remove("TENURE_TOKEN");
+    for mut command in [by_flag, by_socket] {
+        let mut worker = Worker::start(&mut command);
+        assert_eq!(worker.line(), "worker ready");
+        worker.signal("INT");
+        assert_eq!(worker.end(), Some(0));
+    }
 }
 
 #[test]

@@ -113,6 +113,15 @@ fn whoever_a_pipeline_leaves_behind_is_gone_before_its_tuner_is_free() {
 }
 
 #[test]
+fn whoever_stays_in_the_group_of_a_pipeline_that_ended_goes_too_and_its_code_counts() {
+    let stage = Stage::new("tuners = 1\nstop_grace_ms = 200", "(trap '' TERM; sleep 60) & exit 3");
+    let session = stage.watch("a", "hd");
+    let view = stage.until(&session, "ENDED R_PIPELINE_FAILED FAILED");
+    assert_eq!(view["detail"], "it ended with exit code 3");
+    assert!(is_unlocked(&stage.path("lock-0")));
+}
+
+#[test]
 fn a_killed_watchdog_takes_its_pipeline_along_and_no_other() {
     let stage =
         Stage::new("tuners = 2", &format!("echo $PPID > watchdog-$TENURE_SLOT; setsid sleep 60 & {FOREVER}"));

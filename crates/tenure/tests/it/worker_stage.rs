@@ -158,9 +158,7 @@ impl Stage {
 
     /// Starts a worker that is not ready yet.
     pub fn worker_that_waits(&self) -> Worker {
-        let mut child = self.command(&["worker"]).spawn().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Worker { child, output }
+        Worker::start(&mut self.command(&["worker"]))
     }
 
     /// No two pipelines had one tuner at the same time.
@@ -176,6 +174,13 @@ pub struct Worker {
 }
 
 impl Worker {
+    /// Starts it.
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, output }
+    }
+
     /// What it says next on standard output.
     pub fn line(&mut self) -> String {
         let mut line = String::new();
