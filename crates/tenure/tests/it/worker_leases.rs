@@ -67,11 +67,11 @@ fn a_tuner_that_somebody_else_holds_is_passed_over() {
 // S1-19
 #[test]
 fn leases_are_renewed_as_long_as_the_pipeline_runs() {
-    let stage = Stage::new("tuners = 1\nttl_ms = 1000", FOREVER);
+    let stage = Stage::new("tuners = 1\nttl_ms = 2000", FOREVER);
     let session = stage.watch("a", "hd");
     stage.until(&session, "RUNNING");
-    // Three lives of its leases.
-    pause(Duration::from_secs(3));
+    // More than two lives of its leases.
+    pause(Duration::from_secs(5));
     assert_eq!(stage.session(&session)["state"], "RUNNING");
     assert_eq!(stage.leases().len(), 2);
 }

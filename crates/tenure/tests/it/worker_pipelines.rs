@@ -114,7 +114,8 @@ fn whoever_a_pipeline_leaves_behind_is_gone_before_its_tuner_is_free() {
 
 #[test]
 fn whoever_stays_in_the_group_of_a_pipeline_that_ended_goes_too_and_its_code_counts() {
-    let stage = Stage::new("tuners = 1\nstop_grace_ms = 200", "(trap '' TERM; sleep 60) & exit 3");
+    let script = "(trap '' TERM; echo > deaf; sleep 60) & until [ -e deaf ]; do :; done; exit 3";
+    let stage = Stage::new("tuners = 1\nstop_grace_ms = 200", script);
     let session = stage.watch("a", "hd");
     let view = stage.until(&session, "ENDED R_PIPELINE_FAILED FAILED");
     assert_eq!(view["detail"], "it ended with exit code 3");
