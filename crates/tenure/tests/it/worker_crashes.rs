@@ -14,7 +14,7 @@ fn after_a_crash_without_restart_leases_last_until_their_time_is_over_and_no_lon
     let stage = Stage::new("worker = false\ntuners = 1\nttl_ms = 3000\napi_leases = true", FOREVER);
     let mut worker = stage.worker();
     let session = stage.watch("a", "hd");
-    stage.until(&session, "RUNNING");
+    stage.runs(&session);
     worker.kill();
     let mut client = stage.client();
     assert_eq!(client.acquire("tuner:0", 60_000, None).unwrap().code(), (409, "HELD"));
@@ -34,7 +34,7 @@ fn after_a_crash_with_restart_everything_is_free_at_once_and_nobody_is_left() {
     let stage = Stage::new("worker = false\ntuners = 1\nttl_ms = 60000\nstop_grace_ms = 20000", &script);
     let mut worker = stage.worker();
     let session = stage.watch("a", "hd");
-    stage.until(&session, "RUNNING");
+    stage.runs(&session);
     worker.kill();
     assert!(!is_unlocked(&stage.path("lock-0")));
     let _second = stage.worker();
@@ -43,7 +43,7 @@ fn after_a_crash_with_restart_everything_is_free_at_once_and_nobody_is_left() {
     assert_eq!((&view["state"], &view["reason"]), (&"ENDED".into(), &"R_WORKER_RESTARTED".into()));
     let next = stage.watch("a", "hd");
     assert_ne!(next, session);
-    stage.until(&next, "RUNNING");
+    stage.runs(&next);
     stage.has_no_violation();
 }
 
@@ -52,13 +52,13 @@ fn after_a_crash_with_restart_everything_is_free_at_once_and_nobody_is_left() {
 fn a_worker_in_the_server_cleans_up_after_a_crash_of_both() {
     let mut stage = Stage::new("tuners = 1\nttl_ms = 60000", FOREVER);
     let session = stage.watch("a", "hd");
-    stage.until(&session, "RUNNING");
+    stage.runs(&session);
     stage.served().signal("KILL");
     stage.end();
     stage.serve();
     stage.until(&session, "ENDED R_WORKER_RESTARTED LOST");
     let next = stage.watch("a", "hd");
-    stage.until(&next, "RUNNING");
+    stage.runs(&next);
     stage.has_no_violation();
 }
 
@@ -81,7 +81,7 @@ fn a_lease_that_the_api_took_does_not_outlive_a_worker_that_never_came() {
 fn the_worker_goes_on_with_the_lease_that_the_api_took() {
     let stage = Stage::new("tuners = 1\nttl_ms = 2000\napi_leases = true", FOREVER);
     let session = stage.watch("a", "hd");
-    stage.until(&session, "RUNNING");
+    stage.runs(&session);
     assert_eq!(stage.leases(), [format!("service:a {session}"), format!("tuner:0 {session}")]);
 }
 
@@ -91,7 +91,7 @@ fn a_stopped_worker_leaves_no_pipeline_behind_when_its_leases_are_over() {
     let stage = Stage::apart(&format!("trap '' TERM; setsid sleep 60 & {FOREVER}"));
     let mut worker = stage.worker();
     let session = stage.watch("a", "hd");
-    stage.until(&session, "RUNNING");
+    stage.runs(&session);
     worker.signal("STOP");
     stage.until(&session, "ENDED R_LEASE_EXPIRED LOST");
     assert!(is_unlocked(&stage.path("lock-0")), "gone before its tuner was free");
@@ -108,14 +108,14 @@ fn a_second_worker_waits_for_the_first_and_takes_over_when_that_is_gone() {
     let said = second.complaint();
     assert!(said.contains("is the worker; this one waits"), "{said}");
     let session = stage.watch("a", "hd");
-    stage.until(&session, "RUNNING");
+    stage.runs(&session);
     first.signal("TERM");
     assert_eq!(first.end(), Some(0));
     stage.until(&session, "ENDED R_WORKER_STOPPED STOPPED");
     assert!(is_unlocked(&stage.path("lock-0")));
     assert_eq!(second.line(), "worker ready");
     let next = stage.watch("a", "hd");
-    stage.until(&next, "RUNNING");
+    stage.runs(&next);
     stage.has_no_violation();
 }
 
@@ -125,13 +125,13 @@ fn a_second_worker_takes_over_from_one_that_was_stopped_beyond_its_guard() {
     let stage = Stage::apart(FOREVER);
     let mut first = stage.worker();
     let session = stage.watch("a", "hd");
-    stage.until(&session, "RUNNING");
+    stage.runs(&session);
     first.signal("STOP");
     let mut second = stage.worker_that_waits();
     assert_eq!(second.line(), "worker ready");
     assert!(is_unlocked(&stage.path("lock-0")));
     let next = stage.watch("a", "hd");
-    stage.until(&next, "RUNNING");
+    stage.runs(&next);
     first.signal("CONT");
     assert_eq!(first.end(), Some(76));
     assert_eq!(stage.session(&next)["state"], "RUNNING");
@@ -142,7 +142,7 @@ fn a_second_worker_takes_over_from_one_that_was_stopped_beyond_its_guard() {
 fn a_server_that_is_told_to_end_ends_its_pipelines_first() {
     let mut stage = Stage::new("tuners = 1", &format!("trap 'echo asked; exit 0' TERM; {FOREVER}"));
     let session = stage.watch("a", "hd");
-    stage.until(&session, "RUNNING");
+    stage.runs(&session);
     stage.served().signal("TERM");
     let (code, errors) = stage.end();
     assert_eq!(code, Some(0), "{errors}");
@@ -157,7 +157,7 @@ fn a_worker_outlives_a_server_that_is_away_for_a_moment() {
     let mut stage = Stage::new("worker = false\ntuners = 1\nttl_ms = 6000", FOREVER);
     let _worker = stage.worker();
     let session = stage.watch("a", "hd");
-    stage.until(&session, "RUNNING");
+    stage.runs(&session);
     let address = stage.served().address.clone();
     stage.served().signal("KILL");
     stage.end();
@@ -173,7 +173,7 @@ fn pipelines_end_by_themselves_when_the_server_stays_away() {
     let mut stage = Stage::apart(&format!("trap '' TERM; {FOREVER}"));
     let mut worker = stage.worker();
     let session = stage.watch("a", "hd");
-    stage.until(&session, "RUNNING");
+    stage.runs(&session);
     stage.served().signal("KILL");
     stage.end();
     assert_eq!(worker.end(), Some(76));

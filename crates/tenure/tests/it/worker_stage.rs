@@ -11,8 +11,8 @@ use crate::client::{Answer, Client, wait_until};
 use crate::commands::signal;
 use crate::program::{Served, tenure};
 
-/// Runs until it is told to end, and knows whether somebody else has its tuner.
-pub const FOREVER: &str = "while :; do sleep 0.05; done";
+/// Says that it has come so far, and runs until it is told to end.
+pub const FOREVER: &str = "echo > begun-$TENURE_SESSION; while :; do sleep 0.05; done";
 
 /// A server in a folder of its own.
 pub struct Stage {
@@ -119,6 +119,13 @@ impl Stage {
             assert!(!is_elsewhere, "not {wanted}: {view}; {}", self.log(session));
             is_so(&view)
         });
+        view
+    }
+
+    /// Waits until a session runs, and its script has come to [`FOREVER`].
+    pub fn runs(&self, session: &str) -> Value {
+        let view = self.until(session, "RUNNING");
+        wait_until("its script has begun", || self.path(&format!("begun-{session}")).exists());
         view
     }
 
