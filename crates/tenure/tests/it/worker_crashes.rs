@@ -8,6 +8,9 @@ use crate::client::{pause, wait_until};
 use crate::commands::is_unlocked;
 use crate::worker_stage::{FOREVER, Stage, Worker};
 
+/// What the one worker holds.
+const GUARD: &str = "system:orchestrator:guard_lock";
+
 // S1-42, O-11
 #[test]
 fn after_a_crash_without_restart_leases_last_until_their_time_is_over_and_no_longer() {
@@ -165,6 +168,36 @@ fn a_worker_outlives_a_server_that_is_away_for_a_moment() {
     // Longer than its leases would have lasted.
     pause(Duration::from_secs(7));
     assert_eq!(stage.session(&session)["state"], "RUNNING");
+}
+
+// O-12
+#[test]
+fn a_worker_that_lost_its_guard_ends_everything_and_itself() {
+    let stage = Stage::new("worker = false\ntuners = 1\nttl_ms = 60000", FOREVER);
+    let mut worker = stage.worker();
+    let session = stage.watch("a", "hd");
+    stage.runs(&session);
+    stage.revoke(GUARD);
+    assert_eq!(worker.end(), Some(76));
+    let said = worker.complaint();
+    assert!(said.contains("the guard was lost"), "{said}");
+    assert!(is_unlocked(&stage.path("lock-0")));
+    assert_eq!(stage.leases().len(), 2, "nothing is free that it could not give back");
+    let _next = stage.worker();
+    stage.until(&session, "ENDED R_WORKER_RESTARTED LOST");
+}
+
+// O-12
+#[test]
+fn a_worker_in_the_server_that_lost_its_guard_starts_over() {
+    let stage = Stage::new("tuners = 1\nttl_ms = 60000", FOREVER);
+    let session = stage.watch("a", "hd");
+    stage.runs(&session);
+    stage.revoke(GUARD);
+    stage.until(&session, "ENDED R_WORKER_RESTARTED LOST");
+    assert!(is_unlocked(&stage.path("lock-0")));
+    stage.runs(&stage.watch("a", "hd"));
+    stage.has_no_violation();
 }
 
 // O-11, O-12

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-
 use crate::client::{pause, wait_until};
 use crate::commands::is_unlocked;
 use crate::worker_stage::{FOREVER, Stage};
@@ -82,13 +80,7 @@ fn a_lost_lease_ends_the_pipeline_and_is_never_taken_again() {
     let stage = Stage::new("tuners = 1", &format!("trap 'exit 0' TERM; {FOREVER}"));
     let session = stage.watch("a", "hd");
     stage.runs(&session);
-    let mut client = stage.client();
-    let leases = client.ask("GET /v1/leases", None, "").unwrap().body;
-    let leases = leases["leases"].as_array().unwrap();
-    let tuner = leases.iter().find(|lease| lease["resource"] == "tuner:0").unwrap();
-    let line = format!("POST /v1/leases/{}/revoke", tuner["id"].as_str().unwrap());
-    let revoked = client.ask(&line, None, &json!({"reason": "test"}).to_string()).unwrap();
-    assert_eq!(revoked.status, 200, "{revoked:?}");
+    stage.revoke("tuner:0");
     stage.until(&session, "ENDED R_LEASE_EXPIRED LOST");
     assert_eq!(stage.leases(), Vec::<String>::new());
     wait_until("the pipeline is gone", || is_unlocked(&stage.path("lock-0")));

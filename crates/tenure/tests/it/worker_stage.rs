@@ -146,6 +146,16 @@ impl Stage {
         leases
     }
 
+    /// Takes a lease away from whoever has it.
+    pub fn revoke(&self, resource: &str) {
+        let leases = self.ask("GET /v1/leases", "").body;
+        let leases = leases["leases"].as_array().unwrap();
+        let lease = leases.iter().find(|lease| lease["resource"] == resource).unwrap();
+        let line = format!("POST /v1/leases/{}/revoke", lease["id"].as_str().unwrap());
+        let revoked = self.ask(&line, &json!({"reason": "test"}).to_string());
+        assert_eq!(revoked.status, 200, "{revoked:?}");
+    }
+
     /// `tenure` with these arguments, as the administrator of this server.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let token = std::fs::read_to_string(self.path("data/admin.token")).unwrap();
