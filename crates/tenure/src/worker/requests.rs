@@ -11,8 +11,8 @@ use tokio::time::{sleep, timeout};
 
 use super::asked::{Asked, Trouble};
 use super::insist::insist;
-use super::plan::{Act, Input, Kept};
 use super::settings::Settings;
+use super::steps::{Act, Input, Kept};
 use crate::message::tell;
 use crate::watched::clock::now;
 
