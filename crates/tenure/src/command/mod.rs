@@ -16,6 +16,7 @@ mod replay;
 mod revoke;
 mod run;
 mod serve;
+mod session;
 mod show;
 mod token;
 mod transfer;
@@ -47,6 +48,7 @@ pub enum Command {
     Watch(watch::Watch),
     Explain(explain::Explain),
     Control(control::Control),
+    Session(session::Session),
     Token(token::Token),
     Verify(verify::Verify),
     Replay(replay::ReplayAt),
@@ -73,6 +75,7 @@ impl Command {
             Command::Watch(watch) => watch.run(),
             Command::Explain(explain) => explain.run(),
             Command::Control(control) => control.run(),
+            Command::Session(session) => session.run(),
             Command::Token(token) => token.run(),
             Command::Completions(completions) => completions.run(),
             Command::Verify(verify) => verify.run(),

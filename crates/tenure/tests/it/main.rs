@@ -15,6 +15,7 @@ mod histories_stage;
 mod histories_words;
 mod history;
 mod idle_connections;
+mod intents_commands;
 mod kill_at_each_call;
 mod kill_over_http;
 mod logging;
