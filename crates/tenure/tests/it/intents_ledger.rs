@@ -28,6 +28,11 @@ impl Story {
         Self(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
     }
 
+    /// A story that a test made up.
+    pub fn of_events(events: Vec<Value>) -> Self {
+        Self(events)
+    }
+
     /// The events of this type.
     pub fn of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.0.iter().filter(move |event| event["type"] == kind)

@@ -22,7 +22,8 @@ pub const OTHER: &str = "1:0:19:2B66:3F3:1:C00000:0:0:0:";
 /// Under which the same wish is the same session, also after a restart.
 const SECRET: &str = "d41f0c6a9b7e4e2c8f53a1b0c7d96e58";
 
-const PIPELINE: &str = include_str!("intents_pipeline.sh");
+/// What is run for each session.
+pub const PIPELINE: &str = include_str!("intents_pipeline.sh");
 
 /// Where the worker is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,6 +17,7 @@ mod history;
 mod idle_connections;
 mod intents_acceptance;
 mod intents_chaos;
+mod intents_checks;
 mod intents_commands;
 mod intents_example;
 mod intents_kill;
