@@ -106,6 +106,9 @@ impl Chaos {
         // Now and then longer than a lease lasts.
         let longest = if self.chance.percent(5) { 2_500 } else { 600 };
         pause(Duration::from_millis(self.chance.below(longest)));
+        if self.stage.has_worker_apart() && self.chance.percent(8) {
+            self.hold_worker();
+        }
         let kind = if self.stage.has_worker_apart() { self.chance.below(3) } else { 0 };
         if kind != 1 {
             self.stage.kill_server();
@@ -121,6 +124,14 @@ impl Chaos {
             *self.load.address.lock().unwrap() = self.stage.served().address.clone();
         }
         self.stage.see_to_worker();
+    }
+
+    /// The worker stands still, longer than its leases last.
+    fn hold_worker(&mut self) {
+        self.stage.signal_worker("STOP");
+        pause(Duration::from_millis(2_500));
+        self.stage.signal_worker("CONT");
+        pause(Duration::from_millis(self.chance.below(200)));
     }
 
     /// Nobody asks for anything any more, and nobody is killed: then everything comes to rest.

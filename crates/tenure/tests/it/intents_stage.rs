@@ -128,6 +128,11 @@ impl Stage {
         }
     }
 
+    /// Sends the worker a signal by its name. One that has ended and was not seen to has its number still.
+    pub fn signal_worker(&self, name: &str) {
+        crate::commands::signal(self.worker.as_ref().unwrap().0.id(), name);
+    }
+
     pub fn has_worker_apart(&self) -> bool {
         self.setup.worker == Worker::Apart
     }
