@@ -13,7 +13,7 @@ use tenure_server::{AdminToken, RegistrarError, Server, Settings, StartError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use zeroize::Zeroizing;
 
-use crate::configuration::{Configuration, Listen, Place, Reach, variable};
+use crate::configuration::{Configuration, Listen, NO_SECRET, Place, Reach, intent_secrets, variable};
 use crate::exit;
 use crate::failure::Failure;
 use crate::message::{complain, tell};
@@ -23,7 +23,8 @@ use crate::message::{complain, tell};
 /// When it is ready, it prints `listening on http://ADDRESS`, then where the local socket is. Every option can also
 /// be given in the environment (`TENURE_LISTEN`) or in the configuration file (`listen = "127.0.0.1:7420"`). The first
 /// start writes the token for requests to `admin.token` in the data directory; `TENURE_ADMIN_TOKEN` presets another.
-/// SIGHUP reads the certificate of `[tls]` again.
+/// SIGHUP reads the certificate of `[tls]` and `[intents] api_leases` again. `XG2G_IDEM_SECRET` or `TENURE_IDEM_SECRET` is what
+/// the keys of intents are made with.
 #[derive(Debug, Args)]
 pub struct Serve {
     /// Where to listen: a loopback address, or any with `[tls]`, or none [default: 127.0.0.1:7420]
@@ -42,6 +43,7 @@ pub struct Serve {
 impl Serve {
     /// Serves until it is told to stop.
     pub fn run(self) -> ExitCode {
+        let place = self.place.clone();
         let settings = match self.settings() {
             Ok(settings) => settings,
             Err(code) => return code,
@@ -50,7 +52,7 @@ impl Serve {
             Ok(runtime) => runtime,
             Err(error) => return cannot_serve(&error),
         };
-        runtime.block_on(serve(settings))
+        runtime.block_on(serve(settings, &place))
     }
 
     fn settings(self) -> Result<Settings, ExitCode> {
@@ -59,9 +61,13 @@ impl Serve {
         let device = self.device.map(|device| ("control.device", device));
         let flags = listen.into_iter().chain(socket).chain(device);
         let configuration = self.place.configuration(flags).map_err(Failure::report)?;
-        let Configuration { reach, data, ledger, routine, pools, control } = configuration;
+        let Configuration { reach, data, ledger, routine, pools, control, intents } = configuration;
         let Reach { listen, socket, tls, hosts, limits } = reach;
         let admin_token = preset_token()?;
+        let intent_secrets = intent_secrets(variable).map_err(|error| {
+            complain("the secret of intents cannot be used", &error);
+            ExitCode::from(exit::CONFIGURATION)
+        })?;
         Ok(Settings {
             listen,
             socket,
@@ -73,17 +79,20 @@ impl Serve {
             routine,
             pools,
             control,
+            intents,
+            intent_secrets,
             admin_token,
         })
     }
 }
 
-async fn serve(settings: Settings) -> ExitCode {
+async fn serve(settings: Settings, place: &Place) -> ExitCode {
     // Before anything is begun that would have to be ended in good order.
     let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
     let [Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)] = signals else {
         return cannot_serve(&io::Error::other("the system takes no handler for signals"));
     };
+    let has_secret = settings.intent_secrets.is_some();
     let server = match Server::start(settings).await {
         Ok(server) => server,
         Err(error @ (StartError::NotLoopback(_) | StartError::Nowhere | StartError::Tls(_))) => {
@@ -102,11 +111,14 @@ async fn serve(settings: Settings) -> ExitCode {
         }
     };
     say_where(&server);
+    if !has_secret {
+        tell(NO_SECRET);
+    }
     let was_told = tokio::select! {
         () = told(&mut terminate, &mut interrupt) => true,
         () = server.ended() => false,
         () = tell_troubles(&server) => false,
-        () = read_certificates(&server, &mut hangup) => false,
+        () = read_again(&server, place, &mut hangup) => false,
     };
     match server.stop().await {
         Ok(()) if was_told => ExitCode::SUCCESS,
@@ -139,12 +151,24 @@ fn say_where(server: &Server) {
     }
 }
 
-/// Reads the certificate again whenever somebody says so with SIGHUP.
-async fn read_certificates(server: &Server, hangup: &mut Signal) {
+/// Reads the certificate, and whether the API takes leases, again whenever somebody says so with SIGHUP.
+async fn read_again(server: &Server, place: &Place, hangup: &mut Signal) {
     while hangup.recv().await.is_some() {
         match server.reload_tls() {
             Ok(()) => tell("tenure: the certificate was read again\n"),
             Err(error) => complain("the certificate stays as it was", &error),
+        }
+        match place.api_leases_in_file() {
+            Ok(Some(on)) => {
+                server.set_api_leases(on);
+                tell(&format!(
+                    "tenure: `[intents] api_leases` was read again: it is {on} from the next intent on\n"
+                ));
+            }
+            Ok(None) => {
+                tell("tenure: the configuration file says nothing about `[intents] api_leases`: it stays\n")
+            }
+            Err(error) => complain("`[intents] api_leases` stays as it was", &error),
         }
     }
     std::future::pending().await

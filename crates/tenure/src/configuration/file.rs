@@ -40,6 +40,7 @@ fn collect(
             }
             Value::String(text) => drop(values.insert(key, text.clone())),
             Value::Integer(number) => drop(values.insert(key, number.to_string())),
+            Value::Boolean(is_so) => drop(values.insert(key, is_so.to_string())),
             Value::Array(list) if is_list(&key) => {
                 let texts: Option<Vec<_>> = list.iter().map(text_of).collect();
                 let texts = texts.ok_or_else(|| ConfigurationError::BadValue {
@@ -53,7 +54,7 @@ fn collect(
                 return Err(ConfigurationError::BadValue {
                     origin: format!("`{key}` in {}", path.display()),
                     value: other.type_str().to_owned(),
-                    expected: "a string or a whole number",
+                    expected: "a string, a whole number, true or false",
                 });
             }
         }

@@ -7,9 +7,11 @@ mod control;
 mod file;
 mod folders;
 mod gateway;
+mod intents;
 mod place;
 mod pools;
 mod reach;
+mod secrets;
 mod sources;
 
 use std::num::NonZeroU64;
@@ -19,12 +21,14 @@ use tenure_control::gateway::RulesError;
 use tenure_core::kernel::Span;
 use tenure_ledger::embedded::{Options, Retention};
 use tenure_registrar::shell::Routine;
-use tenure_server::{ControlSettings, InvalidDevice, PoolError, Pools};
+use tenure_server::{ControlSettings, EmptySecret, IntentSettings, InvalidDevice, PoolError, Pools};
 use thiserror::Error;
 
 pub use self::folders::Folders;
+pub use self::intents::api_leases;
 pub use self::place::{Place, variable};
 pub use self::reach::{Listen, Reach};
+pub use self::secrets::{NO_SECRET, intent_secrets};
 pub use self::sources::{Flags, Sources};
 
 /// Every key that there is. Any other in a file is refused: a misspelt one must not be ignored.
@@ -55,10 +59,15 @@ const KEYS: &[&str] = &[
     "control.encoder.path",
     "control.encoder.parameter",
     "control.encoder.step",
+    "intents.api_leases",
+    "intents.start_within_ms",
+    "intents.lan_guard",
+    "intents.lan_allowed",
+    "intents.trusted_proxies",
 ];
 
 /// Those of them that are lists: in the environment, with commas between.
-const LISTS: &[&str] = &["socket.users", "http.hosts"];
+const LISTS: &[&str] = &["socket.users", "http.hosts", "intents.lan_allowed", "intents.trusted_proxies"];
 
 /// Tables with keys of the user's own choice; each may be a list.
 const FREE_TABLES: &[&str] = &[pools::TABLE];
@@ -78,6 +87,8 @@ pub struct Configuration {
     pub pools: Pools,
     /// The device, and who may move it.
     pub control: ControlSettings,
+    /// What is done with intents.
+    pub intents: IntentSettings,
 }
 
 /// Why a configuration cannot be used.
@@ -163,6 +174,23 @@ pub enum ConfigurationError {
         /// What was not.
         missing: &'static str,
     },
+    /// A secret under two names that is not the same under both.
+    #[error("{first} and {second} are set and differ; leave one of them out")]
+    TwoSecrets {
+        /// The one name.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+    },
+    /// A secret that is none.
+    #[error("{name} cannot be used")]
+    Secret {
+        /// Which variable.
+        name: &'static str,
+        /// Why not. It does not repeat the secret.
+        #[source]
+        source: EmptySecret,
+    },
     /// Something about a device, and not which.
     #[error("there is a `{given}` but no `{missing}`; say where it is, or leave both out")]
     Nowhere {
@@ -208,7 +236,8 @@ impl Configuration {
         let data = Self::data(sources, folders)?;
         let (ledger, routine, pools) = (ledger(sources, folders)?, routine(sources)?, pools::pools(sources)?);
         let control = control::with_gateway(control::control(sources)?, gateway::gateway(sources)?)?;
-        Ok(Self { reach, data, ledger, routine, pools, control })
+        let intents = intents::intents(sources)?;
+        Ok(Self { reach, data, ledger, routine, pools, control, intents })
     }
 
     /// Where the ledger is, for whoever only reads it and needs to know nothing else.
