@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 
+use crate::commands::World;
 use crate::program::tenure;
 
 /// A server that answers one request after the other with these. It ends with what was asked: the line and the body.
@@ -167,4 +168,40 @@ fn list_shows_all_or_those_in_one_state() {
     );
     let (_, output, _) = session(&["list", "--json"], sessions(&both));
     assert_eq!(serde_json::from_str::<Value>(&output).unwrap(), sessions(&both)[0].1);
+}
+
+// S1-5, S1-6: the real server, before a worker is there.
+#[test]
+fn a_wish_is_kept_found_again_and_stopped() {
+    let world = World::new();
+    let start = ["session", "start", "--service", "1:0:19", "--profile", "hd", "--json"];
+    let first = world.json(&start);
+    assert_eq!((&first["state"], world.json(&start)), (&"NEW".into(), first.clone()), "the same session");
+    let id = first["session_id"].as_str().unwrap();
+    let other = world.json(&[&start[..], &["--param", "audio=de", "--correlation-id", "mine"]].concat());
+    assert_eq!(other["correlationId"], "mine");
+    assert_ne!(other["session_id"], first["session_id"]);
+    let listed = world.json(&["session", "list", "--state", "new", "--json"]);
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 2);
+
+    let stopped = world.run(&["session", "stop", id, "--wait"]);
+    assert_eq!(stopped.code, Some(0), "{stopped:?}");
+    assert!(stopped.output.contains("R_STOPPED"), "{stopped:?}");
+    assert_eq!(world.run(&["session", "show", id]).code, Some(0));
+    assert_eq!(world.run(&["session", "show", id, "--wait"]).code, Some(1), "it does not run");
+    assert_ne!(world.json(&start)["session_id"], first["session_id"], "what is over is not found again");
+    assert_eq!(world.run(&["session", "show", "nothing"]).code, Some(1));
+    let wrong = world.run(&["session", "start", "--service", "a|b", "--profile", "hd"]);
+    assert_eq!(wrong.code, Some(64), "{wrong:?}");
+}
+
+// S1-3: what the token may not do, nobody does.
+#[test]
+fn a_token_without_the_scope_starts_nothing() {
+    let world = World::new();
+    let made = world.run(&["token", "create", "ci", "--scope", "leases:write"]);
+    let mut command = world.command(&["session", "start", "--service", "1:0:19", "--profile", "hd"]);
+    let refused = command.env("TENURE_TOKEN", made.output.trim_end()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(77));
+    assert_eq!(world.run(&["session", "list"]).output, "No sessions.\n");
 }
