@@ -24,6 +24,7 @@ mod verify;
 mod watch;
 mod who;
 mod wish;
+mod worker;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,7 @@ use crate::failure::Failure;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Serve(serve::Serve),
+    Worker(worker::Worker),
     Run(run::Run),
     Acquire(acquire::Acquire),
     Renew(renew::Renew),
@@ -63,6 +65,7 @@ impl Command {
     pub fn run(self) -> ExitCode {
         let done = match self {
             Command::Serve(serve) => return serve.run(),
+            Command::Worker(worker) => return worker.run().unwrap_or_else(Failure::report),
             Command::Run(run) => return run.run().unwrap_or_else(Failure::report),
             Command::Acquire(acquire) => acquire.run(),
             Command::Renew(renew) => renew.run(),

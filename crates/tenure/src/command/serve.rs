@@ -13,10 +13,13 @@ use tenure_server::{AdminToken, RegistrarError, Server, Settings, StartError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use zeroize::Zeroizing;
 
-use crate::configuration::{Configuration, Listen, NO_SECRET, Place, Reach, intent_secrets, variable};
+use crate::configuration::{
+    Configuration, Listen, NO_SECRET, Place, Reach, WorkerConfiguration, intent_secrets, variable,
+};
 use crate::exit;
 use crate::failure::Failure;
 use crate::message::{complain, tell};
+use crate::worker::InServer;
 
 /// Runs the lease authority until it gets SIGTERM or SIGINT.
 ///
@@ -25,6 +28,8 @@ use crate::message::{complain, tell};
 /// start writes the token for requests to `admin.token` in the data directory; `TENURE_ADMIN_TOKEN` presets another.
 /// SIGHUP reads the certificate of `[tls]` and `[intents] api_leases` again. `XG2G_IDEM_SECRET` or `TENURE_IDEM_SECRET` is what
 /// the keys of intents are made with.
+/// SIGHUP reads the certificate of `[tls]` again. With a command in `[intents.pipeline]` it also carries out sessions,
+/// unless `[intents] worker = false` leaves that to `tenure worker`.
 #[derive(Debug, Args)]
 pub struct Serve {
     /// Where to listen: a loopback address, or any with `[tls]`, or none [default: 127.0.0.1:7420]
@@ -44,7 +49,7 @@ impl Serve {
     /// Serves until it is told to stop.
     pub fn run(self) -> ExitCode {
         let place = self.place.clone();
-        let settings = match self.settings() {
+        let (settings, worker) = match self.settings() {
             Ok(settings) => settings,
             Err(code) => return code,
         };
@@ -52,23 +57,23 @@ impl Serve {
             Ok(runtime) => runtime,
             Err(error) => return cannot_serve(&error),
         };
-        runtime.block_on(serve(settings, &place))
+        runtime.block_on(serve(settings, worker, &place))
     }
 
-    fn settings(self) -> Result<Settings, ExitCode> {
+    fn settings(self) -> Result<(Settings, Option<WorkerConfiguration>), ExitCode> {
         let listen = self.listen.map(|listen| ("listen", listen.to_string().into()));
         let socket = self.socket.map(|socket| ("socket", socket.into_os_string()));
         let device = self.device.map(|device| ("control.device", device));
         let flags = listen.into_iter().chain(socket).chain(device);
         let configuration = self.place.configuration(flags).map_err(Failure::report)?;
-        let Configuration { reach, data, ledger, routine, pools, control, intents } = configuration;
+        let Configuration { reach, data, ledger, routine, pools, control, intents, worker } = configuration;
         let Reach { listen, socket, tls, hosts, limits } = reach;
         let admin_token = preset_token()?;
         let intent_secrets = intent_secrets(variable).map_err(|error| {
             complain("the secret of intents cannot be used", &error);
             ExitCode::from(exit::CONFIGURATION)
         })?;
-        Ok(Settings {
+        let settings = Settings {
             listen,
             socket,
             tls,
@@ -82,11 +87,12 @@ impl Serve {
             intents,
             intent_secrets,
             admin_token,
-        })
+        };
+        Ok((settings, worker))
     }
 }
 
-async fn serve(settings: Settings, place: &Place) -> ExitCode {
+async fn serve(settings: Settings, worker: Option<WorkerConfiguration>, place: &Place) -> ExitCode {
     // Before anything is begun that would have to be ended in good order.
     let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
     let [Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)] = signals else {
@@ -114,12 +120,17 @@ async fn serve(settings: Settings, place: &Place) -> ExitCode {
     if !has_secret {
         tell(NO_SECRET);
     }
+    let worker =
+        worker.filter(|worker| worker.is_in_server).map(|worker| InServer::start(&server, worker.settings));
     let was_told = tokio::select! {
         () = told(&mut terminate, &mut interrupt) => true,
         () = server.ended() => false,
         () = tell_troubles(&server) => false,
         () = read_again(&server, place, &mut hangup) => false,
     };
+    if let Some(worker) = worker {
+        worker.stop().await;
+    }
     match server.stop().await {
         Ok(()) if was_told => ExitCode::SUCCESS,
         Ok(()) => exit::DISK.into(),

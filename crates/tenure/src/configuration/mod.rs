@@ -13,6 +13,7 @@ mod pools;
 mod reach;
 mod secrets;
 mod sources;
+mod worker;
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -24,12 +25,15 @@ use tenure_registrar::shell::Routine;
 use tenure_server::{ControlSettings, EmptySecret, IntentSettings, InvalidDevice, PoolError, Pools};
 use thiserror::Error;
 
+use crate::worker::InvalidTemplate;
+
 pub use self::folders::Folders;
 pub use self::intents::api_leases;
 pub use self::place::{Place, variable};
 pub use self::reach::{Listen, Reach};
 pub use self::secrets::{NO_SECRET, intent_secrets};
 pub use self::sources::{Flags, Sources};
+pub use self::worker::WorkerConfiguration;
 
 /// Every key that there is. Any other in a file is refused: a misspelt one must not be ignored.
 const KEYS: &[&str] = &[
@@ -64,10 +68,22 @@ const KEYS: &[&str] = &[
     "intents.lan_guard",
     "intents.lan_allowed",
     "intents.trusted_proxies",
+    "intents.worker",
+    "intents.tuners",
+    "intents.ttl_ms",
+    "intents.renew_every_ms",
+    "intents.stop_grace_ms",
+    "intents.logs",
+    "intents.logs_kept",
+    "intents.pipeline.command",
+    "intents.pipeline.recording_command",
 ];
 
 /// Those of them that are lists: in the environment, with commas between.
 const LISTS: &[&str] = &["socket.users", "http.hosts", "intents.lan_allowed", "intents.trusted_proxies"];
+
+/// Those of them that are a program with its arguments: in the environment, as JSON.
+const COMMANDS: &[&str] = &["intents.pipeline.command", "intents.pipeline.recording_command"];
 
 /// Tables with keys of the user's own choice; each may be a list.
 const FREE_TABLES: &[&str] = &[pools::TABLE];
@@ -89,6 +105,8 @@ pub struct Configuration {
     pub control: ControlSettings,
     /// What is done with intents.
     pub intents: IntentSettings,
+    /// Who carries out sessions, and how.
+    pub worker: Option<WorkerConfiguration>,
 }
 
 /// Why a configuration cannot be used.
@@ -219,6 +237,35 @@ pub enum ConfigurationError {
         /// How long.
         ttl: u32,
     },
+    /// A command of a pipeline that cannot be one.
+    #[error("{origin} {reason}")]
+    Template {
+        /// Where it was said.
+        origin: String,
+        /// Why not.
+        reason: InvalidTemplate,
+    },
+    /// Something about a worker that has nothing to start.
+    #[error(
+        "there is an `{given}` but no `intents.pipeline.command`; say what carries out a session, or leave both out"
+    )]
+    NoPipeline {
+        /// What was said.
+        given: &'static str,
+    },
+    /// A lease whose pipeline would be ended before it is renewed.
+    #[error(
+        "`intents.renew_every_ms` is {every}, `intents.stop_grace_ms` is {grace} and `intents.ttl_ms` is {ttl}: a pipeline \
+         would be ended before its lease can be renewed; together, the first two must be at most three quarters of the third"
+    )]
+    RenewedTooLate {
+        /// How often.
+        every: u64,
+        /// How long an end may take.
+        grace: u64,
+        /// How long a lease lasts.
+        ttl: u64,
+    },
     /// Neither a flag nor the environment says where anything belongs.
     #[error("neither XDG_STATE_HOME nor HOME says where {what} belongs; set one of them, or {remedy}")]
     NoFolder {
@@ -236,8 +283,11 @@ impl Configuration {
         let data = Self::data(sources, folders)?;
         let (ledger, routine, pools) = (ledger(sources, folders)?, routine(sources)?, pools::pools(sources)?);
         let control = control::with_gateway(control::control(sources)?, gateway::gateway(sources)?)?;
-        let intents = intents::intents(sources)?;
-        Ok(Self { reach, data, ledger, routine, pools, control, intents })
+        // What the API takes for a session lasts as long as what the worker takes.
+        let lease_ttl_ms = worker::ttl_ms(sources)?;
+        let intents = IntentSettings { lease_ttl_ms, ..intents::intents(sources)? };
+        let worker = worker::worker(sources, &data)?;
+        Ok(Self { reach, data, ledger, routine, pools, control, intents, worker })
     }
 
     /// Where the ledger is, for whoever only reads it and needs to know nothing else.

@@ -47,4 +47,8 @@ mod tls;
 #[path = "../../../tenure-server/tests/support/traces.rs"]
 mod traces;
 mod verifying;
+mod worker_crashes;
+mod worker_leases;
+mod worker_pipelines;
+mod worker_stage;
 mod wrapped;
