@@ -9,8 +9,8 @@ cd "$(dirname "$0")"
 tenure=${TENURE:-tenure}
 
 work=$(mktemp -d)
-# Commands find the server by its socket in this folder, and no other server.
-export XDG_RUNTIME_DIR="$work"
+# Commands find the server by its socket in this folder, and no other server; and nothing is written anywhere else.
+export XDG_RUNTIME_DIR="$work" XDG_STATE_HOME="$work"
 unset TENURE_URL TENURE_TOKEN TENURE_SOCKET || :
 
 # So that the same wish is the same session also after a restart. Keep yours where secrets are kept.

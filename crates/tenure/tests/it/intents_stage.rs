@@ -148,7 +148,7 @@ impl Stage {
     fn equip(&self, command: &mut Command) {
         command.arg("--config").arg(self.path("config.toml")).env("PATH", "/usr/bin:/bin");
         crate::traces::secret(SECRET);
-        command.env("XG2G_IDEM_SECRET", SECRET);
+        command.env_remove("TENURE_IDEM_SECRET").env("XG2G_IDEM_SECRET", SECRET);
     }
 
     /// `kill -9`.
