@@ -252,3 +252,21 @@ pub fn reach(client: &mut Client, id: &str, states: &[&str]) -> Value {
 pub fn is_unlocked(path: &Path) -> bool {
     !path.exists() || crate::commands::is_unlocked(path)
 }
+
+/// Which processes have a file open: what they are, and for which session.
+pub fn users_of(path: &Path) -> Vec<String> {
+    let read = |process: &Path, name: &str| fs::read_to_string(process.join(name)).unwrap_or_default();
+    let mut users = Vec::new();
+    for process in fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path()) {
+        let files = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+        if files
+            .map(|file| fs::read_link(file.path()))
+            .any(|target| target.is_ok_and(|target| target == path))
+        {
+            let (line, environment) = (read(&process, "cmdline"), read(&process, "environ"));
+            let session = environment.split('\0').find(|variable| variable.starts_with("TENURE_SESSION="));
+            users.push(format!("{} {line:?} {session:?} {:?}", process.display(), read(&process, "stat")));
+        }
+    }
+    users
+}
