@@ -111,6 +111,9 @@ impl Chaos {
             self.hold_worker();
         }
         let kind = if self.stage.has_worker_apart() { self.chance.below(3) } else { 0 };
+        if self.chance.percent(15) {
+            self.stage.kill_watchdogs();
+        }
         if kind != 1 {
             self.stage.kill_server();
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -131,6 +131,20 @@ impl Stage {
     /// Sends the worker a signal by its name. One that has ended and was not seen to has its number still.
     pub fn signal_worker(&self, name: &str) {
         crate::commands::signal(self.worker.as_ref().unwrap().0.id(), name);
+    }
+
+    /// `kill -9` to every watchdog of a pipeline.
+    pub fn kill_watchdogs(&self) {
+        let ours = format!("HOME={}", self.folder.path().display());
+        for process in fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path()) {
+            let read = |name: &str| fs::read_to_string(process.join(name)).unwrap_or_default();
+            let is_watchdog = read("cmdline").starts_with("tenure\0__watchdog\0");
+            if is_watchdog && read("environ").split('\0').any(|variable| variable == ours) {
+                let number = process.file_name().unwrap().to_str().unwrap().to_owned();
+                // It may be gone by now.
+                let _ = Command::new("kill").args(["-9", &number]).stderr(Stdio::null()).status();
+            }
+        }
     }
 
     pub fn has_worker_apart(&self) -> bool {
