@@ -75,6 +75,18 @@ fn a_thousand_identical_intents_at_once_are_one_session_with_one_tuner() {
     assert_eq!(stage.read("started").lines().count(), 1, "one pipeline was started");
 }
 
+// 5.1: S1-37, S1-39
+#[test]
+fn in_phase_one_one_of_a_thousand_at_once_is_accepted() {
+    let stage = Stage::new(Setup::with(Worker::Inside).in_phase_one());
+    let answers = at_once(&stage, 1_000, &wish(CHANNEL, None));
+    let (taken, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 202);
+    assert_eq!((taken.len(), refused.len()), (1, 999));
+    assert!(refused.iter().all(|answer| answer.code() == (409, "LEASE_BUSY")));
+    reach(&mut stage.client(), &accepted(taken[0]), &["RUNNING"]);
+    assert_eq!(tuner_leases(&stage), 1);
+}
+
 // 5.2: S1-31, S1-32, S1-33, S1-40, S1-41
 #[test]
 fn the_same_channel_with_other_parameters_is_another_session_and_ends_busy() {
@@ -137,7 +149,7 @@ fn ask_until(client: &mut Client, status: u16, from: u16) {
     });
 }
 
-// S1-34, S1-35, S1-36
+// 5.1: S1-34 to S1-39
 #[test]
 fn the_phase_changes_without_a_restart_and_nobody_is_sent_away() {
     let stage = Stage::new(Setup::with(Worker::Inside));
@@ -148,15 +160,17 @@ fn the_phase_changes_without_a_restart_and_nobody_is_sent_away() {
     stage.configure("api_leases = true");
     stage.served().signal("HUP");
     ask_until(&mut client, 409, 202);
-    let second = accepted(&intend(&mut client, OTHER, None));
-    assert_eq!(intend(&mut client, OTHER, None).code(), (409, "LEASE_BUSY"));
+    let answers = at_once(&stage, 2, &wish(OTHER, None));
+    assert_eq!(statuses(&answers), [202, 409], "{answers:?}");
+    let second = accepted(answers.iter().find(|answer| answer.status == 202).unwrap());
     reach(&mut client, &second, &["RUNNING"]);
 
     stage.configure("api_leases = false");
     stage.served().signal("HUP");
     ask_until(&mut client, 202, 409);
     for (channel, id) in [(CHANNEL, &first), (OTHER, &second)] {
-        assert_eq!(accepted(&intend(&mut client, channel, None)), *id, "it goes on, whatever the phase");
+        let answers = at_once(&stage, 2, &wish(channel, None));
+        assert!(answers.iter().all(|answer| accepted(answer) == *id), "it goes on, whatever the phase");
         assert_eq!(look(&mut client, id)["state"], "RUNNING");
     }
     assert_eq!(tuner_leases(&stage), 2);

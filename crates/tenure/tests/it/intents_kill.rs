@@ -133,3 +133,25 @@ fn in_phase_one_a_worker_that_comes_back_finds_everything_free_at_once() {
         stage.start_worker();
     });
 }
+
+// S1-5, S1-14, S1-19: the server alone is killed.
+#[test]
+fn a_worker_apart_goes_on_while_its_server_is_away() {
+    let mut stage = Stage::new(Setup::with(Worker::Apart));
+    let (mut client, id) = running(&stage);
+    let before = look(&mut client, &id);
+    stage.kill_server();
+    assert!(!is_unlocked(&stage.path("slot-0")), "it is shown on");
+    stage.start_server();
+    client = stage.client();
+    let after = look(&mut client, &id);
+    for name in ["state", "process", "slot", "revision"] {
+        assert_eq!(after[name], before[name], "{after}");
+    }
+    assert_eq!(accepted(&intend(&mut client, CHANNEL, None)), id, "the same wish, also after a restart");
+    client.ask(&format!("DELETE /api/v3/sessions/{id}"), None, "").unwrap();
+    let ended = reach(&mut client, &id, &["ENDED"]);
+    assert_eq!(ended["reason"], "R_STOPPED", "its worker hears of it: {ended}");
+    assert!(is_unlocked(&stage.path("slot-0")));
+    assert_eq!(stage.read("started").lines().count(), 1);
+}
