@@ -3,7 +3,9 @@
 
 use crate::client::{Client, wait_until};
 use crate::intents_ledger::text;
-use crate::intents_stage::{CHANNEL, Setup, Stage, Worker, accepted, intend, is_unlocked, look, reach};
+use crate::intents_stage::{
+    CHANNEL, Setup, Stage, Worker, accepted, intend, is_unlocked, look, reach, users_of,
+};
 
 /// Long enough to be seen, short enough to be waited for.
 const TTL_MS: u64 = 3_000;
@@ -84,16 +86,21 @@ fn in_phase_one_attempts_are_busy_until_the_leases_of_a_killed_worker_run_out() 
 
 /// A worker is killed and comes back at once: what it showed is over, and can be shown again long before leases run out.
 fn check_free_at_once(mut stage: Stage, restart: impl FnOnce(&mut Stage)) {
-    let (mut client, first) = running(&stage);
-    let other = accepted(&intend(&mut client, "strays", None));
-    reach(&mut client, &other, &["RUNNING"]);
+    // One that does not want to end, and one that leaves somebody behind.
+    let channels = ["stubborn", "strays"];
+    let mut client = stage.client();
+    let ids = channels.map(|channel| accepted(&intend(&mut client, channel, None)));
+    wait_until("both are shown", || stage.read("started").lines().count() == 2);
+    ids.iter().for_each(|id| drop(reach(&mut client, id, &["RUNNING"])));
     restart(&mut stage);
     client = stage.client();
-    for id in [&first, &other] {
+    for id in &ids {
         let ended = reach(&mut client, id, &["ENDED"]);
         assert_eq!((&ended["reason"], &ended["outcome"]), (&"R_WORKER_RESTARTED".into(), &"LOST".into()));
+        let lock = stage.path(&format!("slot-{}", ended["slot"]));
+        assert!(is_unlocked(&lock), "it was seen gone before: {:?}", users_of(&lock));
     }
-    for channel in [CHANNEL, "strays"] {
+    for channel in channels {
         let id = accepted(&intend(&mut client, channel, Some("de")));
         let session = reach(&mut client, &id, &["RUNNING", "ENDED"]);
         assert_eq!(session["state"], "RUNNING", "{session}");
