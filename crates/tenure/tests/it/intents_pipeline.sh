@@ -14,7 +14,8 @@ echo "$TENURE_FENCE" > "$folder/fence-$slot"
 echo "$TENURE_SESSION" >> "$folder/started"
 
 case $service in
-    quits) exec sleep 0.2 ;;
+    # It ends by itself, and leaves somebody behind.
+    quits) setsid sleep 600 & exec sleep 0.2 ;;
     fails) sleep 0.1 && exit 3 ;;
     stubborn) trap '' TERM ;;
     strays) setsid sleep 600 & ;;
