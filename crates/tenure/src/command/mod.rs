@@ -16,6 +16,7 @@ mod replay;
 mod revoke;
 mod run;
 mod serve;
+mod session;
 mod show;
 mod token;
 mod transfer;
@@ -49,6 +50,7 @@ pub enum Command {
     Watch(watch::Watch),
     Explain(explain::Explain),
     Control(control::Control),
+    Session(session::Session),
     Token(token::Token),
     Verify(verify::Verify),
     Replay(replay::ReplayAt),
@@ -76,6 +78,7 @@ impl Command {
             Command::Watch(watch) => watch.run(),
             Command::Explain(explain) => explain.run(),
             Command::Control(control) => control.run(),
+            Command::Session(session) => session.run(),
             Command::Token(token) => token.run(),
             Command::Completions(completions) => completions.run(),
             Command::Verify(verify) => verify.run(),
