@@ -73,3 +73,16 @@ fn problem_text(problem: &Problem) -> String {
         format!("{detail} ({})", code.as_str())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // O-13
+    #[test]
+    fn what_another_session_has_is_not_asked_for_again_by_itself() {
+        let passes = |code| Error::Problem(Box::new(Problem::new(code, "no"))).passes();
+        assert!(passes(Code::Busy) && passes(Code::Unavailable));
+        assert!(!passes(Code::LeaseBusy) && !passes(Code::Held) && !passes(Code::GuardLost));
+    }
+}

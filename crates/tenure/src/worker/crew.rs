@@ -15,9 +15,10 @@ use super::guard::Guard;
 use super::insist::{Stop, told};
 use super::logs;
 use super::pipeline::{Order, Pipeline};
-use super::plan::{Act, Input, Plan};
+use super::plan::Plan;
 use super::requests::Requests;
 use super::settings::Settings;
+use super::steps::{Act, Input};
 use crate::message::{complain, tell};
 use crate::watched::clock::{Timer, now};
 

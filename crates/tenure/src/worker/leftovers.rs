@@ -35,6 +35,9 @@ pub struct Ended {
 struct Family {
     session: String,
     recorded: Option<Recorded>,
+    /// Whether nobody was found when it was last looked for. While one program takes the place of another, the system
+    /// does not show its environment: only who is not found twice is gone.
+    was_empty: bool,
 }
 
 /// Ends everybody who belongs to one of these sessions, and waits until they are gone.
@@ -42,6 +45,7 @@ pub async fn end(sessions: &[SessionView]) -> io::Result<Ended> {
     let of = |session: &SessionView| Family {
         session: session.session_id.clone(),
         recorded: session.process.as_deref().and_then(Recorded::parse),
+        was_empty: false,
     };
     let mut families: Vec<Family> = sessions.iter().map(of).collect();
     let (mut ended, begun) = (Ended::default(), now());
@@ -49,16 +53,16 @@ pub async fn end(sessions: &[SessionView]) -> io::Result<Ended> {
         let processes = Process::all()?;
         let is_late = now().saturating_sub(begun) >= WATCHDOG_PATIENCE;
         let mut left = Vec::new();
-        families.retain(|family| {
+        families.retain_mut(|family| {
             let found = family.living(&processes);
-            let is_gone = found.is_empty();
-            if is_gone {
+            let was_empty = std::mem::replace(&mut family.was_empty, found.is_empty());
+            if found.is_empty() && was_empty {
                 ended.gone.push(family.session.clone());
-            } else {
-                family.kill(&found, is_late);
-                left.push((family.session.clone(), found.iter().map(|process| process.number).collect()));
+                return false;
             }
-            !is_gone
+            family.kill(&found, is_late);
+            left.push((family.session.clone(), found.iter().map(|process| process.number).collect()));
+            true
         });
         if families.is_empty() {
             return Ok(ended);
@@ -151,7 +155,7 @@ mod tests {
         assert!(theirs.try_wait().unwrap().is_none());
         theirs.kill().unwrap();
         theirs.wait().unwrap();
-        let family = Family { session: mine, recorded: None };
+        let family = Family { session: mine, recorded: None, was_empty: false };
         assert_eq!(family.living(&Process::all().unwrap()), Vec::new());
     }
 

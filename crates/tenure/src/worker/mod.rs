@@ -23,6 +23,7 @@ mod process;
 mod recorded;
 mod requests;
 mod settings;
+mod steps;
 mod template;
 #[cfg(test)]
 mod testing;

@@ -12,9 +12,9 @@ use tenure_api::{SessionView, Taken};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use super::logs;
-use super::plan::Input;
 use super::recorded::Recorded;
 use super::settings::Settings;
+use super::steps::Input;
 use crate::watched::{Ended, Guarded, Leaves, Report, Standard};
 
 /// What a pipeline must not know: who has these can do more than show a channel.

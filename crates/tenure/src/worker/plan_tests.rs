@@ -1,5 +1,7 @@
 //! The plan of a worker, step by step.
 
+use tenure_api::Taken;
+
 use super::super::testing::session;
 use super::*;
 

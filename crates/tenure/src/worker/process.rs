@@ -101,7 +101,9 @@ mod tests {
         let number = i32::try_from(child.id()).unwrap();
         let found = Process::find(number).unwrap();
         assert_eq!(found.parent, i32::try_from(std::process::id()).unwrap());
-        assert_eq!(found.variable("TENURE_SESSION").as_deref(), Some("s7"));
+        // While a program takes the place of another, the system shows neither's.
+        let is_shown = || found.variable("TENURE_SESSION").as_deref() == Some("s7");
+        assert!((0..1_000_000).any(|_| is_shown()));
         assert_eq!(found.arguments()[1], b"60");
         assert!(!is_gone(number, found.started));
         child.kill().unwrap();

@@ -11,8 +11,8 @@ use tokio::time::{sleep, timeout};
 
 use super::asked::{Asked, Trouble};
 use super::insist::insist;
-use super::plan::{Act, Input, Kept};
 use super::settings::Settings;
+use super::steps::{Act, Input, Kept};
 use crate::message::tell;
 use crate::watched::clock::now;
 
@@ -20,6 +20,8 @@ use crate::watched::clock::now;
 const WAIT_MS: u64 = 20_000;
 /// Between two attempts at what was refused, though it should not be.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long a server has at least to renew leases, before it is asked again.
+const LEAST_PATIENCE_MS: u64 = 500;
 /// The most that people are told about the end of a session: characters.
 const MOST_DETAIL: usize = 300;
 
@@ -137,7 +139,7 @@ impl Requests {
     async fn keep(&self, sessions: Vec<String>) -> Input {
         let Settings { ttl_ms, renew_every_ms, .. } = *self.settings;
         let request = KeepSessions { guard: self.guard, ttl_ms, sessions };
-        let patience = Duration::from_millis(renew_every_ms);
+        let patience = Duration::from_millis(renew_every_ms.max(LEAST_PATIENCE_MS));
         let mut sent;
         loop {
             let answer = insist!("renewing leases", {

@@ -1,5 +1,6 @@
 //! The real program.
 
+mod api_leases;
 mod asking;
 mod client;
 mod clocks;

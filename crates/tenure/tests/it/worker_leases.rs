@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-
 use crate::client::{pause, wait_until};
 use crate::commands::is_unlocked;
 use crate::worker_stage::{FOREVER, Stage};
@@ -13,7 +11,7 @@ use crate::worker_stage::{FOREVER, Stage};
 fn of_two_sessions_of_one_channel_the_second_is_busy_and_the_first_goes_on() {
     let stage = Stage::new("tuners = 2", FOREVER);
     let first = stage.watch("a", "hd");
-    stage.until(&first, "RUNNING");
+    stage.runs(&first);
     let second = stage.watch("a", "sd");
     assert_ne!(first, second);
     let view = stage.until(&second, "ENDED R_LEASE_BUSY REJECTED_BUSY");
@@ -29,7 +27,7 @@ fn a_repeated_intent_takes_one_tuner_only() {
     let stage = Stage::new("tuners = 2", FOREVER);
     let sessions: Vec<String> = (0..10).map(|_| stage.watch("a", "hd")).collect();
     assert!(sessions.iter().all(|session| *session == sessions[0]));
-    stage.until(&sessions[0], "RUNNING");
+    stage.runs(&sessions[0]);
     let held = [format!("service:a {}", sessions[0]), format!("tuner:0 {}", sessions[0])];
     assert_eq!(stage.leases(), held);
 }
@@ -39,7 +37,7 @@ fn a_repeated_intent_takes_one_tuner_only() {
 fn without_a_free_tuner_a_session_ends_and_gives_back_its_channel() {
     let stage = Stage::new("tuners = 2", FOREVER);
     let sessions = [stage.watch("a", "hd"), stage.watch("b", "hd")];
-    sessions.iter().for_each(|session| drop(stage.until(session, "RUNNING")));
+    sessions.iter().for_each(|session| drop(stage.runs(session)));
     let third = stage.watch("c", "hd");
     stage.until(&third, "ENDED R_LEASE_BUSY REJECTED_NO_TUNER");
     assert_eq!(stage.leases().len(), 4);
@@ -47,7 +45,7 @@ fn without_a_free_tuner_a_session_ends_and_gives_back_its_channel() {
     stage.stop(&sessions[0]);
     stage.until(&sessions[0], "ENDED R_STOPPED STOPPED");
     let fourth = stage.watch("c", "hd");
-    stage.until(&fourth, "RUNNING");
+    stage.runs(&fourth);
     stage.has_no_violation();
 }
 
@@ -58,7 +56,7 @@ fn a_tuner_that_somebody_else_holds_is_passed_over() {
     let mut client = stage.client();
     client.acquire("tuner:0", 60_000, None).unwrap().granted();
     let first = stage.watch("a", "hd");
-    assert_eq!(stage.until(&first, "RUNNING")["slot"], 1);
+    assert_eq!(stage.runs(&first)["slot"], 1);
     let second = stage.watch("b", "hd");
     stage.until(&second, "ENDED R_LEASE_BUSY REJECTED_NO_TUNER");
     assert!(stage.path("lock-1").exists() && !stage.path("lock-0").exists());
@@ -67,11 +65,11 @@ fn a_tuner_that_somebody_else_holds_is_passed_over() {
 // S1-19
 #[test]
 fn leases_are_renewed_as_long_as_the_pipeline_runs() {
-    let stage = Stage::new("tuners = 1\nttl_ms = 1000", FOREVER);
+    let stage = Stage::new("tuners = 1\nttl_ms = 2000", FOREVER);
     let session = stage.watch("a", "hd");
-    stage.until(&session, "RUNNING");
-    // Three lives of its leases.
-    pause(Duration::from_secs(3));
+    stage.runs(&session);
+    // More than two lives of its leases.
+    pause(Duration::from_secs(5));
     assert_eq!(stage.session(&session)["state"], "RUNNING");
     assert_eq!(stage.leases().len(), 2);
 }
@@ -81,18 +79,12 @@ fn leases_are_renewed_as_long_as_the_pipeline_runs() {
 fn a_lost_lease_ends_the_pipeline_and_is_never_taken_again() {
     let stage = Stage::new("tuners = 1", &format!("trap 'exit 0' TERM; {FOREVER}"));
     let session = stage.watch("a", "hd");
-    stage.until(&session, "RUNNING");
-    let mut client = stage.client();
-    let leases = client.ask("GET /v1/leases", None, "").unwrap().body;
-    let leases = leases["leases"].as_array().unwrap();
-    let tuner = leases.iter().find(|lease| lease["resource"] == "tuner:0").unwrap();
-    let line = format!("POST /v1/leases/{}/revoke", tuner["id"].as_str().unwrap());
-    let revoked = client.ask(&line, None, &json!({"reason": "test"}).to_string()).unwrap();
-    assert_eq!(revoked.status, 200, "{revoked:?}");
+    stage.runs(&session);
+    stage.revoke("tuner:0");
     stage.until(&session, "ENDED R_LEASE_EXPIRED LOST");
     assert_eq!(stage.leases(), Vec::<String>::new());
     wait_until("the pipeline is gone", || is_unlocked(&stage.path("lock-0")));
     // The worker goes on.
     let next = stage.watch("b", "hd");
-    stage.until(&next, "RUNNING");
+    stage.runs(&next);
 }

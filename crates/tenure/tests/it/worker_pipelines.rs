@@ -78,7 +78,7 @@ fn a_program_that_is_not_there_is_named() {
 fn a_stop_asks_first_and_the_tuner_is_free_when_the_pipeline_is_gone() {
     let stage = Stage::new("tuners = 1", &format!("trap 'echo asked; exit 0' TERM; {FOREVER}"));
     let session = stage.watch("a", "hd");
-    stage.until(&session, "RUNNING");
+    stage.runs(&session);
     let held = [format!("service:a {session}"), format!("tuner:0 {session}")];
     assert_eq!(stage.leases(), held);
     stage.stop(&session);
@@ -91,7 +91,7 @@ fn a_stop_asks_first_and_the_tuner_is_free_when_the_pipeline_is_gone() {
 fn a_pipeline_that_ignores_sigterm_is_killed_before_its_tuner_is_free() {
     let stage = Stage::new("tuners = 1\nstop_grace_ms = 200", &format!("trap '' TERM; {FOREVER}"));
     let session = stage.watch("a", "hd");
-    stage.until(&session, "RUNNING");
+    stage.runs(&session);
     stage.stop(&session);
     stage.until(&session, "ENDED R_STOPPED STOPPED");
     assert!(is_unlocked(&stage.path("lock-0")));
@@ -108,8 +108,18 @@ fn whoever_a_pipeline_leaves_behind_is_gone_before_its_tuner_is_free() {
     stage.until(&first, "ENDED R_PIPELINE_EXITED COMPLETED");
     assert!(stage.path("daemon").exists() && is_unlocked(&stage.path("lock-0")));
     let second = stage.watch("second", "hd");
-    stage.until(&second, "RUNNING");
+    stage.runs(&second);
     stage.has_no_violation();
+}
+
+#[test]
+fn whoever_stays_in_the_group_of_a_pipeline_that_ended_goes_too_and_its_code_counts() {
+    let script = "(trap '' TERM; echo > deaf; sleep 60) & until [ -e deaf ]; do :; done; exit 3";
+    let stage = Stage::new("tuners = 1\nstop_grace_ms = 200", script);
+    let session = stage.watch("a", "hd");
+    let view = stage.until(&session, "ENDED R_PIPELINE_FAILED FAILED");
+    assert_eq!(view["detail"], "it ended with exit code 3");
+    assert!(is_unlocked(&stage.path("lock-0")));
 }
 
 #[test]
@@ -118,7 +128,7 @@ fn a_killed_watchdog_takes_its_pipeline_along_and_no_other() {
         Stage::new("tuners = 2", &format!("echo $PPID > watchdog-$TENURE_SLOT; setsid sleep 60 & {FOREVER}"));
     let (first, second) = (stage.watch("a", "hd"), stage.watch("b", "hd"));
     for session in [&first, &second] {
-        stage.until(session, "RUNNING");
+        stage.runs(session);
     }
     let slot = stage.session(&first)["slot"].as_u64().unwrap();
     let name = format!("watchdog-{slot}");
@@ -134,7 +144,7 @@ fn a_killed_watchdog_takes_its_pipeline_along_and_no_other() {
 fn only_so_many_logs_are_kept_and_never_fewer_than_there_are_sessions() {
     let stage = Stage::new("tuners = 2\nlogs_kept = 3", &format!("case $1 in stays) {FOREVER};; esac"));
     let stays = stage.watch("stays", "hd");
-    stage.until(&stays, "RUNNING");
+    stage.runs(&stays);
     let mut last = String::new();
     for number in 0..5 {
         last = stage.watch(&format!("goes-{number}"), "hd");

@@ -11,8 +11,8 @@ use crate::client::{Answer, Client, wait_until};
 use crate::commands::signal;
 use crate::program::{Served, tenure};
 
-/// Runs until it is told to end, and knows whether somebody else has its tuner.
-pub const FOREVER: &str = "while :; do sleep 0.05; done";
+/// Says that it has come so far, and runs until it is told to end.
+pub const FOREVER: &str = "echo > begun-$TENURE_SESSION; while :; do sleep 0.05; done";
 
 /// A server in a folder of its own.
 pub struct Stage {
@@ -122,6 +122,13 @@ impl Stage {
         view
     }
 
+    /// Waits until a session runs, and its script has come to [`FOREVER`].
+    pub fn runs(&self, session: &str) -> Value {
+        let view = self.until(session, "RUNNING");
+        wait_until("its script has begun", || self.path(&format!("begun-{session}")).exists());
+        view
+    }
+
     /// What a session's pipeline has printed.
     pub fn log(&self, session: &str) -> String {
         self.text(&format!("data/sessions/{session}.log"))
@@ -137,6 +144,16 @@ impl Stage {
         leases.retain(|lease| !lease.starts_with("system:"));
         leases.sort();
         leases
+    }
+
+    /// Takes a lease away from whoever has it.
+    pub fn revoke(&self, resource: &str) {
+        let leases = self.ask("GET /v1/leases", "").body;
+        let leases = leases["leases"].as_array().unwrap();
+        let lease = leases.iter().find(|lease| lease["resource"] == resource).unwrap();
+        let line = format!("POST /v1/leases/{}/revoke", lease["id"].as_str().unwrap());
+        let revoked = self.ask(&line, &json!({"reason": "test"}).to_string());
+        assert_eq!(revoked.status, 200, "{revoked:?}");
     }
 
     /// `tenure` with these arguments, as the administrator of this server.
@@ -158,9 +175,7 @@ impl Stage {
 
     /// Starts a worker that is not ready yet.
     pub fn worker_that_waits(&self) -> Worker {
-        let mut child = self.command(&["worker"]).spawn().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Worker { child, output }
+        Worker::start(&mut self.command(&["worker"]))
     }
 
     /// No two pipelines had one tuner at the same time.
@@ -176,6 +191,13 @@ pub struct Worker {
 }
 
 impl Worker {
+    /// Starts it.
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, output }
+    }
+
     /// What it says next on standard output.
     pub fn line(&mut self) -> String {
         let mut line = String::new();

@@ -106,7 +106,9 @@ impl Watch {
             }
             while let Some(act) = self.plan.due(now()) {
                 self.act(act);
-                if !std::mem::replace(&mut self.is_lost, true) {
+                // A session whose command has ended by itself lost nothing; whom it left behind has to go, that is all.
+                let is_rest = self.leaves == Leaves::Nobody && self.family.ended().is_some();
+                if !std::mem::replace(&mut self.is_lost, true) && !is_rest {
                     self.tell(Report::Ending).await;
                 }
             }
