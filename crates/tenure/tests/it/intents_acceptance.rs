@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::client::{Answer, Client, wait_until};
-use crate::intents_stage::{CHANNEL, OTHER, Setup, Stage, Worker, accepted, intend, look, reach, wish};
+use crate::intents_asking::{accepted, intend, look, reach, wish};
+use crate::intents_stage::{CHANNEL, OTHER, Setup, Stage, Worker};
 
 const BOTH: [Worker; 2] = [Worker::Inside, Worker::Apart];
 

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use crate::client::{Client, pause, wait_until};
 use crate::histories_stage::Chance;
+use crate::intents_asking::{is_unlocked, look, reach, users_of, wish};
 use crate::intents_ledger::text;
-use crate::intents_stage::{Setup, Stage, Worker, is_unlocked, look, reach, users_of, wish};
+use crate::intents_stage::{Setup, Stage, Worker};
 
 /// Each of them is of another kind: `intents_pipeline.sh` says which.
 const CHANNELS: [&str; 6] = ["plain", "other", "quits", "fails", "stubborn", "strays"];

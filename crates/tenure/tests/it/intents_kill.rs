@@ -2,10 +2,9 @@
 //! gone.
 
 use crate::client::{Client, wait_until};
+use crate::intents_asking::{accepted, intend, is_unlocked, look, reach, users_of};
 use crate::intents_ledger::text;
-use crate::intents_stage::{
-    CHANNEL, Setup, Stage, Worker, accepted, intend, is_unlocked, look, reach, users_of,
-};
+use crate::intents_stage::{CHANNEL, Setup, Stage, Worker};
 
 /// Long enough to be seen, short enough to be waited for.
 const TTL_MS: u64 = 3_000;

@@ -17,6 +17,7 @@ mod histories_words;
 mod history;
 mod idle_connections;
 mod intents_acceptance;
+mod intents_asking;
 mod intents_chaos;
 mod intents_checks;
 mod intents_commands;
