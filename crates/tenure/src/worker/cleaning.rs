@@ -1,5 +1,6 @@
 //! What a worker does before it begins: ends what one before it has left behind, and only then frees what that held.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tenure_api::{FinishSession, KeepSessions, SessionView, WipeSessions};
@@ -11,8 +12,9 @@ use super::asked::Asked;
 use super::guard::Guard;
 use super::identity::Identity;
 use super::insist::insist;
-use super::leftovers;
+use super::process::Process;
 use super::settings::Settings;
+use super::{leftovers, unwatched};
 use crate::message::tell;
 use crate::watched::clock::now;
 
@@ -29,12 +31,14 @@ pub async fn clean_up(
 ) -> Result<(), Over> {
     let left: Vec<SessionView> =
         sessions.iter().filter(|session| is_left(identity, session)).cloned().collect();
-    if left.is_empty() {
+    let unwatched = unwatched::sessions(identity, &guard.lease, &Process::all().map_err(Over::System)?);
+    if left.is_empty() && unwatched.is_empty() {
         return Ok(());
     }
-    tell(&format!("tenure: the worker before this one left {}; they are ended\n", count(left.len())));
+    let names = left.iter().map(|session| &session.session_id).chain(&unwatched).collect::<BTreeSet<_>>();
+    tell(&format!("tenure: a worker before this one left {}; they are ended\n", count(names.len())));
     let ended = tokio::select! {
-        ended = leftovers::end(&left) => ended.map_err(Over::System)?,
+        ended = leftovers::end(&left, &unwatched) => ended.map_err(Over::System)?,
         over = keep_guard(asked, settings, guard) => return Err(over),
     };
     for (session, processes) in &ended.stuck {

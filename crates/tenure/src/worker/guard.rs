@@ -16,10 +16,12 @@ use crate::watched::clock::now;
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The guard, which is ours.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Guard {
     /// Its fence.
     pub fence: u64,
+    /// Its id.
+    pub lease: String,
     /// Until when it is believed in.
     pub until: u64,
 }
@@ -35,7 +37,7 @@ pub async fn take(asked: &Asked, identity: &Identity, ttl_ms: u64) -> Result<Gua
         let problem = match asked.guard(&request).await {
             Ok(guarded) => {
                 let until = believed_until(sent, Span::from_millis(guarded.remaining_ms));
-                return Ok(Guard { fence: guarded.guard, until });
+                return Ok(Guard { fence: guarded.guard, lease: guarded.lease_id, until });
             }
             Err(Trouble::Held(problem)) => problem,
             Err(Trouble::Refused(problem)) => return Err(Over::Refused(problem)),

@@ -40,14 +40,17 @@ struct Family {
     was_empty: bool,
 }
 
-/// Ends everybody who belongs to one of these sessions, and waits until they are gone.
-pub async fn end(sessions: &[SessionView]) -> io::Result<Ended> {
+/// Ends everybody who belongs to one of these sessions, or to one of those `beside` of which nothing but the name is known,
+/// and waits until they are gone.
+pub async fn end(sessions: &[SessionView], beside: &[String]) -> io::Result<Ended> {
     let of = |session: &SessionView| Family {
         session: session.session_id.clone(),
         recorded: session.process.as_deref().and_then(Recorded::parse),
         was_empty: false,
     };
-    let mut families: Vec<Family> = sessions.iter().map(of).collect();
+    let beside = beside.iter().filter(|name| sessions.iter().all(|session| session.session_id != **name));
+    let named = |session: &String| Family { session: session.clone(), recorded: None, was_empty: false };
+    let mut families: Vec<Family> = sessions.iter().map(of).chain(beside.map(named)).collect();
     let (mut ended, begun) = (Ended::default(), now());
     loop {
         let processes = Process::all()?;
@@ -119,8 +122,13 @@ impl Family {
     fn is_watchdog(&self, process: &Process) -> bool {
         let is_recorded =
             self.recorded.is_some_and(|recorded| recorded.watchdog == (process.number, process.started));
-        is_recorded || process.arguments().get(1).is_some_and(|name| name == watched::NAME.as_bytes())
+        is_recorded || is_called_watchdog(process)
     }
+}
+
+/// Whether a process was started as a watchdog.
+pub fn is_called_watchdog(process: &Process) -> bool {
+    process.arguments().get(1).is_some_and(|name| name == watched::NAME.as_bytes())
 }
 
 /// Sends a signal to this very process, and to nobody who has its number by now.
@@ -149,7 +157,7 @@ mod tests {
         std::io::Read::read_exact(&mut ours.stdout.take().unwrap(), &mut [0]).unwrap();
         let mut theirs = Command::new("sleep").arg("60").env("TENURE_SESSION", other).spawn().unwrap();
         let burying = std::thread::spawn(move || ours.wait().unwrap());
-        let ended = end(&[session(&mine, "RUNNING")]).await.unwrap();
+        let ended = end(&[session(&mine, "RUNNING")], &[]).await.unwrap();
         assert_eq!((ended.gone, ended.stuck), (vec![mine.clone()], Vec::new()));
         burying.join().unwrap();
         assert!(theirs.try_wait().unwrap().is_none());
@@ -167,10 +175,10 @@ mod tests {
         let mut view = session("s-recorded", "RUNNING");
         let another = Recorded { command: (number, 1), watchdog: (number, 1) };
         view.process = Some(another.to_string());
-        assert_eq!(end(&[view.clone()]).await.unwrap().gone, ["s-recorded"]);
+        assert_eq!(end(&[view.clone()], &[]).await.unwrap().gone, ["s-recorded"]);
         assert!(child.try_wait().unwrap().is_none(), "somebody else has the number");
         view.process = Some(Recorded { watchdog: (1, 1), ..recorded }.to_string());
-        assert_eq!(end(&[view]).await.unwrap().gone, ["s-recorded"]);
+        assert_eq!(end(&[view], &[]).await.unwrap().gone, ["s-recorded"]);
         child.wait().unwrap();
     }
 }

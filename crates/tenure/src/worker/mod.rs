@@ -27,6 +27,7 @@ mod steps;
 mod template;
 #[cfg(test)]
 mod testing;
+mod unwatched;
 
 use std::io;
 use std::sync::Arc;

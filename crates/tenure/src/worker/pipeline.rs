@@ -11,17 +11,19 @@ use rustix::process::Signal;
 use tenure_api::{SessionView, Taken};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
-use super::logs;
+use super::identity::Identity;
 use super::recorded::Recorded;
 use super::settings::Settings;
 use super::steps::Input;
+use super::{logs, unwatched};
 use crate::watched::{Ended, Guarded, Leaves, Report, Standard};
 
 /// What a pipeline must not know: who has these can do more than show a channel.
 const SECRETS: [&str; 4] = ["XG2G_IDEM_SECRET", "TENURE_IDEM_SECRET", "TENURE_ADMIN_TOKEN", "TENURE_TOKEN"];
 
 /// What a pipeline knows about its session, and not about one that started the worker.
-const OWN: [&str; 8] = [
+const OWN: [&str; 9] = [
+    unwatched::VARIABLE,
     "TENURE_SESSION",
     "TENURE_LEASE",
     "TENURE_FENCE",
@@ -125,7 +127,7 @@ impl Pipeline {
     }
 
     fn prepare(&self, settings: &Settings, command: &[String]) -> io::Result<Guarded> {
-        let id = &self.session.session_id;
+        let (id, worker) = (&self.session.session_id, Identity::own()?);
         let nothing = File::open("/dev/null")?;
         let log = logs::open(&settings.logs, id, command, Timestamp::now())?;
         let standard = Standard([nothing.as_fd(), log.as_fd(), log.as_fd()]);
@@ -133,7 +135,7 @@ impl Pipeline {
         Guarded::prepare_with(&arguments, standard, |watchdog| {
             without_secrets(watchdog);
             // So that a worker after this one finds it, even before anybody was told of it.
-            watchdog.env("TENURE_SESSION", id);
+            watchdog.env("TENURE_SESSION", id).env(unwatched::VARIABLE, worker.to_string());
         })
     }
 

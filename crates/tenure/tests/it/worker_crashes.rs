@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::client::{pause, wait_until};
-use crate::commands::is_unlocked;
+use crate::commands::{is_unlocked, signal};
 use crate::worker_stage::{FOREVER, Stage, Worker};
 
 /// What the one worker holds.
@@ -46,6 +46,28 @@ fn after_a_crash_with_restart_everything_is_free_at_once_and_nobody_is_left() {
     assert_eq!((&view["state"], &view["reason"]), (&"ENDED".into(), &"R_WORKER_RESTARTED".into()));
     let next = stage.watch("a", "hd");
     assert_ne!(next, session);
+    stage.runs(&next);
+    stage.has_no_violation();
+}
+
+// O-12
+#[test]
+fn who_lost_its_worker_and_its_watchdog_is_gone_before_the_next_worker_begins() {
+    let stage = Stage::new("worker = false\ntuners = 1\nttl_ms = 2000", FOREVER);
+    let mut worker = stage.worker();
+    let session = stage.watch("a", "hd");
+    let process = stage.runs(&session)["process"].as_str().expect("it runs").to_owned();
+    // Stopped first, so that it sees nothing of what follows.
+    worker.signal("STOP");
+    let number = process.split("watchdog ").nth(1).and_then(|rest| rest.split(')').next());
+    signal(number.expect("it is named").parse().expect("a number"), "KILL");
+    worker.kill();
+    // Nobody is left who could end it in time, and nobody who would know its session once that is over.
+    stage.until(&session, "ENDED R_LEASE_EXPIRED LOST");
+    assert!(!is_unlocked(&stage.path("lock-0")), "the pipeline lives on");
+    let _second = stage.worker();
+    assert!(is_unlocked(&stage.path("lock-0")), "gone before the second was ready");
+    let next = stage.watch("a", "hd");
     stage.runs(&next);
     stage.has_no_violation();
 }

@@ -84,7 +84,8 @@ pub(in crate::intents) async fn guard(
     let until = app.registrar.read(|state| state.lease(fence).map(|lease| lease.expires_at));
     // Gone already is a guard with no time left.
     let remaining_ms = until.map_or(0, |until| super::remaining_ms(app, until));
-    Ok(Guarded { guard: fence.0, remaining_ms })
+    let lease_id = app.registrar.read(|state| state.tag().lease_id(fence));
+    Ok(Guarded { guard: fence.0, lease_id, remaining_ms })
 }
 
 /// Ends what a dead worker holds, if it is the one that holds the guard, and if who says so can know.
