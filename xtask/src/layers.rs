@@ -59,7 +59,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "tenure-api",
         uses: &[],
-        external: Some(&["serde", "utoipa"]),
+        external: Some(&["serde", "serde_json", "utoipa"]),
         reason: "what goes over the wire; server and clients share it, so it knows neither",
     },
     Layer {

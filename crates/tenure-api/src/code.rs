@@ -51,6 +51,8 @@ codes! {
     HolderTaken = "HOLDER_TAKEN", 403, "The holder belongs to another principal";
     /// The request comes from a web page of another origin.
     ForeignOrigin = "FOREIGN_ORIGIN", 403, "Web pages of other origins may not ask";
+    /// The request comes from outside of the networks that may ask for this.
+    LanOnly = "LAN_ONLY", 403, "Only the local network may ask for this";
     /// No such lease or no such address.
     NotFound = "NOT_FOUND", 404, "There is nothing here";
     /// The address exists, but not for this method.
@@ -65,6 +67,10 @@ codes! {
     NameTaken = "NAME_TAKEN", 409, "A living token has this name";
     /// Waiting would never end.
     Deadlock = "DEADLOCK", 409, "Waiting would close a circle";
+    /// Another session shows the same.
+    LeaseBusy = "LEASE_BUSY", 409, "Another session has it";
+    /// Whoever asks as the worker is the worker no longer.
+    GuardLost = "GUARD_LOST", 409, "Another worker holds the guard, or none does";
     /// The lease is over.
     Expired = "EXPIRED", 410, "The lease is over";
     /// What is asked for is older than what is kept.
@@ -87,6 +93,8 @@ codes! {
     TooManyConnections = "TOO_MANY_CONNECTIONS", 503, "Too many connections are open";
     /// Too much waits to be decided. Nothing happened.
     Busy = "BUSY", 503, "The server is busy";
+    /// As many sessions go on as may. Nothing happened.
+    TooManySessions = "TOO_MANY_SESSIONS", 503, "Too many sessions go on already";
     /// The write took so long that what it granted is over.
     TooLate = "TOO_LATE", 503, "The answer came too late to be of use";
     /// Nothing happened, and nothing will until the server is back.
@@ -104,7 +112,8 @@ codes! {
 impl Code {
     /// Whether the same request, sent again a little later, may well succeed.
     ///
-    /// A resource that is [held](Code::Held) is not among them: how long to wait for it is the caller's to decide.
+    /// A resource that is [held](Code::Held) is not among them: how long to wait for it is the caller's to decide. What
+    /// another session has [is](Code::LeaseBusy), because the callers of that API are told so; it is theirs to do.
     pub const fn is_retryable(self) -> bool {
         self.retry_after_seconds().is_some()
     }
@@ -117,8 +126,9 @@ impl Code {
             | Code::Busy
             | Code::TooLate
             | Code::Unavailable
-            | Code::OutcomeUnknown => Some(1),
-            Code::QueueFull => Some(5),
+            | Code::OutcomeUnknown
+            | Code::LeaseBusy => Some(1),
+            Code::QueueFull | Code::TooManySessions => Some(5),
             // Somebody has to make room, or old leases to run out, first.
             Code::NoSpace | Code::HeldBack => Some(30),
             _ => None,

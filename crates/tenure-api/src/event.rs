@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use crate::lease::Lease;
 use crate::queue::Waiter;
+use crate::session::SessionView;
 
 /// One event of the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -22,6 +23,9 @@ pub struct ServerEvent {
     /// The waiter that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiter: Option<Waiter>,
+    /// The session that it is about, as it was right after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionView>,
     /// Why a wait ended, or a lease was revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,

@@ -25,6 +25,8 @@ pub struct TakeGuard {
 pub struct Guarded {
     /// Its fence, which the worker names with everything that it asks.
     pub guard: u64,
+    /// Its id. How it begins is how every lease of this ledger does.
+    pub lease_id: String,
     /// How long it lasts.
     pub remaining_ms: u64,
 }

@@ -55,6 +55,8 @@ impl Error {
     /// Whether the same request may well succeed a moment later, by itself. It must be one that may be repeated.
     pub(crate) fn passes(&self) -> bool {
         match self {
+            // What another session has, it has for as long as somebody watches: that does not pass by itself.
+            Error::Problem(problem) if problem.code == Code::LeaseBusy => false,
             Error::Problem(problem) => problem.code.retry_after_seconds() == Some(1),
             Error::Unreachable { .. } | Error::Unknown { .. } => true,
             // A proxy whose server is away for a moment answers with a page of its own.
@@ -69,5 +71,18 @@ fn problem_text(problem: &Problem) -> String {
         format!("{title} ({})", code.as_str())
     } else {
         format!("{detail} ({})", code.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // O-13
+    #[test]
+    fn what_another_session_has_is_not_asked_for_again_by_itself() {
+        let passes = |code| Error::Problem(Box::new(Problem::new(code, "no"))).passes();
+        assert!(passes(Code::Busy) && passes(Code::Unavailable));
+        assert!(!passes(Code::LeaseBusy) && !passes(Code::Held) && !passes(Code::GuardLost));
     }
 }

@@ -58,8 +58,8 @@ pub use settings::{ClientBuilder, SettingsError};
 
 // What requests and answers are made of, so that a program needs this crate alone.
 pub use tenure_api::{
-    Acquire, ChangeMode, Code, CreateToken, CreatedToken, Explanation, Granted, Lease, LeaseState, Page,
-    Problem, Queue, Recall, Refused, Release, Renew, Renewed, Revoke, RevokedToken, ServerEvent, Token,
-    Transfer, Waiter,
+    Acquire, ChangeMode, Code, CreateToken, CreatedToken, Explanation, Granted, IntentAccepted,
+    IntentRequest, Lease, LeaseState, Page, Problem, Queue, Recall, Refused, Release, Renew, Renewed, Revoke,
+    RevokedToken, ServerEvent, SessionView, Token, Transfer, Waiter,
 };
 pub use tenure_core::kernel::Fence;

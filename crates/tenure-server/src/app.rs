@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use crate::control::Control;
 use crate::http::Names;
 use crate::http::events::Hub;
+use crate::intents::{Changes, IntentSecrets, IntentSettings, Intents};
 use crate::metrics::Metrics;
 use crate::pools::Pools;
 use crate::refusals::Refusals;
@@ -18,6 +19,7 @@ pub(crate) struct Secrets {
     pub(crate) tokens: TokenKey,
     pub(crate) admin: AdminToken,
     pub(crate) given: TokenStore,
+    pub(crate) intents: IntentSecrets,
 }
 
 /// What every route needs.
@@ -38,6 +40,8 @@ pub(crate) struct App {
     pub(crate) pools: Pools,
     /// The device, and whose hand is on it.
     pub(crate) control: Control,
+    /// What is wanted, and what became of it.
+    pub(crate) intents: Intents,
     /// Who else may use the local socket, by user id.
     pub(crate) local_users: Vec<u32>,
     stopping: watch::Sender<bool>,
@@ -51,11 +55,14 @@ impl App {
         local_users: Vec<u32>,
         pools: Pools,
         control: Control,
+        intents: IntentSettings,
     ) -> Self {
-        let Secrets { tokens, admin, given } = secrets;
+        let Secrets { tokens, admin, given, intents: intent_secrets } = secrets;
         let stopping = watch::Sender::new(false);
         let metrics = Arc::new(Metrics::default());
-        let events = Hub::start(registrar.feed(), metrics.clone(), control.desk.clone());
+        let changes = Changes::new(registrar.view(), control.desk.clone());
+        let events = Hub::start(registrar.feed(), metrics.clone(), changes.clone());
+        let intents = Intents::new(intents, intent_secrets, changes);
         let refusals = Refusals::default();
         Self {
             registrar,
@@ -68,6 +75,7 @@ impl App {
             names,
             pools,
             control,
+            intents,
             local_users,
             stopping,
         }

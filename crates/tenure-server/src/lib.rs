@@ -5,6 +5,7 @@
 //!                http/origin    is it meant for us, and not sent by a web page from elsewhere
 //!                http/auth      who speaks, and whether that one may
 //!                http/leases    one file per route: read strictly, ask, answer
+//!                intents        what is wanted, and the worker that carries it out
 //!                control        the device: a WebSocket and REST behind one lease
 //!                registrar      alone knows the writer
 //! ```
@@ -29,7 +30,9 @@ mod tokens;
 pub use control::gateway::{DeviceAddress, GatewaySettings, InvalidDevice, Patience};
 pub use control::{ControlSettings, EncoderSettings, SerialSettings, StoreError};
 pub use http::accept::Limits;
-pub use intents::Office;
+pub use intents::{
+    EmptySecret, IntentSecret, IntentSecrets, IntentSettings, InvalidNetwork, Network, Office,
+};
 pub use pools::{MOST_MEMBERS, PoolError, Pools};
 pub use registrar::{RegistrarEnd, RegistrarError};
 pub use secret_file::SecretFileError;

@@ -15,7 +15,7 @@ use crate::app::{App, Secrets};
 use crate::control::{Control, ControlSettings, StoreError};
 use crate::http::accept::{self, Limits, Listeners};
 use crate::http::{self, Names};
-use crate::intents::Office;
+use crate::intents::{IntentSecrets, IntentSettings, Office};
 use crate::pools::Pools;
 use crate::registrar::{Registrar, RegistrarEnd, RegistrarError};
 use crate::secret_file::SecretFileError;
@@ -45,6 +45,10 @@ pub struct Settings {
     pub pools: Pools,
     /// The device, and its lease.
     pub control: ControlSettings,
+    /// Intents, and who may send them.
+    pub intents: IntentSettings,
+    /// What the keys of intents are made with; nothing is a secret of this process alone.
+    pub intent_secrets: Option<IntentSecrets>,
     /// The admin token, where it was preset; else the one in the data directory counts.
     pub admin_token: Option<AdminToken>,
 }
@@ -63,6 +67,8 @@ impl Settings {
             routine: Routine::default(),
             pools: Pools::default(),
             control: ControlSettings::default(),
+            intents: IntentSettings::default(),
+            intent_secrets: None,
             admin_token: None,
         }
     }
@@ -133,6 +139,7 @@ impl Server {
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
         let Settings { listen, tls, hosts, socket: place, limits, data, ledger, routine, .. } = settings;
         let (pools, control, admin_token) = (settings.pools, settings.control, settings.admin_token);
+        let (intents, intent_secrets) = (settings.intents, settings.intent_secrets);
         if listen.is_none() && place.is_none() {
             return Err(StartError::Nowhere);
         }
@@ -155,8 +162,9 @@ impl Server {
             let admin = admin_token.map_or_else(|| AdminToken::open(&data), Ok)?;
             let given = TokenStore::open(&data, Now::read())?;
             let control = Control::open(&control, &data, &registrar)?;
-            let secrets = Secrets { tokens, admin, given };
-            Ok::<_, StartError>(App::new(registrar, secrets, names, users, pools, control))
+            let intent_secrets = intent_secrets.map_or_else(IntentSecrets::random, Ok)?;
+            let secrets = Secrets { tokens, admin, given, intents: intent_secrets };
+            Ok::<_, StartError>(App::new(registrar, secrets, names, users, pools, control, intents))
         };
         let opened = tokio::task::spawn_blocking(open).await;
         let app = Arc::new(opened.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?);
@@ -195,6 +203,12 @@ impl Server {
     /// Reads the certificate and its key again. If they cannot be used, what was in use still is.
     pub fn reload_tls(&self) -> Result<(), TlsError> {
         self.tls.as_ref().map_or(Ok(()), |tls| tls.reload())
+    }
+
+    /// Whether an intent takes the lease of its target when it is accepted, from the next one on. Nothing else changes:
+    /// what was accepted stays, and whoever waits goes on waiting.
+    pub fn set_api_leases(&self, on: bool) {
+        self.app.intents.set_api_leases(on);
     }
 
     /// Where a worker in this process asks.

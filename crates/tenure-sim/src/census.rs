@@ -1,7 +1,7 @@
 //! Names for what happens, so that a run can say what it has tried.
 
 use tenure_client::Effect as Sent;
-use tenure_core::kernel::{Answer, Cause, Event, Refusal, WaitEnd};
+use tenure_core::kernel::{Answer, Cause, Event, IntentEvent, Refusal, SessionEnd, WaitEnd};
 use tenure_registrar::{Effect, Reply};
 
 use crate::log::Log;
@@ -45,10 +45,25 @@ fn event_kind(event: &Event) -> &'static str {
         Event::Queued(_) => "wait began",
         Event::Left { end: WaitEnd::TimedOut, .. } => "wait timed out",
         Event::Left { .. } => "wait withdrawn",
-        Event::Intent(event) => event.type_name(),
+        Event::Intent(event) => match &**event {
+            IntentEvent::Ended { end, .. } => end_kind(*end),
+            event => event.type_name(),
+        },
         Event::Marked { .. } => "time marked",
         Event::Resumed { .. } => "writer started",
         Event::Restored { .. } => "ledger restored",
+    }
+}
+
+fn end_kind(end: SessionEnd) -> &'static str {
+    match end {
+        SessionEnd::Busy => "session ended: busy",
+        SessionEnd::NoTuner => "session ended: no tuner",
+        SessionEnd::NoWorker => "session ended: no worker",
+        SessionEnd::LeaseLost => "session ended: lease lost",
+        SessionEnd::WorkerRestarted => "session ended: worker restarted",
+        SessionEnd::Stopped => "session ended: stopped",
+        _ => "session ended: done",
     }
 }
 
@@ -77,6 +92,8 @@ fn refusal_kind(refusal: &Refusal) -> &'static str {
         Refusal::NotHolder => "refused: not the holder",
         Refusal::Over { .. } => "refused: over",
         Refusal::WrongDirection { .. } => "refused: wrong direction",
+        Refusal::GuardLost => "refused: guard lost",
+        Refusal::NoSuchSession => "refused: no such session",
         _ => "refused: otherwise",
     }
 }

@@ -8,6 +8,8 @@ mod failure;
 mod message;
 mod output;
 mod server;
+mod watched;
+mod worker;
 
 use std::process::ExitCode;
 

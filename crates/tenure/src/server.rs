@@ -55,12 +55,13 @@ fn of_problem(problem: &Problem) -> Failure {
 /// With which code a command ends that the server refused.
 fn code_of(code: Code) -> u8 {
     match code {
-        Code::Held | Code::Deadlock | Code::QueueFull | Code::QuotaExceeded => exit::HELD,
+        Code::Held | Code::LeaseBusy | Code::Deadlock | Code::QueueFull | Code::QuotaExceeded => exit::HELD,
         Code::Expired => exit::LOST,
         Code::Unauthorized
         | Code::TokenInvalid
         | Code::Forbidden
         | Code::HolderTaken
+        | Code::LanOnly
         | Code::ForeignHost
         | Code::ForeignOrigin => exit::DENIED,
         Code::Invalid | Code::TtlOutOfRange | Code::KeyReused | Code::TooLarge => exit::USAGE,
@@ -108,6 +109,8 @@ mod tests {
     fn a_refusal_ends_with_the_code_that_says_what_to_do_next() {
         for (code, number) in [
             (Code::Held, 75),
+            (Code::LeaseBusy, 75),
+            (Code::LanOnly, 77),
             (Code::Expired, 76),
             (Code::Unauthorized, 77),
             (Code::Forbidden, 77),

@@ -34,8 +34,8 @@ fn a_code_goes_over_the_wire_as_the_word_that_it_is_known_by() {
 #[test]
 fn only_what_may_pass_by_itself_is_worth_another_try() {
     for code in Code::ALL {
-        let may_pass =
-            matches!(code.status(), 408 | 503) && *code != Code::Exhausted || *code == Code::QueueFull;
+        let may_pass = matches!(code.status(), 408 | 503) && *code != Code::Exhausted
+            || [Code::QueueFull, Code::LeaseBusy].contains(code);
         assert_eq!(code.is_retryable(), may_pass, "{code:?}");
     }
 }

@@ -4,6 +4,7 @@ mod control;
 mod events;
 mod leases;
 mod queue;
+mod sessions;
 mod sse;
 mod tokens;
 mod worker;

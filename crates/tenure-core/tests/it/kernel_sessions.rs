@@ -113,8 +113,9 @@ fn what_no_worker_takes_in_time_ends_by_itself() {
 #[test]
 fn a_sweep_of_many_is_done_in_parts() {
     let mut desk = Desk::default();
-    for number in 0..10 {
-        desk.accept(0, recording(&format!("s{number}"), "film", number * 1_000, number as u8)).expect("new");
+    for number in 0..10_u8 {
+        desk.accept(0, recording(&format!("s{number}"), "film", u64::from(number) * 1_000, number))
+            .expect("new");
     }
     let mut left = 10;
     while left > 0 {

@@ -87,7 +87,8 @@ impl Model {
         for (id, session) in &self.sessions {
             let mut held = self.held_by(id);
             let mut needs: Vec<&str> = session.needs.iter().map(String::as_str).collect();
-            (held.sort_unstable(), needs.sort_unstable());
+            held.sort_unstable();
+            needs.sort_unstable();
             match session.state {
                 SessionState::Ended => assert!(held.is_empty(), "{id} is over and holds {held:?}"),
                 SessionState::New => assert!(held.is_empty() || held == needs, "{id} holds {held:?}"),

@@ -13,16 +13,18 @@ use tokio::time::timeout;
 use super::answer::Failure;
 use super::fields::Fields;
 
-/// The largest body.
+/// The largest body, of most requests.
 const MOST_BYTES: usize = 64 << 10;
+/// The largest body of an intent, which may have many particulars.
+const MOST_LARGE_BYTES: usize = 1 << 20;
 /// How much more than that is read and dropped, so that a caller that still sends can read why it was refused.
 const MOST_DROPPED: usize = 1 << 20;
 /// A body must be complete within this time.
 const BODY_TIME: Duration = Duration::from_secs(10);
 
 /// A body that was read.
-pub(super) struct JsonBody {
-    pub(super) fields: Fields,
+pub(crate) struct JsonBody {
+    pub(crate) fields: Fields,
     /// Of its bytes as they came, to tell a repeated request from another one.
     pub(super) digest: Digest,
 }
@@ -31,36 +33,52 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
     type Rejection = Failure;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
-        let (parts, body) = request.into_parts();
-        let is_json = is_json(&parts.headers);
-        let bytes = bytes(body).await?;
-        if !is_json {
-            return Err(Failure::new(
-                Code::UnsupportedType,
-                "send JSON, with `Content-Type: application/json`",
-            ));
-        }
+        let bytes = json_bytes(request, MOST_BYTES).await?;
         Ok(Self { fields: Fields::read(&bytes)?, digest: Digest::of(&bytes) })
     }
 }
 
-/// All of a body, if it is not too large and not too slow.
-pub(crate) async fn bytes(body: Body) -> Result<Vec<u8>, Failure> {
-    let too_slow = |_| Failure::new(Code::TooSlow, "the body was not complete within 10 s; send it again");
-    timeout(BODY_TIME, collect(body)).await.map_err(too_slow)?
+/// A body that was read, and may have been larger than most.
+pub(crate) struct LargeJsonBody(pub(crate) Fields);
+
+impl<S: Send + Sync> FromRequest<S> for LargeJsonBody {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        Ok(Self(Fields::read(&json_bytes(request, MOST_LARGE_BYTES).await?)?))
+    }
 }
 
-async fn collect(mut body: Body) -> Result<Vec<u8>, Failure> {
-    let too_large = || Failure::new(Code::TooLarge, format!("a body has at most {MOST_BYTES} bytes"));
+async fn json_bytes(request: Request, most: usize) -> Result<Vec<u8>, Failure> {
+    let (parts, body) = request.into_parts();
+    let bytes = in_time(body, most).await?;
+    if is_json(&parts.headers) {
+        return Ok(bytes);
+    }
+    Err(Failure::new(Code::UnsupportedType, "send JSON, with `Content-Type: application/json`"))
+}
+
+/// All of a body, if it is not too large and not too slow.
+pub(crate) async fn bytes(body: Body) -> Result<Vec<u8>, Failure> {
+    in_time(body, MOST_BYTES).await
+}
+
+async fn in_time(body: Body, most: usize) -> Result<Vec<u8>, Failure> {
+    let too_slow = |_| Failure::new(Code::TooSlow, "the body was not complete within 10 s; send it again");
+    timeout(BODY_TIME, collect(body, most)).await.map_err(too_slow)?
+}
+
+async fn collect(mut body: Body, most: usize) -> Result<Vec<u8>, Failure> {
+    let too_large = || Failure::new(Code::TooLarge, format!("a body has at most {most} bytes"));
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if announced > MOST_BYTES + MOST_DROPPED {
+    if announced > most + MOST_DROPPED {
         return Err(too_large());
     }
     let (mut bytes, mut dropped) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
         let cut_short = |_| Failure::new(Code::Invalid, "the body ended before it was complete");
         let Ok(data) = frame.map_err(cut_short)?.into_data() else { continue };
-        if dropped == 0 && bytes.len() + data.len() <= MOST_BYTES {
+        if dropped == 0 && bytes.len() + data.len() <= most {
             bytes.extend_from_slice(&data);
             continue;
         }

@@ -14,11 +14,11 @@ use super::answer::Failure;
 use super::json;
 
 /// The fields that were not taken yet. It has no `Debug`: one of them may be a token.
-pub(super) struct Fields(Map<String, Value>);
+pub(crate) struct Fields(Map<String, Value>);
 
 impl Fields {
     /// Reads a body, which must be one object.
-    pub(super) fn read(body: &[u8]) -> Result<Self, Failure> {
+    pub(crate) fn read(body: &[u8]) -> Result<Self, Failure> {
         match json::parse(body) {
             Ok(Value::Object(fields)) => Ok(Self(fields)),
             Ok(_) => Err(Failure::new(Code::Invalid, "the body must be a JSON object")),
@@ -30,7 +30,7 @@ impl Fields {
     }
 
     /// Reads a list of objects.
-    pub(super) fn read_list(text: &[u8]) -> Result<Vec<Self>, Failure> {
+    pub(crate) fn read_list(text: &[u8]) -> Result<Vec<Self>, Failure> {
         let wrong = |why: String| Failure::new(Code::Invalid, why);
         let parsed =
             json::parse(text).map_err(|error| wrong(format!("this is not JSON as we read it: {error}")))?;
@@ -43,15 +43,15 @@ impl Fields {
     }
 
     /// Of what was not taken yet, in the one form that it has.
-    pub(super) fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         Digest::of(&serde_json::to_vec(&self.0).expect("what was JSON can be written as JSON"))
     }
 
-    pub(super) fn text(&mut self, name: &str) -> Result<String, Failure> {
+    pub(crate) fn text(&mut self, name: &str) -> Result<String, Failure> {
         self.optional_text(name)?.ok_or_else(|| Failure::invalid(name, "is missing"))
     }
 
-    pub(super) fn optional_text(&mut self, name: &str) -> Result<Option<String>, Failure> {
+    pub(crate) fn optional_text(&mut self, name: &str) -> Result<Option<String>, Failure> {
         match self.0.remove(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -59,18 +59,18 @@ impl Fields {
         }
     }
 
-    pub(super) fn number(&mut self, name: &str) -> Result<u64, Failure> {
+    pub(crate) fn number(&mut self, name: &str) -> Result<u64, Failure> {
         self.optional_number(name)?.ok_or_else(|| Failure::invalid(name, "is missing"))
     }
 
-    pub(super) fn optional_number(&mut self, name: &str) -> Result<Option<u64>, Failure> {
+    pub(crate) fn optional_number(&mut self, name: &str) -> Result<Option<u64>, Failure> {
         let Some(value) = self.0.remove(name) else { return Ok(None) };
         let number = value.as_u64();
         number.map(Some).ok_or_else(|| Failure::invalid(name, "must be a whole number from 0 to 2^64 - 1"))
     }
 
     /// An object of strings; empty where there is none.
-    pub(super) fn texts(&mut self, name: &str) -> Result<BTreeMap<String, String>, Failure> {
+    pub(crate) fn texts(&mut self, name: &str) -> Result<BTreeMap<String, String>, Failure> {
         let wrong = || Failure::invalid(name, "must be an object whose values are strings");
         match self.0.remove(name) {
             None => Ok(BTreeMap::new()),
@@ -85,8 +85,17 @@ impl Fields {
         }
     }
 
+    /// An object of whatever values; nothing where there is none.
+    pub(crate) fn optional_object(&mut self, name: &str) -> Result<Option<Map<String, Value>>, Failure> {
+        match self.0.remove(name) {
+            None => Ok(None),
+            Some(Value::Object(fields)) => Ok(Some(fields)),
+            Some(_) => Err(Failure::invalid(name, "must be an object")),
+        }
+    }
+
     /// A list of objects.
-    pub(super) fn objects(&mut self, name: &str) -> Result<Vec<Fields>, Failure> {
+    pub(crate) fn objects(&mut self, name: &str) -> Result<Vec<Fields>, Failure> {
         let wrong = || Failure::invalid(name, "must be an array of objects");
         let Some(value) = self.0.remove(name) else { return Err(Failure::invalid(name, "is missing")) };
         let Value::Array(values) = value else { return Err(wrong()) };
@@ -96,7 +105,7 @@ impl Fields {
     }
 
     /// A list of strings; nothing where there is none.
-    pub(super) fn optional_list(&mut self, name: &str) -> Result<Option<Vec<String>>, Failure> {
+    pub(crate) fn optional_list(&mut self, name: &str) -> Result<Option<Vec<String>>, Failure> {
         let wrong = || Failure::invalid(name, "must be a list of strings");
         match self.0.remove(name) {
             None => Ok(None),
@@ -113,7 +122,7 @@ impl Fields {
     }
 
     /// Refuses what nobody took: a caller counts on what it asked for.
-    pub(super) fn finish(self) -> Result<(), Failure> {
+    pub(crate) fn finish(self) -> Result<(), Failure> {
         let Some(name) = self.0.keys().next() else { return Ok(()) };
         let shown = without_long_words(name);
         Err(Failure::invalid(&format!("{shown:?}"), "is not a field of this request; leave it out"))
@@ -121,7 +130,7 @@ impl Fields {
 }
 
 /// Reads the part of an address after `?`. A refusal says why, and repeats nothing that could be a secret.
-pub(super) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Failure> {
+pub(crate) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Failure> {
     let refused = |error: QueryRejection| Failure::new(Code::Invalid, without_long_words(&error.body_text()));
     Query::try_from_uri(uri).map(|Query(asked)| asked).map_err(refused)
 }

@@ -7,6 +7,7 @@ use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use tenure_api::Code;
+use tenure_core::kernel::SessionState;
 use tokio::time::Instant;
 
 use crate::app::App;
@@ -41,6 +42,7 @@ pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let ready = u8::from(app.why_not_ready().is_none());
     single(&mut text, "tenure_ready", "gauge", "Whether requests are answered.", &ready);
     put_state(&mut text, &app);
+    put_sessions(&mut text, &app);
     app.control.desk.counters.put(&mut text);
     app.metrics.put(&mut text);
     let headers = [
@@ -48,6 +50,20 @@ pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
         (header::CACHE_CONTROL, "no-store"),
     ];
     (headers, text).into_response()
+}
+
+fn put_sessions(text: &mut String, app: &App) {
+    let states = app.registrar.read(|state| {
+        let mut counts = [0_usize; SessionState::ALL.len()];
+        state.sessions().for_each(|session| counts[session.state as usize] += 1);
+        counts
+    });
+    head(text, "tenure_sessions", "gauge", "Sessions that go on, or are over and remembered.");
+    for (state, count) in SessionState::ALL.iter().zip(states) {
+        line(text, "tenure_sessions", &format!("state=\"{}\"", state.as_str()), &count);
+    }
+    let accepted = app.intents.accepted();
+    single(text, "tenure_intents_accepted_total", "counter", "Intents that became sessions.", &accepted);
 }
 
 fn put_state(text: &mut String, app: &App) {

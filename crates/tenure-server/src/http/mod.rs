@@ -6,10 +6,10 @@ pub(crate) mod auth;
 pub(crate) mod body;
 pub(crate) mod events;
 mod explain;
-mod fields;
+pub(crate) mod fields;
 mod health;
 pub(crate) mod json;
-mod leases;
+pub(crate) mod leases;
 mod metrics;
 mod names;
 mod openapi;
@@ -17,7 +17,7 @@ mod origin;
 mod queue;
 pub(crate) mod refusal;
 mod stream;
-mod times;
+pub(crate) mod times;
 mod tokens;
 pub(crate) mod websocket;
 
@@ -33,13 +33,14 @@ use self::answer::Failure;
 pub(crate) use self::names::Names;
 pub(crate) use self::tokens::finish_revoking as finish_revoking_tokens;
 use crate::app::App;
-use crate::control;
+use crate::{control, intents};
 
 /// Every route. `auth` has the table of what each needs; a route that is not in it cannot be reached.
 pub(crate) fn router(app: Arc<App>) -> Router {
     routes()
         .fallback(control::elsewhere)
         .layer(from_fn_with_state(app.clone(), auth::require))
+        .layer(from_fn_with_state(app.clone(), intents::lan_only))
         .layer(from_fn_with_state(app.clone(), origin::check))
         .layer(from_fn_with_state(app.clone(), metrics::count))
         .with_state(app)
@@ -58,6 +59,7 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(explain::explain))
         .routes(routes!(events::events))
         .routes(routes!(stream::stream))
+        .merge(intents::routes())
         .merge(control::routes())
         .routes(routes!(health::alive))
         .routes(routes!(health::ready))

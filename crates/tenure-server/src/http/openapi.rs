@@ -11,7 +11,7 @@ use tenure_api::{Code, Problem, ServerEvent};
 use utoipa::OpenApi;
 
 use super::auth::scopes_of;
-use crate::control;
+use crate::{control, intents};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -24,6 +24,8 @@ use crate::control;
     tags(
         (name = "leases", description = "Take, keep and give back leases."),
         (name = "watching", description = "See who holds and who waits, and listen to what happens."),
+        (name = "intents", description = "Say what is wanted, and see what became of it."),
+        (name = "worker", description = "Carry out what is wanted: for the one worker."),
         (name = "control", description = "Drive a device, one hand at a time."),
         (name = "tokens", description = "Say who may speak."),
         (name = "service", description = "The server itself."),
@@ -109,6 +111,9 @@ fn complete_operation(path: &str, method: &str, operation: &mut Value) {
         operation["security"] = json!([{ "bearer": [] }]);
         let said = operation["description"].as_str().map(|text| format!("{text}\n\n")).unwrap_or_default();
         operation["description"] = format!("{said}Needs the scope {}.", scopes.join(" or ")).into();
+    }
+    if path.starts_with(intents::BELOW) {
+        codes.push(Code::LanOnly);
     }
     let has_own_shape =
         operation.as_object_mut().and_then(|fields| fields.remove(control::OWN_SHAPE)).is_some();

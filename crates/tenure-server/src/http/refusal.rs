@@ -8,7 +8,7 @@ use tenure_registrar::Reply;
 use super::answer::Failure;
 
 /// The kernel's answer and the request's stamp, or why there is none.
-pub(super) fn answered(reply: Reply, now: impl FnOnce() -> Tick) -> Result<(Answer, Tick), Failure> {
+pub(crate) fn answered(reply: Reply, now: impl FnOnce() -> Tick) -> Result<(Answer, Tick), Failure> {
     match reply {
         Reply::Answered { answer: Answer::Refused(_), .. } => Err(failure_of(reply, now)),
         Reply::Answered { answer, stamp } => Ok((answer, stamp)),
@@ -46,7 +46,7 @@ pub(super) fn cut_off() -> Failure {
 }
 
 /// What an answer means that does not belong to the question.
-pub(super) fn unexpected() -> Failure {
+pub(crate) fn unexpected() -> Failure {
     Failure::new(Code::Internal, "the registrar gave an answer to another question; please report this")
 }
 
@@ -77,6 +77,11 @@ fn refused(refusal: Refusal, now: impl FnOnce() -> Tick) -> Failure {
         }
         Refusal::WrongDirection { .. } => Failure::invalid("mode", &detail),
         Refusal::NotFound | Refusal::NoSuchTicket => not_found(),
+        Refusal::NoSuchSession => no_such_session(),
+        Refusal::TooManySessions { .. } => {
+            Failure::new(Code::TooManySessions, format!("{detail}; ask again when some are over"))
+        }
+        Refusal::GuardLost => guard_lost(),
         Refusal::NotHolder => token_invalid(),
         Refusal::Over { end, .. } => {
             let mut failure = Failure::new(Code::Expired, "the lease is over; acquire the resource anew");
@@ -105,6 +110,18 @@ fn circle(holders: &[Holder]) -> String {
 /// No such lease.
 pub(super) fn not_found() -> Failure {
     Failure::new(Code::NotFound, "there is no such lease, or it ended too long ago to be remembered")
+}
+
+/// No such session.
+pub(crate) fn no_such_session() -> Failure {
+    Failure::new(Code::NotFound, "there is no such session, or it ended too long ago to be remembered")
+}
+
+/// Somebody who was the worker, or never was.
+pub(crate) fn guard_lost() -> Failure {
+    let detail = "this guard does not live, or the session was taken under another one; end the pipelines and this \
+                  worker, and start anew";
+    Failure::new(Code::GuardLost, detail)
 }
 
 /// Somebody else's token.

@@ -1,5 +1,93 @@
 //! Intents: an API that only accepts, and a worker that alone holds the leases.
+//!
+//! ```text
+//! request ──> lan        does it come from the local network
+//!             accept     read strictly, compute its key, let the kernel accept it or find what it became before
+//!             sessions   look at sessions, wait for their changes, stop them
+//! worker ───> office     in this process, or over worker/ from another: take, keep and finish sessions
+//!             changes    wakes whoever waits, when the ledger has it
+//! ```
+//!
+//! The ledger is the bus: what was accepted is published by being told on its feed. Nothing here knows of tuners.
 
+mod accept;
+mod changes;
+mod ids;
+mod key;
+mod lan;
+mod network;
 mod office;
+mod params;
+mod read;
+mod sessions;
+mod settings;
+mod stop;
+mod view;
+mod worker;
 
-pub use office::Office;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tenure_core::kernel::Span;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(crate) use self::changes::Changes;
+use self::key::Keys;
+pub use self::key::{EmptySecret, IntentSecret, IntentSecrets};
+pub(crate) use self::lan::lan_only;
+pub use self::network::{InvalidNetwork, Network};
+pub use self::office::Office;
+pub use self::settings::IntentSettings;
+pub(crate) use self::view::view_of;
+use crate::app::App;
+
+/// What every route of intents begins with.
+pub(crate) const BELOW: &str = "/api/v3/";
+/// What the names of resources and principals begin with that are the server's own.
+pub(crate) const DOMAIN: &str = "system:";
+
+/// The intents face.
+pub(crate) struct Intents {
+    settings: IntentSettings,
+    keys: Keys,
+    /// Whether an intent takes its lease when it is accepted, and not only when a worker takes it.
+    api_leases: AtomicBool,
+    changes: Arc<Changes>,
+}
+
+impl Intents {
+    pub(crate) fn new(settings: IntentSettings, secrets: IntentSecrets, changes: Arc<Changes>) -> Self {
+        let api_leases = AtomicBool::new(settings.api_leases);
+        Self { settings, keys: Keys::new(secrets), api_leases, changes }
+    }
+
+    /// From the next intent on, the lease is taken when it is accepted, or is not. What was accepted stays as it is.
+    pub(crate) fn set_api_leases(&self, on: bool) {
+        self.api_leases.store(on, Ordering::Release);
+    }
+
+    /// How many intents became sessions since the start.
+    pub(crate) fn accepted(&self) -> u64 {
+        self.changes.accepted()
+    }
+
+    fn patience(&self) -> Span {
+        Span::from_millis(self.settings.start_within_ms)
+    }
+
+    /// How long the lease lasts that an intent takes when it is accepted; nothing where it takes none.
+    fn lease_at_once(&self) -> Option<Span> {
+        let is_on = self.api_leases.load(Ordering::Acquire);
+        is_on.then(|| Span::from_millis(self.settings.lease_ttl_ms))
+    }
+}
+
+/// The routes of intents and of the worker.
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(accept::intend))
+        .routes(routes!(sessions::list))
+        .routes(routes!(sessions::show, stop::stop))
+        .merge(worker::routes())
+}

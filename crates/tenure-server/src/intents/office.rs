@@ -3,20 +3,22 @@
 use std::sync::Arc;
 
 use tenure_api::{
-    AskChanges, Changes, Code, FinishSession, Guarded, KeepSessions, KeptSessions, LeaveGuard, Problem,
-    SessionNow, SessionRuns, TakeGuard, TakeSession, WipeSessions, WipedSessions,
+    AskChanges, Changes, FinishSession, Guarded, KeepSessions, KeptSessions, LeaveGuard, Problem, SessionNow,
+    SessionRuns, TakeGuard, TakeSession, WipeSessions, WipedSessions,
 };
+use tenure_core::kernel::orchestrator;
 
+use super::worker;
 use crate::app::App;
+use crate::http::answer::Failure;
 
 /// Where a worker in this process asks. It can be cloned.
 #[derive(Clone)]
 pub struct Office {
-    #[expect(dead_code, reason = "asked by what comes next")]
     app: Arc<App>,
 }
 
-/// Why the worker did not get what it asked for.
+/// What the worker asked for, or why it did not get it.
 type Answer<T> = Result<T, Box<Problem>>;
 
 impl Office {
@@ -25,46 +27,46 @@ impl Office {
     }
 
     /// Be the one worker, or stay it.
-    pub async fn guard(&self, _request: &TakeGuard) -> Answer<Guarded> {
-        missing()
+    pub async fn guard(&self, request: &TakeGuard) -> Answer<Guarded> {
+        worker::guard(&self.app, &orchestrator(), request).await.map_err(problem)
     }
 
     /// Which sessions changed, waiting for one if the request says so.
-    pub async fn changes(&self, _request: &AskChanges) -> Answer<Changes> {
-        missing()
+    pub async fn changes(&self, request: &AskChanges) -> Answer<Changes> {
+        worker::changes(&self.app, request).await.map_err(problem)
     }
 
     /// A session with its leases.
-    pub async fn take(&self, _request: &TakeSession) -> Answer<SessionNow> {
-        missing()
+    pub async fn take(&self, request: &TakeSession) -> Answer<SessionNow> {
+        worker::take(&self.app, request).await.map_err(problem)
     }
 
     /// Its pipeline runs.
-    pub async fn running(&self, _request: &SessionRuns) -> Answer<SessionNow> {
-        missing()
+    pub async fn running(&self, request: &SessionRuns) -> Answer<SessionNow> {
+        worker::running(&self.app, request).await.map_err(problem)
     }
 
     /// Its pipeline is gone.
-    pub async fn finish(&self, _request: &FinishSession) -> Answer<SessionNow> {
-        missing()
+    pub async fn finish(&self, request: &FinishSession) -> Answer<SessionNow> {
+        worker::finish(&self.app, request).await.map_err(problem)
     }
 
     /// The worker lives, and so do these sessions.
-    pub async fn keep(&self, _request: &KeepSessions) -> Answer<KeptSessions> {
-        missing()
+    pub async fn keep(&self, request: &KeepSessions) -> Answer<KeptSessions> {
+        worker::keep(&self.app, request).await.map_err(problem)
     }
 
     /// The processes of these sessions were seen gone.
-    pub async fn wipe(&self, _request: &WipeSessions) -> Answer<WipedSessions> {
-        missing()
+    pub async fn wipe(&self, request: &WipeSessions) -> Answer<WipedSessions> {
+        worker::wipe(&self.app, request).await.map_err(problem)
     }
 
     /// The worker ends.
-    pub async fn leave(&self, _request: &LeaveGuard) -> Answer<()> {
-        missing()
+    pub async fn leave(&self, request: &LeaveGuard) -> Answer<()> {
+        worker::leave(&self.app, request).await.map(drop).map_err(problem)
     }
 }
 
-fn missing<T>() -> Answer<T> {
-    Err(Box::new(Problem::new(Code::Internal, "not built yet")))
+fn problem(failure: Failure) -> Box<Problem> {
+    failure.0
 }

@@ -15,6 +15,7 @@ mod handing_over;
 mod hanging_up;
 #[path = "../../../tenure-control/tests/it/image.rs"]
 mod image;
+mod intents;
 mod limited;
 mod line;
 mod listening;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tenure_server::{Server, Settings, StartError, StopError, TlsError};
+use tenure_server::{Office, Server, Settings, StartError, StopError, TlsError};
 use tokio::runtime::Runtime;
 
 use crate::traces;
@@ -75,6 +75,21 @@ impl Running {
     /// Reads the certificate again.
     pub fn reload_tls(&self) -> Result<(), TlsError> {
         self.server.as_ref().unwrap().reload_tls()
+    }
+
+    /// Whether intents take their leases when they are accepted.
+    pub fn set_api_leases(&self, on: bool) {
+        self.server.as_ref().unwrap().set_api_leases(on);
+    }
+
+    /// Where a worker in this process asks.
+    pub fn office(&self) -> Office {
+        self.server.as_ref().unwrap().office()
+    }
+
+    /// Waits for what the server does in this process.
+    pub fn block_on<T>(&self, what: impl Future<Output = T>) -> T {
+        self.runtime.block_on(what)
     }
 
     /// Waits until it cannot go on.

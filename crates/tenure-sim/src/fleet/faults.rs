@@ -23,6 +23,7 @@ impl Fleet {
                 self.host.incarnation += 1;
                 self.tickets.clear();
                 self.callers.clear();
+                self.studio.asked.clear();
                 // A machine that goes down while it comes up is not there before its clock runs.
                 let back = (self.now + self.rng.delay(1_000, 5 * SECOND)).max(self.host.booted());
                 if reboots {

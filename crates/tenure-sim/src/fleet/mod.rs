@@ -1,6 +1,7 @@
 //! The first scenario: clients, a network, a server; all of them fail, and nobody ever holds twice.
 
 mod faults;
+mod studio;
 
 use std::collections::BTreeMap;
 
@@ -8,6 +9,7 @@ use tenure_client::{Attempt, Call, Effect as Sent, FenceGate, Input as Told, Out
 use tenure_core::kernel::{Answer, Command, Fence, Refusal, Resource, Span, Tick, Ticket};
 use tenure_registrar::{AppendFailure, Caller, Effect, Input, Reply, Settings};
 
+use self::studio::{Asked, Studio, Told as ToldStudio};
 use crate::agenda::Agenda;
 use crate::census::{count_client, count_server};
 use crate::client::Client;
@@ -29,6 +31,8 @@ pub struct Fleet {
     server_wake: Option<u64>,
     server_start: Option<u64>,
     clients: Vec<Client>,
+    /// Those who have to do with sessions.
+    studio: Studio,
     resources: u64,
     /// Whether clocks differ by so little that belief alone is safe.
     clocks_agree: bool,
@@ -65,6 +69,10 @@ enum Next {
     ClientWakes { client: usize, at: u64 },
     ClientActs { client: usize },
     StoreIsWritten { resource: Resource, fence: Fence },
+    ViewerActs,
+    WorkerActs { seat: usize },
+    StudioAsks { asked: Asked, command: Command },
+    StudioHears { asked: Asked, told: ToldStudio },
     DiskHasRoom,
     Fault,
 }
@@ -89,6 +97,7 @@ impl Scenario for Fleet {
         let mut fleet = Self {
             host: Host::new(0, server_drift, settings, Default::default(), Storage::of_seed(seed)),
             clients: clients.collect(),
+            studio: Studio::new(seed),
             agenda: Agenda::default(),
             server_paused_until: 0,
             server_wake: None,
@@ -111,6 +120,7 @@ impl Scenario for Fleet {
             let at = fleet.rng.below(SECOND);
             fleet.agenda.plan(at, Next::ClientActs { client });
         }
+        fleet.open_studio();
         fleet
     }
 
@@ -123,6 +133,7 @@ impl Scenario for Fleet {
         }
         log.line(format_args!("{at} {next:?}"));
         self.happen(next, log)?;
+        self.studio.check(self.now)?;
         self.check_beliefs()
     }
 
@@ -137,6 +148,8 @@ impl Scenario for Fleet {
         law(quiet, || {
             format!("still held or waited for: {:?}", self.host.laws().live().collect::<Vec<_>>())
         })?;
+        let left = self.host.laws().sessions().live().next();
+        law(left.is_none(), || format!("a session never ends: {left:?}"))?;
         self.host.check_agreement()
     }
 }
@@ -145,9 +158,11 @@ impl Fleet {
     /// A process that is paused does nothing until it goes on.
     fn postponed(&self, next: &Next) -> Option<u64> {
         let until = match next {
-            Next::RequestArrives { .. } | Next::ServerWakes { .. } | Next::WriteEnds { .. } => {
-                self.server_paused_until
-            }
+            Next::RequestArrives { .. }
+            | Next::StudioAsks { .. }
+            | Next::ServerWakes { .. }
+            | Next::WriteEnds { .. } => self.server_paused_until,
+            Next::WorkerActs { .. } | Next::StudioHears { .. } => self.studio.paused_until(next),
             Next::ReplyArrives { to: From { client, .. }, .. }
             | Next::ClientWakes { client, .. }
             | Next::ClientActs { client } => self.clients[*client].paused_until,
@@ -206,6 +221,19 @@ impl Fleet {
                 Ok(())
             }
             Next::StoreIsWritten { resource, fence } => self.store_is_written(resource, fence, log),
+            Next::ViewerActs => {
+                self.viewer_acts(log);
+                Ok(())
+            }
+            Next::WorkerActs { seat } => {
+                self.worker_acts(seat, log);
+                Ok(())
+            }
+            Next::StudioAsks { asked, command } => self.studio_asks(asked, command, log),
+            Next::StudioHears { asked, told } => {
+                self.studio_hears(asked, told, log);
+                Ok(())
+            }
             Next::DiskHasRoom => {
                 self.host.free_disk();
                 self.server_steps(Input::Woken, log)
@@ -275,6 +303,9 @@ impl Fleet {
     }
 
     fn answer(&mut self, caller: Caller, reply: Reply) -> Lawful {
+        if let Some(asked) = self.studio.asked.remove(&caller) {
+            return self.studio_is_answered(asked, reply);
+        }
         let Some(from) = self.callers.remove(&caller) else { return Ok(()) };
         let outcome = match reply {
             Reply::Answered { answer, stamp } => match answer {

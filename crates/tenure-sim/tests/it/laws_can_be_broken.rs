@@ -1,7 +1,8 @@
 //! Each law is shown a history that breaks it, and must say so: a check that never fails checks nothing.
 
 use tenure_core::kernel::{
-    Event, Fence, Holder, Issued, Labels, Mode, Nonce, Principal, Queued, Resource, Span, Tick, Ticket, Want,
+    Accepted, Event, Fence, Holder, Intent, IntentEvent, IntentKey, Issued, Labels, Mode, Nonce, Principal,
+    Queued, Resource, SessionEnd, Span, Target, Tick, Ticket, Want,
 };
 use tenure_sim::laws::{Laws, Violation};
 
@@ -182,6 +183,69 @@ fn somebody_who_waits_for_what_is_free() {
 fn a_grant_after_the_end_of_patience() {
     let history = [granted(1, 0, 10), queued(1, 1, 10), expired(1, 10), served(2, 10, 1)];
     breaks(&history, "after its patience");
+}
+
+fn session(name: &str) -> Holder {
+    Holder::parse(name).unwrap()
+}
+
+fn step(event: IntentEvent) -> Event {
+    Event::Intent(Box::new(event))
+}
+
+fn accepted(name: &str, key: u8) -> Event {
+    let intent = Intent {
+        target: Target::Recording { id: "film".into(), start_ms: 1_000 },
+        profile: "p".into(),
+        params: "".into(),
+        correlation: "".into(),
+    };
+    let (key, principal) = (IntentKey([key; 32]), Principal::parse("viewer").unwrap());
+    let (at, start_by) = (Tick(0), Tick(SECOND));
+    step(IntentEvent::Accepted(Accepted { session: session(name), intent, key, principal, at, start_by }))
+}
+
+fn starting(name: &str) -> Event {
+    let (at, worker, guard) = (Tick(0), session("worker:1"), Fence(1));
+    step(IntentEvent::Starting { session: session(name), at, worker, guard, slot: None })
+}
+
+fn ended(name: &str) -> Event {
+    let (at, end, detail) = (Tick(0), SessionEnd::Completed, "".into());
+    step(IntentEvent::Ended { session: session(name), at, end, detail })
+}
+
+// S1-5, S1-20
+#[test]
+fn a_session_that_begins_twice_goes_back_or_goes_on_when_it_is_over() {
+    breaks(&[accepted("s1", 1), accepted("s1", 2)], "begins twice");
+    breaks(&[accepted("s1", 1), accepted("s2", 1)], "are one intent");
+    breaks(&[accepted("s1", 1), ended("s1"), accepted("s1", 1)], "begins twice");
+    breaks(&[accepted("s1", 1), starting("s1"), starting("s1")], "goes back");
+    breaks(&[accepted("s1", 1), ended("s1"), starting("s1")], "goes on and is over");
+    let running = step(IntentEvent::Running { session: session("s1"), at: Tick(0), process: "".into() });
+    breaks(&[accepted("s1", 1), running], "with nobody");
+    assert_eq!(verdict(&[accepted("s1", 1), ended("s1"), accepted("s2", 1)]), Ok(()));
+}
+
+#[test]
+fn a_session_that_disagrees_with_its_leases() {
+    let whole = |events: &[Event]| {
+        let mut laws = Laws::default();
+        events.iter().for_each(|event| laws.durable(event, event.at().0).expect("lawful so far"));
+        laws.sessions_are_whole().map_err(|Violation(text)| text)
+    };
+    let lease = |name: &str| {
+        let resource = Resource::parse("recording:film:1").unwrap();
+        Event::Issued(Issued { resource, holder: session(name), ..issued(1, 0, 10, Mode::Exclusive) })
+    };
+    assert_eq!(whole(&[accepted("s1", 1), lease("s1"), starting("s1")]), Ok(()));
+    let found = whole(&[accepted("s1", 1), starting("s1")]);
+    assert!(found.is_err_and(|text| text.contains("is Starting and holds []")));
+    let found = whole(&[accepted("s1", 1), lease("s1"), starting("s1"), ended("s1")]);
+    assert!(found.is_err_and(|text| text.contains("is over and holds")));
+    let other = Event::Issued(Issued { holder: session("s1"), ..issued(1, 0, 10, Mode::Exclusive) });
+    assert!(whole(&[accepted("s1", 1), other, starting("s1")]).is_err());
 }
 
 #[test]

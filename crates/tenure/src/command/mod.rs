@@ -16,6 +16,7 @@ mod replay;
 mod revoke;
 mod run;
 mod serve;
+mod session;
 mod show;
 mod token;
 mod transfer;
@@ -23,6 +24,7 @@ mod verify;
 mod watch;
 mod who;
 mod wish;
+mod worker;
 
 use std::process::ExitCode;
 
@@ -35,6 +37,7 @@ use crate::failure::Failure;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Serve(serve::Serve),
+    Worker(worker::Worker),
     Run(run::Run),
     Acquire(acquire::Acquire),
     Renew(renew::Renew),
@@ -47,6 +50,7 @@ pub enum Command {
     Watch(watch::Watch),
     Explain(explain::Explain),
     Control(control::Control),
+    Session(session::Session),
     Token(token::Token),
     Verify(verify::Verify),
     Replay(replay::ReplayAt),
@@ -61,6 +65,7 @@ impl Command {
     pub fn run(self) -> ExitCode {
         let done = match self {
             Command::Serve(serve) => return serve.run(),
+            Command::Worker(worker) => return worker.run().unwrap_or_else(Failure::report),
             Command::Run(run) => return run.run().unwrap_or_else(Failure::report),
             Command::Acquire(acquire) => acquire.run(),
             Command::Renew(renew) => renew.run(),
@@ -73,6 +78,7 @@ impl Command {
             Command::Watch(watch) => watch.run(),
             Command::Explain(explain) => explain.run(),
             Command::Control(control) => control.run(),
+            Command::Session(session) => session.run(),
             Command::Token(token) => token.run(),
             Command::Completions(completions) => completions.run(),
             Command::Verify(verify) => verify.run(),

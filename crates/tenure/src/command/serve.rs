@@ -13,17 +13,23 @@ use tenure_server::{AdminToken, RegistrarError, Server, Settings, StartError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use zeroize::Zeroizing;
 
-use crate::configuration::{Configuration, Listen, Place, Reach, variable};
+use crate::configuration::{
+    Configuration, Listen, NO_SECRET, Place, Reach, WorkerConfiguration, intent_secrets, variable,
+};
 use crate::exit;
 use crate::failure::Failure;
 use crate::message::{complain, tell};
+use crate::worker::InServer;
 
 /// Runs the lease authority until it gets SIGTERM or SIGINT.
 ///
 /// When it is ready, it prints `listening on http://ADDRESS`, then where the local socket is. Every option can also
 /// be given in the environment (`TENURE_LISTEN`) or in the configuration file (`listen = "127.0.0.1:7420"`). The first
 /// start writes the token for requests to `admin.token` in the data directory; `TENURE_ADMIN_TOKEN` presets another.
-/// SIGHUP reads the certificate of `[tls]` again.
+/// SIGHUP reads the certificate of `[tls]` and `[intents] api_leases` again. `XG2G_IDEM_SECRET` or `TENURE_IDEM_SECRET` is what
+/// the keys of intents are made with.
+/// SIGHUP reads the certificate of `[tls]` again. With a command in `[intents.pipeline]` it also carries out sessions,
+/// unless `[intents] worker = false` leaves that to `tenure worker`.
 #[derive(Debug, Args)]
 pub struct Serve {
     /// Where to listen: a loopback address, or any with `[tls]`, or none [default: 127.0.0.1:7420]
@@ -42,7 +48,8 @@ pub struct Serve {
 impl Serve {
     /// Serves until it is told to stop.
     pub fn run(self) -> ExitCode {
-        let settings = match self.settings() {
+        let place = self.place.clone();
+        let (settings, worker) = match self.settings() {
             Ok(settings) => settings,
             Err(code) => return code,
         };
@@ -50,19 +57,23 @@ impl Serve {
             Ok(runtime) => runtime,
             Err(error) => return cannot_serve(&error),
         };
-        runtime.block_on(serve(settings))
+        runtime.block_on(serve(settings, worker, &place))
     }
 
-    fn settings(self) -> Result<Settings, ExitCode> {
+    fn settings(self) -> Result<(Settings, Option<WorkerConfiguration>), ExitCode> {
         let listen = self.listen.map(|listen| ("listen", listen.to_string().into()));
         let socket = self.socket.map(|socket| ("socket", socket.into_os_string()));
         let device = self.device.map(|device| ("control.device", device));
         let flags = listen.into_iter().chain(socket).chain(device);
         let configuration = self.place.configuration(flags).map_err(Failure::report)?;
-        let Configuration { reach, data, ledger, routine, pools, control } = configuration;
+        let Configuration { reach, data, ledger, routine, pools, control, intents, worker } = configuration;
         let Reach { listen, socket, tls, hosts, limits } = reach;
         let admin_token = preset_token()?;
-        Ok(Settings {
+        let intent_secrets = intent_secrets(variable).map_err(|error| {
+            complain("the secret of intents cannot be used", &error);
+            ExitCode::from(exit::CONFIGURATION)
+        })?;
+        let settings = Settings {
             listen,
             socket,
             tls,
@@ -73,17 +84,21 @@ impl Serve {
             routine,
             pools,
             control,
+            intents,
+            intent_secrets,
             admin_token,
-        })
+        };
+        Ok((settings, worker))
     }
 }
 
-async fn serve(settings: Settings) -> ExitCode {
+async fn serve(settings: Settings, worker: Option<WorkerConfiguration>, place: &Place) -> ExitCode {
     // Before anything is begun that would have to be ended in good order.
     let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
     let [Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)] = signals else {
         return cannot_serve(&io::Error::other("the system takes no handler for signals"));
     };
+    let has_secret = settings.intent_secrets.is_some();
     let server = match Server::start(settings).await {
         Ok(server) => server,
         Err(error @ (StartError::NotLoopback(_) | StartError::Nowhere | StartError::Tls(_))) => {
@@ -102,12 +117,20 @@ async fn serve(settings: Settings) -> ExitCode {
         }
     };
     say_where(&server);
+    if !has_secret {
+        tell(NO_SECRET);
+    }
+    let worker =
+        worker.filter(|worker| worker.is_in_server).map(|worker| InServer::start(&server, worker.settings));
     let was_told = tokio::select! {
         () = told(&mut terminate, &mut interrupt) => true,
         () = server.ended() => false,
         () = tell_troubles(&server) => false,
-        () = read_certificates(&server, &mut hangup) => false,
+        () = read_again(&server, place, &mut hangup) => false,
     };
+    if let Some(worker) = worker {
+        worker.stop().await;
+    }
     match server.stop().await {
         Ok(()) if was_told => ExitCode::SUCCESS,
         Ok(()) => exit::DISK.into(),
@@ -139,12 +162,24 @@ fn say_where(server: &Server) {
     }
 }
 
-/// Reads the certificate again whenever somebody says so with SIGHUP.
-async fn read_certificates(server: &Server, hangup: &mut Signal) {
+/// Reads the certificate, and whether the API takes leases, again whenever somebody says so with SIGHUP.
+async fn read_again(server: &Server, place: &Place, hangup: &mut Signal) {
     while hangup.recv().await.is_some() {
         match server.reload_tls() {
             Ok(()) => tell("tenure: the certificate was read again\n"),
             Err(error) => complain("the certificate stays as it was", &error),
+        }
+        match place.api_leases_in_file() {
+            Ok(Some(on)) => {
+                server.set_api_leases(on);
+                tell(&format!(
+                    "tenure: `[intents] api_leases` was read again: it is {on} from the next intent on\n"
+                ));
+            }
+            Ok(None) => {
+                tell("tenure: the configuration file says nothing about `[intents] api_leases`: it stays\n")
+            }
+            Err(error) => complain("`[intents] api_leases` stays as it was", &error),
         }
     }
     std::future::pending().await

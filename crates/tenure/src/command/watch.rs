@@ -63,7 +63,7 @@ fn parse_from(text: &str) -> Result<From, String> {
 }
 
 fn line(event: &ServerEvent) -> String {
-    let ServerEvent { seq, r#type, at, lease, waiter, cause, detail } = event;
+    let ServerEvent { seq, r#type, at, lease, waiter, session, cause, detail } = event;
     let mut words = Vec::new();
     if let Some(lease) = lease {
         words.push(format!("{} {} by {} fence {}", lease.id, lease.resource, lease.holder, lease.fence));
@@ -76,6 +76,13 @@ fn line(event: &ServerEvent) -> String {
             waiter.holder,
             waiter.resources.join(", ")
         ));
+    }
+    if let Some(session) = session {
+        words.push(format!("{} {}", session.session_id, session.state));
+        words
+            .extend(session.service_ref.iter().chain(&session.recording_id).map(|name| format!("of {name}")));
+        words.extend(session.slot.map(|slot| format!("tuner {slot}")));
+        words.extend(session.outcome.iter().cloned());
     }
     words.extend(cause.iter().cloned());
     words.extend(detail.iter().map(|detail| detail.replace(char::is_control, " ")));
@@ -101,6 +108,7 @@ mod tests {
             at: "2026-01-02T03:04:05.678Z".into(),
             lease: None,
             waiter: None,
+            session: None,
             cause: Some("REVOKED".into()),
             detail: Some("two\nlines".into()),
         };

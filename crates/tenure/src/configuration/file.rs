@@ -7,7 +7,7 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use super::{ConfigurationError, FREE_TABLES, KEYS, LISTS};
+use super::{COMMANDS, ConfigurationError, FREE_TABLES, KEYS, LISTS};
 
 /// The values of a file, by key: `[ledger] witness = …` is under `ledger.witness`.
 pub fn read(path: &Path, is_required: bool) -> Result<BTreeMap<String, String>, ConfigurationError> {
@@ -40,6 +40,13 @@ fn collect(
             }
             Value::String(text) => drop(values.insert(key, text.clone())),
             Value::Integer(number) => drop(values.insert(key, number.to_string())),
+            Value::Boolean(flag) => drop(values.insert(key, flag.to_string())),
+            // As JSON: the arguments of a program may hold anything.
+            Value::Array(list) if COMMANDS.contains(&key.as_str()) => {
+                let texts: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
+                let text = texts.and_then(|texts| serde_json::to_string(&texts).ok());
+                values.insert(key, text.unwrap_or_else(|| "array".to_owned()));
+            }
             Value::Array(list) if is_list(&key) => {
                 let texts: Option<Vec<_>> = list.iter().map(text_of).collect();
                 let texts = texts.ok_or_else(|| ConfigurationError::BadValue {
@@ -53,7 +60,7 @@ fn collect(
                 return Err(ConfigurationError::BadValue {
                     origin: format!("`{key}` in {}", path.display()),
                     value: other.type_str().to_owned(),
-                    expected: "a string or a whole number",
+                    expected: "a string, a whole number, true or false",
                 });
             }
         }

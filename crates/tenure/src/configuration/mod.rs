@@ -7,10 +7,13 @@ mod control;
 mod file;
 mod folders;
 mod gateway;
+mod intents;
 mod place;
 mod pools;
 mod reach;
+mod secrets;
 mod sources;
+mod worker;
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -19,13 +22,18 @@ use tenure_control::gateway::RulesError;
 use tenure_core::kernel::Span;
 use tenure_ledger::embedded::{Options, Retention};
 use tenure_registrar::shell::Routine;
-use tenure_server::{ControlSettings, InvalidDevice, PoolError, Pools};
+use tenure_server::{ControlSettings, EmptySecret, IntentSettings, InvalidDevice, PoolError, Pools};
 use thiserror::Error;
 
+use crate::worker::InvalidTemplate;
+
 pub use self::folders::Folders;
+pub use self::intents::api_leases;
 pub use self::place::{Place, variable};
 pub use self::reach::{Listen, Reach};
+pub use self::secrets::{NO_SECRET, intent_secrets};
 pub use self::sources::{Flags, Sources};
+pub use self::worker::WorkerConfiguration;
 
 /// Every key that there is. Any other in a file is refused: a misspelt one must not be ignored.
 const KEYS: &[&str] = &[
@@ -55,10 +63,27 @@ const KEYS: &[&str] = &[
     "control.encoder.path",
     "control.encoder.parameter",
     "control.encoder.step",
+    "intents.api_leases",
+    "intents.start_within_ms",
+    "intents.lan_guard",
+    "intents.lan_allowed",
+    "intents.trusted_proxies",
+    "intents.worker",
+    "intents.tuners",
+    "intents.ttl_ms",
+    "intents.renew_every_ms",
+    "intents.stop_grace_ms",
+    "intents.logs",
+    "intents.logs_kept",
+    "intents.pipeline.command",
+    "intents.pipeline.recording_command",
 ];
 
 /// Those of them that are lists: in the environment, with commas between.
-const LISTS: &[&str] = &["socket.users", "http.hosts"];
+const LISTS: &[&str] = &["socket.users", "http.hosts", "intents.lan_allowed", "intents.trusted_proxies"];
+
+/// Those of them that are a program with its arguments: in the environment, as JSON.
+const COMMANDS: &[&str] = &["intents.pipeline.command", "intents.pipeline.recording_command"];
 
 /// Tables with keys of the user's own choice; each may be a list.
 const FREE_TABLES: &[&str] = &[pools::TABLE];
@@ -78,6 +103,10 @@ pub struct Configuration {
     pub pools: Pools,
     /// The device, and who may move it.
     pub control: ControlSettings,
+    /// What is done with intents.
+    pub intents: IntentSettings,
+    /// Who carries out sessions, and how.
+    pub worker: Option<WorkerConfiguration>,
 }
 
 /// Why a configuration cannot be used.
@@ -163,6 +192,23 @@ pub enum ConfigurationError {
         /// What was not.
         missing: &'static str,
     },
+    /// A secret under two names that is not the same under both.
+    #[error("{first} and {second} are set and differ; leave one of them out")]
+    TwoSecrets {
+        /// The one name.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+    },
+    /// A secret that is none.
+    #[error("{name} cannot be used")]
+    Secret {
+        /// Which variable.
+        name: &'static str,
+        /// Why not. It does not repeat the secret.
+        #[source]
+        source: EmptySecret,
+    },
     /// Something about a device, and not which.
     #[error("there is a `{given}` but no `{missing}`; say where it is, or leave both out")]
     Nowhere {
@@ -191,6 +237,35 @@ pub enum ConfigurationError {
         /// How long.
         ttl: u32,
     },
+    /// A command of a pipeline that cannot be one.
+    #[error("{origin} {reason}")]
+    Template {
+        /// Where it was said.
+        origin: String,
+        /// Why not.
+        reason: InvalidTemplate,
+    },
+    /// Something about a worker that has nothing to start.
+    #[error(
+        "there is an `{given}` but no `intents.pipeline.command`; say what carries out a session, or leave both out"
+    )]
+    NoPipeline {
+        /// What was said.
+        given: &'static str,
+    },
+    /// A lease whose pipeline would be ended before it is renewed.
+    #[error(
+        "`intents.renew_every_ms` is {every}, `intents.stop_grace_ms` is {grace} and `intents.ttl_ms` is {ttl}: a pipeline \
+         would be ended before its lease can be renewed; together, the first two must be at most three quarters of the third"
+    )]
+    RenewedTooLate {
+        /// How often.
+        every: u64,
+        /// How long an end may take.
+        grace: u64,
+        /// How long a lease lasts.
+        ttl: u64,
+    },
     /// Neither a flag nor the environment says where anything belongs.
     #[error("neither XDG_STATE_HOME nor HOME says where {what} belongs; set one of them, or {remedy}")]
     NoFolder {
@@ -208,7 +283,11 @@ impl Configuration {
         let data = Self::data(sources, folders)?;
         let (ledger, routine, pools) = (ledger(sources, folders)?, routine(sources)?, pools::pools(sources)?);
         let control = control::with_gateway(control::control(sources)?, gateway::gateway(sources)?)?;
-        Ok(Self { reach, data, ledger, routine, pools, control })
+        // What the API takes for a session lasts as long as what the worker takes.
+        let lease_ttl_ms = worker::ttl_ms(sources)?;
+        let intents = IntentSettings { lease_ttl_ms, ..intents::intents(sources)? };
+        let worker = worker::worker(sources, &data)?;
+        Ok(Self { reach, data, ledger, routine, pools, control, intents, worker })
     }
 
     /// Where the ledger is, for whoever only reads it and needs to know nothing else.

@@ -48,6 +48,15 @@ impl Place {
         sources.and_then(|sources| Configuration::new(&sources, &folders)).map_err(wrong)
     }
 
+    /// Whether the configuration file says by now that the API takes leases. What the environment said counts for the
+    /// start alone.
+    pub fn api_leases_in_file(&self) -> Result<Option<bool>, ConfigurationError> {
+        let folders = Folders::new(variable);
+        let only_the_file = |name: &str| if name == "TENURE_CONFIG" { variable(name) } else { None };
+        let flags = Flags { config: self.config.clone(), ..Flags::default() };
+        super::api_leases(&Sources::new(flags, only_the_file, &folders)?)
+    }
+
     fn sources(
         self,
         flags: impl IntoIterator<Item = (&'static str, OsString)>,

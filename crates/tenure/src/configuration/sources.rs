@@ -34,6 +34,9 @@ impl Flags {
     }
 }
 
+/// Keys that the environment has under another name too, which others gave them.
+const OTHER_NAMES: &[(&str, &str)] = &[("intents.api_leases", "XG2G_V3_API_LEASES")];
+
 /// What somebody said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
@@ -67,7 +70,9 @@ impl Sources {
         for key in KEYS {
             let flag = || Some((flags.values.get(key)?.clone(), flag_of(key)));
             let name = variable_of(key);
-            let said = || variable(&name).map(|text| (text, name.clone()));
+            let of_old = || OTHER_NAMES.iter().find(|(known, _)| known == key).map(|(_, other)| *other);
+            let by_other_name = || Some((variable(of_old()?)?, of_old()?.to_owned()));
+            let said = || variable(&name).map(|text| (text, name.clone())).or_else(by_other_name);
             let read = in_file.remove(*key);
             let written = || {
                 let path = path.as_ref()?;
@@ -116,6 +121,17 @@ impl Sources {
         match value.parse() {
             Ok(parsed) => Ok(Some(parsed)),
             Err(_) => Err(ConfigurationError::BadValue { origin, value, expected }),
+        }
+    }
+
+    /// What was said about `key`, which is yes or no.
+    pub fn switch(&self, key: &str) -> Result<Option<bool>, ConfigurationError> {
+        let Some(Value { text, origin }) = self.get(key) else { return Ok(None) };
+        let value = text.to_string_lossy().into_owned();
+        match value.to_ascii_lowercase().as_str() {
+            "true" | "1" | "on" | "yes" => Ok(Some(true)),
+            "false" | "0" | "off" | "no" => Ok(Some(false)),
+            _ => Err(ConfigurationError::BadValue { origin, value, expected: "true or false" }),
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 
 /// The configuration of these flags, variables and this file.
-fn configuration(
+pub(super) fn configuration(
     flags: &[(&'static str, &str)],
     variables: &[(&str, &str)],
     file: &str,

@@ -49,6 +49,12 @@ impl Client {
 
     /// One request. An error: the connection ended before the answer, so nobody knows what happened.
     pub fn ask(&mut self, line: &str, key: Option<&str>, body: &str) -> io::Result<Answer> {
+        self.send(line, key, body)?;
+        self.answer()
+    }
+
+    /// A request whose answer is read later, with [`Client::answer`].
+    pub fn send(&mut self, line: &str, key: Option<&str>, body: &str) -> io::Result<()> {
         let key = key.map(|key| format!("Idempotency-Key: {key}\r\n")).unwrap_or_default();
         let request = format!(
             "{line} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
@@ -57,8 +63,7 @@ impl Client {
             self.admin,
             body.len()
         );
-        self.stream.get_mut().write_all(request.as_bytes())?;
-        self.answer()
+        self.stream.get_mut().write_all(request.as_bytes())
     }
 
     /// Asks for `resource`.
@@ -84,7 +89,8 @@ impl Client {
         self.ask(&format!("GET /v1/leases/{id}"), None, "")
     }
 
-    fn answer(&mut self) -> io::Result<Answer> {
+    /// The answer to what was sent.
+    pub fn answer(&mut self) -> io::Result<Answer> {
         let status = self.line()?.split(' ').nth(1).and_then(|number| number.parse().ok());
         let (mut length, mut retry_after) = (0, None);
         loop {

@@ -1,5 +1,6 @@
 //! The real program.
 
+mod api_leases;
 mod asking;
 mod client;
 mod clocks;
@@ -15,6 +16,15 @@ mod histories_stage;
 mod histories_words;
 mod history;
 mod idle_connections;
+mod intents_acceptance;
+mod intents_asking;
+mod intents_chaos;
+mod intents_checks;
+mod intents_commands;
+mod intents_example;
+mod intents_kill;
+mod intents_ledger;
+mod intents_stage;
 mod kill_at_each_call;
 mod kill_over_http;
 mod logging;
@@ -39,4 +49,8 @@ mod tls;
 #[path = "../../../tenure-server/tests/support/traces.rs"]
 mod traces;
 mod verifying;
+mod worker_crashes;
+mod worker_leases;
+mod worker_pipelines;
+mod worker_stage;
 mod wrapped;

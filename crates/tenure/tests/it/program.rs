@@ -20,6 +20,8 @@ pub fn tenure(folder: &Path) -> Command {
     command.env_clear().env("HOME", folder).env("XDG_RUNTIME_DIR", folder).current_dir(folder);
     // The usual amount of zeros would take longer than everything else in these tests.
     command.env("TENURE_LEDGER_RESERVE", "65536").env("TENURE_LEDGER_SEGMENT_SIZE", "65536");
+    // A server without it says so, which is a story of its own.
+    command.env("TENURE_IDEM_SECRET", "a secret of no importance");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

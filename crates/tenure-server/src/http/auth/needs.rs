@@ -24,6 +24,7 @@ use Need::{Nothing, Scope as Needs};
 
 const READ: Need = Needs(Scope::LeasesRead);
 const WRITE: Need = Needs(Scope::LeasesWrite);
+const INTENTS: Need = Needs(Scope::IntentsWrite);
 const ADMIN: Need = Needs(Scope::Admin);
 
 /// Who may look at a device.
@@ -54,6 +55,18 @@ const ROUTES: &[(Method, &str, Need)] = &[
     (Method::POST, "/v1/tokens", ADMIN),
     (Method::DELETE, "/v1/tokens/{id}", ADMIN),
     (Method::GET, "/ws", Need::Device),
+    (Method::POST, "/api/v3/intents", INTENTS),
+    (Method::GET, "/api/v3/sessions", INTENTS),
+    (Method::GET, "/api/v3/sessions/{id}", INTENTS),
+    (Method::DELETE, "/api/v3/sessions/{id}", INTENTS),
+    (Method::POST, "/api/v3/worker/guard", WRITE),
+    (Method::POST, "/api/v3/worker/changes", WRITE),
+    (Method::POST, "/api/v3/worker/take", WRITE),
+    (Method::POST, "/api/v3/worker/running", WRITE),
+    (Method::POST, "/api/v3/worker/finish", WRITE),
+    (Method::POST, "/api/v3/worker/keep", WRITE),
+    (Method::POST, "/api/v3/worker/wipe", WRITE),
+    (Method::POST, "/api/v3/worker/leave", WRITE),
 ];
 
 /// Every route there is, those of the device included: what they need follows from the table of its commands.

@@ -72,6 +72,8 @@ impl Filter {
                 // Nobody knows any more what it was about, so only who may see everything is told.
                 None => self.resource.is_none() && self.caller.may_see(""),
             },
+            About::Session(Some(then)) => fits(&then.resource) && is_seen(&then.resource),
+            About::Session(None) => self.resource.is_none() && self.caller.may_see(""),
             About::Wait(wait) => match &wait.queued {
                 Some(asked) => {
                     let mut names = asked.wants.iter().map(|(resource, _)| resource);

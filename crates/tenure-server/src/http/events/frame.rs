@@ -65,6 +65,7 @@ impl Form {
             at,
             lease: None,
             waiter: None,
+            session: None,
             cause: None,
             detail: Some(why.to_owned()),
         };

@@ -4,10 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use axum::body::Bytes;
 use tenure_api::ServerEvent;
-use tenure_core::kernel::{Anchor, Event, Fence, LedgerTag, Resource, State, Tick, Ticket};
+use tenure_core::kernel::{Anchor, Event, Fence, Holder, LedgerTag, Resource, Session, State, Tick, Ticket};
 
 use super::facts::{Asked, Facts, Wait};
 use super::frame;
+use super::sessions::SessionThen;
 use crate::http::times::time_by;
 
 /// An event, and what it is about as it was right after.
@@ -29,6 +30,8 @@ pub(super) enum About {
     Nothing,
     Lease(Facts),
     Wait(Wait),
+    /// Nothing where its beginning is forgotten.
+    Session(Option<Box<SessionThen>>),
 }
 
 /// What is known of the time before an event.
@@ -37,6 +40,9 @@ pub(super) trait Before {
     fn waiter(&self, ticket: Ticket) -> Option<Arc<Asked>>;
     /// How many wait for it; nothing where nobody remembers.
     fn queue_length(&self, resource: &Resource) -> Option<usize>;
+    fn session(&self, id: &Holder) -> Option<Session>;
+    /// How many changes of sessions there were; 0 where nobody remembers.
+    fn sessions_revision(&self) -> u64;
 }
 
 impl Before for &State {
@@ -50,6 +56,15 @@ impl Before for &State {
 
     fn queue_length(&self, resource: &Resource) -> Option<usize> {
         Some(State::queue_length(self, resource))
+    }
+
+    fn session(&self, id: &Holder) -> Option<Session> {
+        State::session(self, id).cloned()
+    }
+
+    fn sessions_revision(&self) -> u64 {
+        // With the one that is about to happen.
+        State::sessions_revision(self) + 1
     }
 }
 
@@ -80,6 +95,10 @@ impl Happened {
                 cause = Some(end.as_str());
                 About::Wait(Wait { ticket: ticket.0, position: 0, queued: before.waiter(*ticket) })
             }
+            Event::Intent(event) => {
+                let (before, revision) = (before.session(event.session()), before.sessions_revision());
+                About::Session(SessionThen::after(event, before, revision).map(Box::new))
+            }
             event => Facts::after(event, |fence| before.lease(fence)).map_or(About::Nothing, About::Lease),
         };
         if let Event::Revoked { cause: ground, detail: said, .. } = event {
@@ -92,7 +111,8 @@ impl Happened {
     /// How much memory it takes, about.
     pub(super) fn weight(&self) -> usize {
         let names = match &self.about {
-            About::Nothing => 0,
+            About::Nothing | About::Session(None) => 0,
+            About::Session(Some(then)) => then.bytes(),
             About::Lease(facts) => facts.start.as_ref().map_or(0, |start| start.resource.as_str().len()),
             About::Wait(wait) => wait.queued.as_ref().map_or(0, |asked| 64 * asked.wants.len()),
         };
@@ -111,17 +131,20 @@ impl Happened {
     }
 
     fn shown(&self) -> ServerEvent {
-        let (lease, waiter) = match &self.about {
-            About::Nothing => (None, None),
-            About::Lease(facts) => (Some(facts.shown(self.at, self.tag, self.anchor)), None),
-            About::Wait(wait) => (None, Some(wait.shown(self.at, self.anchor))),
-        };
+        let (mut lease, mut waiter, mut session) = (None, None, None);
+        match &self.about {
+            About::Nothing => {}
+            About::Lease(facts) => lease = Some(facts.shown(self.at, self.tag, self.anchor)),
+            About::Wait(wait) => waiter = Some(wait.shown(self.at, self.anchor)),
+            About::Session(then) => session = then.as_ref().map(|then| then.shown(self.anchor)),
+        }
         ServerEvent {
             seq: self.seq,
             r#type: self.kind.to_owned(),
             at: time_by(self.anchor, self.at),
             lease,
             waiter,
+            session,
             cause: self.cause.map(str::to_owned),
             detail: self.detail.as_deref().map(str::to_owned),
         }

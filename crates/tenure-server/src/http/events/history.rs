@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::kernel::{Anchor, Event, Fence, LedgerTag, Resource, State, Ticket, decode};
+use tenure_core::kernel::{
+    Anchor, Event, Fence, Holder, LedgerTag, Resource, Session, SessionState, State, Ticket, decode,
+};
 use tenure_ledger::{Batch, Seq};
 use tenure_registrar::shell::{Feed, Next, Subscription, View};
 use tokio::sync::OwnedSemaphorePermit;
@@ -14,6 +16,9 @@ use super::happened::{About, Before, Happened};
 
 /// So many leases and waits are remembered while reading. What began before is looked up in the view.
 const MOST_KNOWN: usize = 65_536;
+
+/// So many sessions, which may be large.
+const MOST_KNOWN_SESSIONS: usize = 1_024;
 
 /// Somebody who catches up.
 pub(super) struct History {
@@ -30,6 +35,7 @@ pub(super) struct History {
 struct Known {
     leases: BTreeMap<Fence, Facts>,
     waits: BTreeMap<Ticket, Arc<Asked>>,
+    sessions: BTreeMap<Holder, Session>,
     view: Arc<View>,
 }
 
@@ -48,7 +54,12 @@ impl History {
     pub(super) fn new(feed: &Arc<Feed>, view: &Arc<View>, after: u64, turn: OwnedSemaphorePermit) -> Self {
         let clock = |state: &State| state.clock().map_or(Anchor::default(), |clock| clock.anchor);
         let (tag, anchor) = view.read(|state| (state.tag(), clock(state)));
-        let known = Known { leases: BTreeMap::new(), waits: BTreeMap::new(), view: view.clone() };
+        let known = Known {
+            leases: BTreeMap::new(),
+            waits: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            view: view.clone(),
+        };
         Self { subscription: feed.subscribe(Seq(after)), after, known, tag, anchor, _turn: turn }
     }
 
@@ -93,6 +104,12 @@ impl Known {
             (Event::Queued(queued), About::Wait(wait)) if self.waits.len() < MOST_KNOWN => {
                 self.waits.extend(wait.queued.clone().map(|asked| (queued.ticket, asked)));
             }
+            (_, About::Session(Some(then))) if then.session.state == SessionState::Ended => {
+                self.sessions.remove(&then.session.id);
+            }
+            (_, About::Session(Some(then))) if self.sessions.len() < MOST_KNOWN_SESSIONS => {
+                self.sessions.insert(then.session.id.clone(), then.session.clone());
+            }
             (Event::Left { ticket, .. }, _) => {
                 self.waits.remove(ticket);
             }
@@ -123,5 +140,14 @@ impl Before for Known {
 
     fn queue_length(&self, _: &Resource) -> Option<usize> {
         None
+    }
+
+    fn session(&self, id: &Holder) -> Option<Session> {
+        let later = || self.view.read(|state| state.session(id).cloned());
+        self.sessions.get(id).cloned().or_else(later)
+    }
+
+    fn sessions_revision(&self) -> u64 {
+        0
     }
 }

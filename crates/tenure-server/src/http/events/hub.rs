@@ -135,6 +135,7 @@ impl Observer for Hub {
     }
 
     fn told(&self, took: Duration) {
+        self.next.told(took);
         self.metrics.written(took);
         self.signal.send_modify(|signal| signal.batches += 1);
     }

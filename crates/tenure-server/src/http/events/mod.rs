@@ -13,6 +13,7 @@ mod frame;
 mod happened;
 mod history;
 mod hub;
+mod sessions;
 
 use std::sync::Arc;
 
@@ -54,7 +55,7 @@ struct Asked {
     params(
         ("from" = Option<String>, Query, description = "`now`, which is also what is meant by nothing, or the number of the first event to hear"),
         ("resource" = Option<String>, Query, description = "Only about this resource, or about those that begin like this, where it ends in `:` or `*`"),
-        ("type" = Option<String>, Query, description = "Only of this type, such as `lease.issued`, or of those that begin like this: `lease.*`. `*` is every type; nothing is `lease.*` and `wait.*`"),
+        ("type" = Option<String>, Query, description = "Only of this type, such as `lease.issued`, or of those that begin like this: `lease.*`. `*` is every type; `intent.*` is what happens to sessions; nothing is `lease.*` and `wait.*`"),
         ("Last-Event-ID" = Option<String>, Header, description = "The last id that you were told: go on after it. Wins over `from`"),
     ),
     responses((status = 200, description = "Events, until somebody hangs up", body = String, content_type = "text/event-stream")),

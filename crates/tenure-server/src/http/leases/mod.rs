@@ -31,6 +31,7 @@ pub(super) use self::acquire::acquire_one;
 pub(super) use self::release::release_one;
 pub(super) use self::renew::renew_one;
 pub(super) use self::show::{ended, live};
+pub(crate) use self::wish::nonce;
 pub(super) use self::wish::request_key_of;
 use super::answer::Failure;
 use super::auth::Caller;

@@ -7,6 +7,7 @@ use tenure_core::kernel::{Contention, Digest, Holder, Labels, Mode, Nonce, Reque
 use crate::control;
 use crate::http::answer::Failure;
 use crate::http::fields::Fields;
+use crate::intents;
 use crate::pools::Pools;
 
 /// The longest resource and holder that the plain API takes, in bytes: what is stored is then what was asked for.
@@ -38,6 +39,11 @@ impl Wish {
         if want.resources().any(|resource| resource.as_str().starts_with(control::DOMAIN)) {
             let detail = "a control lease belongs to a WebSocket at /ws: send `control.acquire` there; resources that \
                           begin with `control:` cannot be leased here";
+            return Err(Failure::new(Code::Forbidden, detail));
+        }
+        if want.resources().any(|resource| resource.as_str().starts_with(intents::DOMAIN)) {
+            let detail = "resources that begin with `system:` are the server's own and cannot be leased here; a worker \
+                          takes its guard at /api/v3/worker/guard";
             return Err(Failure::new(Code::Forbidden, detail));
         }
         Ok(Self { holder: holder("holder", &asked.holder)?, want, wait_ms: asked.wait_ms })
@@ -104,7 +110,7 @@ fn check_length(field: &str, name: &str) -> Result<(), Failure> {
     Err(Failure::invalid(field, &reason))
 }
 
-fn nonce() -> Result<Nonce, Failure> {
+pub(crate) fn nonce() -> Result<Nonce, Failure> {
     let mut bytes = [0; 16];
     let failed = |_| Failure::new(Code::Internal, "the system gives no random bytes; nothing happened");
     getrandom::fill(&mut bytes).map_err(failed)?;

@@ -66,8 +66,10 @@ fn wish(asked: CreateToken) -> Result<Wish, Failure> {
     if asked.name.len() > MOST_NAME_BYTES {
         return Err(Failure::invalid("name", &format!("has more than {MOST_NAME_BYTES} bytes")));
     }
-    if asked.name == crate::http::auth::ADMIN || asked.name.starts_with(crate::http::auth::LOCAL) {
-        let reason = "`admin` and what begins with `local-` are the server's own; choose another";
+    let own = [crate::http::auth::LOCAL, crate::intents::DOMAIN];
+    if asked.name == crate::http::auth::ADMIN || own.iter().any(|own| asked.name.starts_with(own)) {
+        let reason =
+            "`admin` and what begins with `local-` or `system:` are the server's own; choose another";
         return Err(Failure::invalid("name", reason));
     }
     let unknown = || {

@@ -15,4 +15,4 @@ mod matrix;
 mod payloads;
 mod rest;
 mod stream;
-mod time;
+pub mod time;

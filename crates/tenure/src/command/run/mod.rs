@@ -6,15 +6,10 @@
 //!        └─ the command, in a group of its own, with the terminal
 //! ```
 
-mod clock;
-mod guarded;
-mod link;
 mod program;
 mod running;
-mod signals;
 mod terminal;
 mod waiting;
-mod watchdog;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -26,17 +21,15 @@ use tenure_api::Acquire;
 use tenure_client::{Client, Guard, HoldError, Wait};
 use tenure_core::kernel::Span;
 
-use self::guarded::Guarded;
 use self::running::{Outcome, Running};
-use self::signals::Signals;
 use self::waiting::Waiting;
-use self::watchdog::Margins;
 use super::wish::Wish;
 use crate::duration::{milliseconds, parse};
 use crate::exit;
 use crate::failure::Failure;
 use crate::message::{complain, tell};
 use crate::server::ask;
+use crate::watched::{self, Guarded, Margins, Signals};
 
 /// How long a server may take to hear that we want nothing any more.
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -76,11 +69,11 @@ pub struct Run {
     command: Vec<OsString>,
 }
 
-/// What `tenure run` starts itself as, beside the command. These are no commands for people.
+/// What `tenure run` and the worker start themselves as, beside the command. These are no commands for people.
 pub fn assistant(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let name = arguments.nth(1)?;
     match name.to_str()? {
-        watchdog::NAME => Some(watchdog::run(&arguments.collect::<Vec<_>>())),
+        watched::NAME => Some(watched::run(&arguments.collect::<Vec<_>>())),
         terminal::NAME => Some(terminal::hand_over(arguments.next())),
         _ => None,
     }

@@ -5,14 +5,11 @@ use std::io;
 use rustix::process::Signal;
 use tenure_client::Guard;
 
-use super::clock::{Timer, now};
-use super::guarded::Guarded;
-use super::link::{Ended, Report};
-use super::signals::Signals;
 use super::terminal::{Terminal, stop_with_the_job};
-use super::watchdog::Margins;
 use crate::exit;
 use crate::message::tell;
+use crate::watched::clock::{Timer, now};
+use crate::watched::{Ended, Guarded, Leaves, Margins, Report, Signals};
 
 /// How long a killed command may take to be gone before it is given up: microseconds.
 const PATIENCE: u64 = 10_000_000;
@@ -53,7 +50,7 @@ impl<'a> Running<'a> {
         margins: Margins,
         environment: Vec<(String, String)>,
     ) -> Self {
-        guarded.start(guard.believed_until(), margins, environment).await;
+        guarded.start(guard.believed_until(), margins, Leaves::Daemons, environment).await;
         Self { guarded, guard, signals, terminal: Terminal::of_standard_input(), margins, lost: None }
     }
 
@@ -98,6 +95,7 @@ impl<'a> Running<'a> {
                     return self.lost(true);
                 }
                 None => {
+                    self.guarded.bereave();
                     tell("tenure: the command's watchdog is gone, so the command was killed\n");
                     return self.ended(Ended::Signal(Signal::KILL.as_raw()));
                 }

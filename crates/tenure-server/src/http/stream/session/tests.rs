@@ -19,9 +19,18 @@ fn a_caller_that_is_silent_is_asked_now_and_then_and_is_gone_in_the_end() {
         tokens: TokenKey::open(folder.path()).unwrap(),
         admin: AdminToken::open(folder.path()).unwrap(),
         given: TokenStore::open(folder.path(), Now::read()).unwrap(),
+        intents: crate::intents::IntentSecrets::random().unwrap(),
     };
     let control = Control::open(&ControlSettings::default(), folder.path(), &registrar).unwrap();
-    let app = Arc::new(App::new(registrar, secrets, None, Vec::new(), Pools::default(), control));
+    let app = Arc::new(App::new(
+        registrar,
+        secrets,
+        None,
+        Vec::new(),
+        Pools::default(),
+        control,
+        Default::default(),
+    ));
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     ours.set_nonblocking(true).unwrap();
     runtime.block_on(async {

@@ -88,24 +88,15 @@ impl Family {
 
     /// Our children but for the command.
     fn children(&self) -> HashSet<Pid> {
-        let mut children = children().unwrap_or_else(|_| children_by_search());
+        let mut children = all_children();
         children.remove(&self.leader);
         children
     }
 }
 
-/// Kills all children that this process has, and those that fall to it thereby, and buries them.
-pub fn kill_children() {
-    loop {
-        let children = children().unwrap_or_else(|_| children_by_search());
-        if children.is_empty() {
-            return;
-        }
-        for child in children {
-            let _ = kill_process(child, Signal::KILL);
-            let _ = waitid(WaitId::Pid(child), WaitIdOptions::EXITED);
-        }
-    }
+/// All children of this process.
+pub fn all_children() -> HashSet<Pid> {
+    children().unwrap_or_else(|_| children_by_search())
 }
 
 /// Our children, as the kernel lists them for each of our threads.

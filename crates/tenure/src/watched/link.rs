@@ -1,9 +1,9 @@
-//! What `tenure run` and its watchdog say to each other: one line of JSON each, over a pair of sockets that end with
+//! What a keeper of a lease and the watchdog of its command say to each other: one line of JSON each, over a pair of sockets that end with
 //! the processes that hold them.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as Blocking;
 
 use rustix::net::{
@@ -16,6 +16,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
+use super::guarded::Standard;
+
 /// To the watchdog.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Order {
@@ -27,6 +29,8 @@ pub enum Order {
         grace: u64,
         /// How long before the deadline it is killed, in microseconds.
         reserve: u64,
+        /// Who may live on.
+        leaves: Leaves,
         /// What the command finds in its environment besides ours.
         environment: Vec<(String, String)>,
     },
@@ -34,8 +38,19 @@ pub enum Order {
     Deadline(u64),
     /// Send this signal to the command's group.
     Signal(i32),
-    /// The lease is lost: end the command.
+    /// The lease is lost, or the command is not wanted any more: end it.
     End,
+    /// The same, at once.
+    Kill,
+}
+
+/// Who may live on when a command has ended by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Leaves {
+    /// Daemons that left its group.
+    Daemons,
+    /// Nobody: whoever is left could still use what the lease is for.
+    Nobody,
 }
 
 /// From the watchdog.
@@ -54,7 +69,7 @@ pub enum Report {
     Stopped(i32),
     /// The deadline came near: the command was told to end.
     Ending,
-    /// The command is gone, and so is everything that it left behind in its group.
+    /// The command is gone, and so is everybody whom it may not leave behind.
     Ended(Ended),
 }
 
@@ -97,9 +112,8 @@ impl Link {
 }
 
 /// Hands over standard input, output and error for the command: the watchdog's own input is the connection.
-pub fn send_standard(stream: &Blocking) -> io::Result<()> {
-    let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
-    let descriptors = [input.as_fd(), output.as_fd(), errors.as_fd()];
+pub fn send_standard(stream: &Blocking, standard: Standard<'_>) -> io::Result<()> {
+    let Standard(descriptors) = standard;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)), "there is space for three");

@@ -1,8 +1,8 @@
-//! The process that ends a command in time, whatever becomes of `tenure run`.
+//! The process that ends a command in time, whatever becomes of who keeps its lease: `tenure run`, or the worker.
 //!
-//! It is the command's parent, in a process group of its own: stopping `tenure run` or its job, Ctrl-Z or the end of
-//! the terminal do not stop it. It hears each new deadline over a connection; when that ends, `tenure run` is gone,
-//! and the command is ended too.
+//! It is the command's parent, in a process group of its own: stopping its keeper or the keeper's job, Ctrl-Z or the end
+//! of the terminal do not stop it. It hears each new deadline over a connection; when that ends, the keeper is gone, and
+//! the command is ended too.
 
 mod family;
 mod plan;
@@ -18,11 +18,11 @@ use tenure_core::kernel::Span;
 use tokio::signal::unix::{Signal as Caught, SignalKind, signal};
 
 use self::family::Family;
-pub use self::family::kill_children;
+pub use self::family::all_children as children;
 pub use self::plan::Margins;
 use self::plan::{Act, Plan};
 use super::clock::{Timer, now};
-use super::link::{Link, Order, Report, receive_standard};
+use super::link::{Leaves, Link, Order, Report, receive_standard};
 use super::signals::Signals;
 use crate::exit;
 use crate::message::complain;
@@ -30,10 +30,10 @@ use crate::message::complain;
 /// How often to look for somebody who lives on, while everybody is being killed: microseconds.
 const ROUND: u64 = 20_000;
 
-/// What `tenure run` calls it. A name that nobody types.
+/// What its keeper calls it. A name that nobody types.
 pub const NAME: &str = "__watchdog";
 
-/// Watches over one command for `tenure run`, until it is gone.
+/// Watches over one command, until it is gone.
 pub fn run(command: &[OsString]) -> ExitCode {
     let watch = || -> io::Result<()> {
         let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -44,7 +44,7 @@ pub fn run(command: &[OsString]) -> ExitCode {
     match watch() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain("the watchdog of `tenure run` failed", &error);
+            complain("the watchdog of a command failed", &error);
             exit::UNAVAILABLE.into()
         }
     }
@@ -56,7 +56,7 @@ async fn watch(mut link: Link, standard: [OwnedFd; 3], command: &[OsString]) -> 
     let signals = Signals::all()?;
     let timer = Timer::new()?;
     // Without an order nothing was started, and nothing has to be ended.
-    let Some(Order::Start { deadline, grace, reserve, environment }) = link.receive().await else {
+    let Some(Order::Start { deadline, grace, reserve, leaves, environment }) = link.receive().await else {
         return Ok(());
     };
     let plan = Plan::new(Margins { grace: Span(grace), reserve: Span(reserve) }, deadline);
@@ -73,7 +73,8 @@ async fn watch(mut link: Link, standard: [OwnedFd; 3], command: &[OsString]) -> 
     };
     // It holds the standard descriptors, which somebody may wait to see closed.
     drop(command);
-    let mut watch = Watch { link, family, plan, signals, changes, timer, is_heard: true, is_lost: false };
+    let (is_heard, is_lost) = (true, false);
+    let mut watch = Watch { link, family, plan, leaves, signals, changes, timer, is_heard, is_lost };
     watch.tell(Report::Started(watch.family.group())).await;
     watch.until_the_end().await
 }
@@ -82,10 +83,11 @@ struct Watch {
     link: Link,
     family: Family,
     plan: Plan,
+    leaves: Leaves,
     signals: Signals,
     changes: Caught,
     timer: Timer,
-    /// Whether `tenure run` lives.
+    /// Whether the keeper lives.
     is_heard: bool,
     /// Whether the lease is lost, or nobody is left who could keep it.
     is_lost: bool,
@@ -99,12 +101,14 @@ impl Watch {
                 order = self.link.receive(), if self.is_heard => self.follow(order),
                 _ = self.changes.recv() => {}
                 () = self.timer.wait_until(Some(at)) => {}
-                // What is meant for the command comes through `tenure run`.
+                // What is meant for the command comes through its keeper.
                 _ = self.signals.next() => {}
             }
             while let Some(act) = self.plan.due(now()) {
                 self.act(act);
-                if !std::mem::replace(&mut self.is_lost, true) {
+                // A session whose command has ended by itself lost nothing; whom it left behind has to go, that is all.
+                let is_rest = self.leaves == Leaves::Nobody && self.family.ended().is_some();
+                if !std::mem::replace(&mut self.is_lost, true) && !is_rest {
                     self.tell(Report::Ending).await;
                 }
             }
@@ -112,7 +116,7 @@ impl Watch {
                 break;
             }
         }
-        // Until `tenure run` has taken back the terminal, the group's number must not be anybody else's.
+        // Until the keeper has taken back the terminal, the group's number must not be anybody else's.
         while self.is_heard && self.link.receive::<Order>().await.is_some() {}
         Ok(())
     }
@@ -130,6 +134,10 @@ impl Watch {
                 None
             }
             Some(Order::Start { .. }) => None,
+            Some(Order::Kill) => {
+                self.is_lost = true;
+                self.plan.kill(now())
+            }
             Some(Order::End) | None => {
                 self.is_heard &= order.is_some();
                 self.is_lost = true;
@@ -152,7 +160,7 @@ impl Watch {
         }
     }
 
-    /// Looks at the processes. True: all of them are gone, and `tenure run` knows.
+    /// Looks at the processes. True: all of them are gone, and the keeper knows.
     async fn look(&mut self) -> bool {
         if let Some(signal) = self.family.look() {
             self.tell(Report::Stopped(signal.as_raw())).await;
@@ -162,10 +170,11 @@ impl Watch {
         }
         let Some(ended) = self.family.ended() else { return false };
         // What the command left behind must not go on without the lease: neither what stayed in its group nor, when
-        // the lease is lost, what has left it.
+        // the lease is lost or somebody may hold the same next, what has left it.
+        let leaves_nobody = self.is_lost || self.leaves == Leaves::Nobody;
         let act = if self.family.has_group() {
             self.plan.end(now())
-        } else if self.is_lost && self.family.has_descendants() {
+        } else if leaves_nobody && self.family.has_descendants() {
             self.plan.kill(now())
         } else {
             self.tell(Report::Ended(ended)).await;

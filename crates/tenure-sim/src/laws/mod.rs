@@ -1,9 +1,13 @@
 //! What must never happen, judged from what is durable and what was answered: a model of its own, as
 //! simple as can be, that shares nothing with the kernel but the events.
 
+mod sessions;
+
 use std::collections::BTreeMap;
 
 use tenure_core::kernel::{Event, Fence, Holder, Issued, Mode, Queued, Resource, Tick, Ticket, Want};
+
+pub use sessions::{ModelSession, Sessions};
 
 /// A law that was broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +24,7 @@ pub struct Laws {
     ended: BTreeMap<Fence, Tick>,
     last_fence: Fence,
     last_tick: Tick,
+    sessions: Sessions,
 }
 
 #[derive(Debug, Clone)]
@@ -76,9 +81,8 @@ impl Laws {
                 let left = self.waits.remove(ticket);
                 law(left.is_some(), || format!("{ticket:?} leaves without having come"))
             }
-            Event::Intent(_) | Event::Marked { .. } | Event::Resumed { .. } | Event::Restored { .. } => {
-                Ok(())
-            }
+            Event::Intent(event) => self.sessions.step(event),
+            Event::Marked { .. } | Event::Resumed { .. } | Event::Restored { .. } => Ok(()),
         }
     }
 
@@ -100,6 +104,16 @@ impl Laws {
     /// The live leases: number, resource, holder.
     pub fn live(&self) -> impl Iterator<Item = (Fence, &Resource, &Holder)> {
         self.leases.iter().map(|(fence, lease)| (*fence, &lease.resource, &lease.holder))
+    }
+
+    /// The sessions, as the ledger tells of them.
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    /// Judges a moment between two batches: sessions and leases agree.
+    pub fn sessions_are_whole(&self) -> Lawful {
+        self.sessions.agree_with(self.live())
     }
 
     /// Judges a moment in which nothing is left to do: whoever waits waits for something.

@@ -1,0 +1,115 @@
+//! Wakes whoever waits for sessions: when the ledger has a change of one, and when the worker's guard is gone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tenure_core::kernel::{Event, Fence, GUARD, IntentEvent, State, guard};
+use tenure_ledger::Seq;
+use tenure_registrar::shell::{Observer, View};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use crate::app::App;
+use crate::http::answer::Failure;
+
+/// Hears of every event on the thread that tells everybody.
+pub(crate) struct Changes {
+    signal: watch::Sender<u64>,
+    /// Whether what is being told will change something for who waits.
+    is_due: AtomicBool,
+    /// The guard's fence; 0 where nobody has had it.
+    guard: AtomicU64,
+    accepted: AtomicU64,
+    /// Who else is told of everything, first.
+    next: Arc<dyn Observer>,
+}
+
+/// What somebody sees who waits.
+pub(super) struct Looked<T> {
+    /// What there is.
+    pub(super) found: T,
+    /// Whether that is what was waited for.
+    pub(super) is_enough: bool,
+    /// When to look again though nothing was told.
+    pub(super) again_in: Option<Duration>,
+}
+
+impl Changes {
+    pub(crate) fn new(view: &View, next: Arc<dyn Observer>) -> Arc<Self> {
+        let held = view.read(|state| state.leases_on_resource(&guard()).next().map(|lease| lease.fence.0));
+        Arc::new(Self {
+            signal: watch::Sender::new(0),
+            is_due: AtomicBool::new(false),
+            guard: AtomicU64::new(held.unwrap_or(0)),
+            accepted: AtomicU64::new(0),
+            next,
+        })
+    }
+
+    /// How many intents became sessions since the start.
+    pub(crate) fn accepted(&self) -> u64 {
+        self.accepted.load(Ordering::Relaxed)
+    }
+
+    fn is_guard(&self, lease: Fence) -> bool {
+        self.guard.load(Ordering::Relaxed) == lease.0
+    }
+}
+
+impl Observer for Changes {
+    fn happens(&self, seq: Seq, event: &Event, before: &State) {
+        self.next.happens(seq, event, before);
+        match event {
+            Event::Intent(event) => {
+                let is_new = matches!(**event, IntentEvent::Accepted(_));
+                self.accepted.fetch_add(u64::from(is_new), Ordering::Relaxed);
+                self.is_due.store(true, Ordering::Relaxed);
+            }
+            Event::Issued(issued) if issued.resource.as_str() == GUARD => {
+                self.guard.store(issued.fence.0, Ordering::Relaxed);
+            }
+            Event::Released { lease, .. } | Event::Expired { lease, .. } | Event::Revoked { lease, .. }
+                if self.is_guard(*lease) =>
+            {
+                self.is_due.store(true, Ordering::Relaxed);
+            }
+            _ => {}
+        }
+    }
+
+    fn told(&self, took: Duration) {
+        self.next.told(took);
+        // By now the view has it: whoever looks sees it.
+        if self.is_due.swap(false, Ordering::Relaxed) {
+            self.signal.send_modify(|times| *times += 1);
+        }
+    }
+}
+
+/// Looks until it is enough, the time is up, or the server stops; each time something was told that may matter.
+pub(super) async fn wait<T>(
+    app: &App,
+    wait_ms: u64,
+    mut look: impl FnMut() -> Result<Looked<T>, Failure>,
+) -> Result<T, Failure> {
+    let deadline = Instant::now() + Duration::from_millis(wait_ms);
+    let mut signal = app.intents.changes.signal.subscribe();
+    let mut is_last = wait_ms == 0;
+    loop {
+        // Marked as seen before looking: what comes in between wakes it again.
+        signal.borrow_and_update();
+        let Looked { found, is_enough, again_in } = look()?;
+        if is_enough || is_last {
+            return Ok(found);
+        }
+        let again = again_in.map(|time| Instant::now() + time);
+        tokio::select! {
+            changed = signal.changed() => is_last = changed.is_err(),
+            () = sleep_until(again.map_or(deadline, |again| again.min(deadline))) => {}
+            () = app.stopping() => is_last = true,
+            () = app.registrar.ended() => is_last = true,
+        }
+        is_last |= Instant::now() >= deadline;
+    }
+}

@@ -1,0 +1,172 @@
+//! Under which one intent and its repetitions are known: HMAC-SHA256 of what is wanted, so that nobody without the
+//! secret can tell which key belongs to what.
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::{Digest as _, Sha256};
+use tenure_core::kernel::{Intent, IntentKey, Target};
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+use crate::secret_file::{self, SecretFileError};
+
+/// What every key begins with.
+const CONTEXT: &str = "v3_intent";
+/// The one type of intents that have keys.
+const TYPE: &str = "stream.start";
+/// Between a profile and the digest of its particulars. No profile contains it.
+const PARTS: char = '\u{1f}';
+
+/// What keys are made with. It has no `Debug`, and is wiped when it is dropped.
+pub struct IntentSecret(Zeroizing<Vec<u8>>);
+
+/// Nothing is no secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the secret is empty; set it to 32 random bytes as text, or leave the variable out")]
+pub struct EmptySecret;
+
+impl IntentSecret {
+    /// A secret that somebody chose.
+    pub fn new(secret: impl AsRef<[u8]>) -> Result<Self, EmptySecret> {
+        let secret = secret.as_ref();
+        if secret.is_empty() { Err(EmptySecret) } else { Ok(Self(Zeroizing::new(secret.to_vec()))) }
+    }
+
+    fn random() -> Result<Self, SecretFileError> {
+        Ok(Self(Zeroizing::new(secret_file::random::<32>()?.to_vec())))
+    }
+
+    fn key_of(&self, message: &str) -> IntentKey {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes a key of any length");
+        mac.update(message.as_bytes());
+        IntentKey(mac.finalize().into_bytes().into())
+    }
+}
+
+/// The secret that keys are made with, and the one before it: what was accepted under that is still found.
+pub struct IntentSecrets {
+    /// The one that new keys are made with.
+    pub current: IntentSecret,
+    /// The one that they were made with before.
+    pub previous: Option<IntentSecret>,
+}
+
+impl IntentSecrets {
+    /// A secret of this process alone: after a restart nothing that was accepted before is found again.
+    pub(crate) fn random() -> Result<Self, SecretFileError> {
+        Ok(Self { current: IntentSecret::random()?, previous: None })
+    }
+}
+
+/// Makes keys.
+pub(super) struct Keys(IntentSecrets);
+
+impl Keys {
+    pub(super) fn new(secrets: IntentSecrets) -> Self {
+        Self(secrets)
+    }
+
+    /// The key of an intent, and the one that it had before the secret was another.
+    pub(super) fn of(&self, intent: &Intent) -> (IntentKey, Option<IntentKey>) {
+        self.made_of(&message(intent, ""))
+    }
+
+    /// The same for an intent whose key leads to something of another kind: a key does not say whether its target is a
+    /// channel or a recording, so one of each with the same name has the same key.
+    pub(super) fn beside(&self, intent: &Intent) -> (IntentKey, Option<IntentKey>) {
+        let kind = match intent.target {
+            Target::Service(_) => "service",
+            Target::Recording { .. } => "recording",
+        };
+        self.made_of(&message(intent, kind))
+    }
+
+    fn made_of(&self, message: &str) -> (IntentKey, Option<IntentKey>) {
+        let IntentSecrets { current, previous } = &self.0;
+        (current.key_of(message), previous.as_ref().map(|secret| secret.key_of(message)))
+    }
+}
+
+/// What a key is made of. Its parts contain no `|`: the kernel refuses such an intent.
+fn message(intent: &Intent, kind: &str) -> String {
+    let target = &intent.target;
+    let mut profile = intent.profile.to_string();
+    if !intent.params.is_empty() {
+        profile.push(PARTS);
+        for byte in Sha256::digest(intent.params.as_bytes()) {
+            profile.push_str(&format!("{byte:02x}"));
+        }
+    }
+    if !kind.is_empty() {
+        profile.push(PARTS);
+        profile.push_str(kind);
+    }
+    format!("{CONTEXT}|{TYPE}|{}|{profile}|{}", target.id(), target.bucket())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn intent(target: Target, params: &str) -> Intent {
+        Intent { target, profile: "hd".into(), params: params.into(), correlation: Arc::from("") }
+    }
+
+    fn live(params: &str) -> Intent {
+        intent(Target::Service("1:0:19:283D:3FB:1:C00000:0:0:0:".into()), params)
+    }
+
+    fn recording(start_ms: u64) -> Intent {
+        intent(Target::Recording { id: "rec-7".into(), start_ms }, "")
+    }
+
+    fn keys(current: &str, previous: Option<&str>) -> Keys {
+        let secret = |text: &str| IntentSecret::new(text).unwrap();
+        Keys::new(IntentSecrets { current: secret(current), previous: previous.map(secret) })
+    }
+
+    fn hex(key: IntentKey) -> String {
+        key.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    // S1-22, S1-26, S1-27, S1-28, S1-29
+    /// These were computed with Python's hmac.
+    #[test]
+    fn keys_are_made_as_others_make_them() {
+        let keys = keys("a secret of no importance", None);
+        for (intent, expected) in [
+            (live(""), "1c5ba4d4cfc8c52c6287ac814baeeffbfb46526265c7281dd8c561c8f0588de8"),
+            (live(r#"{"audio":"de"}"#), "6fc2d1a7ee5a20ee7d5d8aee1d4bbc2ffe97e885a6eff3160f582a865fc32e08"),
+            (recording(10_500), "ac0ac20eba7ee559f35914e47997a2b4990b1a46a43ae198bdefb73e343247a2"),
+        ] {
+            assert_eq!(hex(keys.of(&intent).0), expected, "{intent:?}");
+        }
+    }
+
+    // S1-30
+    #[test]
+    fn a_seek_within_a_second_is_the_same_and_one_beyond_it_is_another() {
+        let keys = keys("s", None);
+        let key = |start_ms| keys.of(&recording(start_ms)).0;
+        assert_eq!(key(10_000), key(10_500));
+        assert_eq!(key(10_000), key(10_999));
+        assert_ne!(key(10_000), key(11_000));
+        assert_ne!(key(10_000), key(60_000));
+    }
+
+    // S1-24, S1-25
+    #[test]
+    fn what_the_secret_before_made_is_found_and_what_is_new_is_made_with_the_new_one() {
+        let (old, new) = (keys("old", None), keys("new", Some("old")));
+        let (key, previous) = new.of(&live(""));
+        assert_eq!(previous, Some(old.of(&live("")).0));
+        assert_eq!(key, keys("new", None).of(&live("")).0);
+        assert_ne!(Some(key), previous);
+    }
+
+    #[test]
+    fn nothing_is_no_secret() {
+        assert_eq!(IntentSecret::new("").map(|_| ()), Err(EmptySecret));
+    }
+}

@@ -1,0 +1,134 @@
+//! Networks: an address, and how many of its bits count.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// A network, such as `192.168.0.0/16`, `fd00::/8` or one address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    /// Never an IPv4 address in the form of IPv6.
+    address: IpAddr,
+    bits: u32,
+}
+
+/// What names no network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("this is no network; write an address, or one with how many bits of it count: 192.168.0.0/16")]
+pub struct InvalidNetwork;
+
+impl Network {
+    const fn v4(a: u8, b: u8, bits: u32) -> Self {
+        Self { address: IpAddr::V4(Ipv4Addr::new(a, b, 0, 0)), bits }
+    }
+
+    /// The networks that nobody reaches from the internet, and this machine.
+    pub fn private_and_loopback() -> Vec<Self> {
+        let v6 =
+            |first: u16, bits| Self { address: IpAddr::V6(Ipv6Addr::new(first, 0, 0, 0, 0, 0, 0, 0)), bits };
+        vec![
+            Self::v4(10, 0, 8),
+            Self::v4(172, 16, 12),
+            Self::v4(192, 168, 16),
+            Self::v4(127, 0, 8),
+            v6(0xfc00, 7),
+            Self { address: IpAddr::V6(Ipv6Addr::LOCALHOST), bits: 128 },
+        ]
+    }
+
+    /// Whether an address is in it. An IPv4 address is the same in either form.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        address.is_ipv4() == self.address.is_ipv4()
+            && masked(address, self.bits) == masked(self.address, self.bits)
+    }
+}
+
+impl FromStr for Network {
+    type Err = InvalidNetwork;
+
+    fn from_str(text: &str) -> Result<Self, InvalidNetwork> {
+        let (address, bits) = text.split_once('/').map_or((text, None), |(first, bits)| (first, Some(bits)));
+        let written: IpAddr = address.parse().map_err(|_| InvalidNetwork)?;
+        let is_number = |bits: &str| !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit());
+        let bits = match bits {
+            None => width(written),
+            Some(bits) if is_number(bits) => bits.parse().map_err(|_| InvalidNetwork)?,
+            Some(_) => return Err(InvalidNetwork),
+        };
+        let address = written.to_canonical();
+        // In the form of IPv6, the first 96 bits only say that it is an IPv4 address.
+        let bits = bits.checked_sub(width(written) - width(address)).ok_or(InvalidNetwork)?;
+        let network = Self { address, bits };
+        // What has more bits than count is a slip: nobody knows which of both was meant.
+        let is_whole = bits <= width(address) && masked(address, bits) == masked(address, width(address));
+        if is_whole { Ok(network) } else { Err(InvalidNetwork) }
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.address, self.bits)
+    }
+}
+
+fn width(address: IpAddr) -> u32 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+/// The first bits of an address, in one number; all others are 0.
+fn masked(address: IpAddr, bits: u32) -> u128 {
+    let number = match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()),
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    let rest = width(address) - bits;
+    number.checked_shr(rest).and_then(|number| number.checked_shl(rest)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_in_a_network_if_the_bits_that_count_are_the_same() {
+        for (network, inside, outside) in [
+            ("10.0.0.0/8", "10.255.255.255", "11.0.0.0"),
+            ("172.16.0.0/12", "172.31.255.255", "172.32.0.0"),
+            ("192.168.7.9", "192.168.7.9", "192.168.7.8"),
+            ("0.0.0.0/0", "8.8.8.8", "::1"),
+            ("::/0", "2001:db8::1", "127.0.0.1"),
+            ("fd00::/8", "fd12::1", "fe80::1"),
+            ("10.0.0.0/8", "::ffff:10.1.2.3", "::ffff:11.0.0.1"),
+            ("::ffff:10.0.0.0/104", "10.1.2.3", "11.1.2.3"),
+        ] {
+            let parsed: Network = network.parse().unwrap();
+            assert!(parsed.contains(inside.parse().unwrap()), "{inside} in {network}");
+            assert!(!parsed.contains(outside.parse().unwrap()), "{outside} in {network}");
+        }
+    }
+
+    #[test]
+    fn what_names_no_network_is_refused() {
+        for text in [
+            "",
+            "/8",
+            "10.0.0.0/",
+            "10.0.0.0/33",
+            "10.0.0.0/-1",
+            "10.0.0.0/+8",
+            "10.0.0.1/8",
+            "::/129",
+            "ten/8",
+            "10.0.0.0/8/8",
+            "::ffff:10.0.0.0/8",
+            " 10.0.0.0/8",
+            "010.0.0.0/8",
+            "fe80::1%eth0",
+        ] {
+            assert_eq!(text.parse::<Network>(), Err(InvalidNetwork), "{text}");
+        }
+    }
+}

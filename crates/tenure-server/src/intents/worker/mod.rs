@@ -1,0 +1,91 @@
+//! What the one worker asks: one file per request. A worker in this process asks the same through the office.
+
+mod changes;
+mod finish;
+mod guard;
+mod id;
+mod keep;
+mod leave;
+mod running;
+mod take;
+mod wipe;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::kernel::{self, Answer, Command, Fence, GUARD, Holder, IntentAnswer, IntentCommand, Tick};
+use tenure_core::rules::time::{is_over, remaining};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) use self::changes::changes;
+pub(super) use self::finish::finish;
+pub(super) use self::guard::guard;
+pub(super) use self::keep::keep;
+pub(super) use self::leave::leave;
+pub(super) use self::running::running;
+pub(super) use self::take::take;
+pub(super) use self::wipe::wipe;
+use crate::app::App;
+use crate::http::answer::Failure;
+use crate::http::auth::Caller;
+use crate::http::fields::Fields;
+use crate::http::refusal::{answered, guard_lost, unexpected};
+
+/// The most sessions that are named in one request.
+const MOST_SESSIONS: usize = 1_024;
+
+/// The routes of the worker.
+pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(guard::ask_guard))
+        .routes(routes!(changes::ask_changes))
+        .routes(routes!(take::ask_take))
+        .routes(routes!(running::ask_running))
+        .routes(routes!(finish::ask_finish))
+        .routes(routes!(keep::ask_keep))
+        .routes(routes!(wipe::ask_wipe))
+        .routes(routes!(leave::ask_leave))
+}
+
+/// A token that is limited to some resources makes a worker only if the guard is among them.
+fn must_be_worker(caller: &Caller) -> Result<(), Failure> {
+    caller.require_resource(GUARD)
+}
+
+/// Asks the kernel something about sessions.
+async fn ask(app: &App, command: IntentCommand) -> Result<IntentAnswer, Failure> {
+    let response = app.registrar.ask(Command::Intent(Box::new(command))).await;
+    match answered(response.reply, || app.registrar.now())? {
+        (Answer::Intent(answer), _) => Ok(*answer),
+        _ => Err(unexpected()),
+    }
+}
+
+/// How long the guard with this fence still lives. Refuses one that does not.
+fn guard_lives(state: &kernel::State, guard: Fence, now: Tick) -> Result<Duration, Failure> {
+    let lease = state.lease(guard).filter(|lease| lease.resource.as_str() == GUARD);
+    let living = lease.filter(|lease| !is_over(now.0, lease.expires_at.0)).ok_or_else(guard_lost)?;
+    Ok(Duration::from_micros(remaining(now.0, living.expires_at.0)))
+}
+
+/// How long something still lasts, at this moment.
+fn remaining_ms(app: &App, until: Tick) -> u64 {
+    remaining(app.registrar.now().0, until.0) / 1_000
+}
+
+fn session_named(id: &str) -> Result<Holder, Failure> {
+    Holder::parse(id).map_err(|invalid| Failure::invalid("session_id", &invalid.reason))
+}
+
+fn sessions_named(ids: &[String]) -> Result<Vec<Holder>, Failure> {
+    if ids.len() > MOST_SESSIONS {
+        return Err(Failure::invalid("sessions", &format!("has more than {MOST_SESSIONS} sessions")));
+    }
+    ids.iter().map(|id| session_named(id)).collect()
+}
+
+/// The field `sessions`, which must be there.
+fn read_sessions(fields: &mut Fields) -> Result<Vec<String>, Failure> {
+    fields.optional_list("sessions")?.ok_or_else(|| Failure::invalid("sessions", "is missing"))
+}

@@ -1,0 +1,88 @@
+//! Which intents are the same, also after a restart and after a change of the secret.
+
+use serde_json::{Value, json};
+
+use super::client::{CHANNEL, channel, recording, start_with_secret};
+use crate::server::{start, start_in};
+
+// S1-26, S1-27, S1-31
+#[test]
+fn a_channel_is_one_session_for_everybody_who_wants_it_alike() {
+    let server = start();
+    let other = server.token_for("other", &["v3:write"], &[]);
+    let first = server.session_of(&channel(CHANNEL));
+    let theirs = server.ask_as(&other, "POST /api/v3/intents", &channel(CHANNEL)).json();
+    assert_eq!(theirs["session_id"], json!(first));
+    let with = |field: &str, value: Value| {
+        let mut wish = channel(CHANNEL);
+        wish[field] = value;
+        server.session_of(&wish)
+    };
+    let mut all = vec![
+        first.clone(),
+        with("profileID", json!("sd")),
+        with("serviceRef", json!("1:0:19:283D:3FB:1:C00000:0:0:1:")),
+        with("params", json!({ "audio": "de" })),
+        with("params", json!({ "audio": "en" })),
+        with("params", json!({ "audio": { "a": 1, "b": 2 } })),
+    ];
+    assert_eq!(with("params", json!({ "audio": { "b": 2, "a": 1 } })), all[5], "in whatever order");
+    assert_eq!(with("params", json!({})), first, "no particulars are none");
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 6, "each is another session");
+}
+
+// S1-28, S1-29, S1-30
+#[test]
+fn a_recording_is_one_session_for_each_second() {
+    let server = start();
+    let at = |id: &str, start_ms: u64| server.session_of(&recording(id, start_ms));
+    let first = at("rec", 10_000);
+    assert_eq!(at("rec", 10_500), first);
+    assert_eq!(at("rec", 10_999), first);
+    assert_ne!(at("rec", 60_000), first);
+    assert_ne!(at("rec", 9_999), first);
+    assert_ne!(at("other", 10_000), first);
+    let from_the_start = server.session_of(&json!({ "recordingID": "rec", "profileID": "hd" }));
+    assert_eq!(at("rec", 999), from_the_start);
+    assert_eq!(server.session(&first)["startMs"], json!(10_000), "the first one said where");
+    // What is live and what is recorded are never the same, whatever they are called.
+    let live = server.session_of(&channel("rec"));
+    assert_ne!(live, from_the_start);
+    assert_eq!(server.session_of(&channel("rec")), live);
+    assert_eq!(at("rec", 0), from_the_start);
+}
+
+// S1-23
+#[test]
+fn without_a_secret_a_restart_forgets_which_intents_were_the_same() {
+    let server = start();
+    let first = server.session_of(&channel(CHANNEL));
+    assert_eq!(server.session_of(&channel(CHANNEL)), first);
+    let server = start_in(server.stop(), |_| {}).unwrap();
+    assert_ne!(server.session_of(&channel(CHANNEL)), first);
+    assert_eq!(server.session(&first)["state"], json!("NEW"), "the session itself is not forgotten");
+}
+
+// S1-24, S1-25, S1-45
+#[test]
+fn with_a_secret_a_restart_forgets_nothing_and_a_new_secret_finds_what_the_old_one_made() {
+    let server = start_with_secret(tempfile::tempdir().unwrap(), "the first", None);
+    let first = server.session_of(&channel(CHANNEL));
+    let server = start_with_secret(server.stop(), "the first", None);
+    assert_eq!(server.session_of(&channel(CHANNEL)), first);
+    let server = start_with_secret(server.stop(), "the second", Some("the first"));
+    assert_eq!(server.session_of(&channel(CHANNEL)), first, "found by the previous one");
+    let second = server.session_of(&channel("made with another one"));
+    let server = start_with_secret(server.stop(), "the second", None);
+    assert_eq!(server.session_of(&channel("made with another one")), second, "made by the current one");
+    assert_ne!(server.session_of(&channel(CHANNEL)), first, "nobody knows the first secret any more");
+    let folder = server.stop();
+    for (path, content) in crate::traces::files_below(folder.path()) {
+        for secret in ["the first", "the second"] {
+            let found = content.windows(secret.len()).any(|part| part == secret.as_bytes());
+            assert!(!found, "{secret} is in {}", path.display());
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Who hears of sessions, and what is counted.
+
+use serde_json::json;
+
+use super::client::{CHANNEL, Worker, channel};
+use crate::crowds::metric;
+use crate::server::start;
+use crate::stream::{listen, listen_as};
+
+// S1-7
+#[test]
+fn every_step_is_told_with_the_session_as_it_was_right_after_now_and_from_the_ledger() {
+    let server = start();
+    let from = server.head() + 1;
+    let worker = Worker::start(&server);
+    let mut live = listen(&server, "/v1/events?type=intent.*", None);
+    let id = server.session_of(&channel(CHANNEL));
+    worker.take(&id, 1);
+    worker.run(&id);
+    server.intend(&json!({ "type": "stream.stop", "session_id": id }));
+    worker.finish(&id, "R_STOPPED");
+    let steps = ["accepted", "starting", "running", "stopping", "ended"];
+    let states = ["NEW", "STARTING", "RUNNING", "STOPPING", "ENDED"];
+    let (mut told, mut numbers) = (Vec::new(), Vec::new());
+    for (step, state) in steps.iter().zip(states) {
+        let event = live.expect(&format!("intent.{step}"));
+        numbers.push(event.seq());
+        let session = event.data["session"].clone();
+        assert_eq!((&session["session_id"], &session["state"]), (&json!(id), &json!(state)));
+        assert_eq!(session["slot"].is_null(), state == "NEW", "{session}");
+        assert_eq!(session["process"].is_null(), ["NEW", "STARTING"].contains(&state), "{session}");
+        assert_eq!(session["reason"].is_null(), state != "ENDED", "{session}");
+        told.push(session);
+    }
+    assert_eq!(told[4], server.session(&id));
+    let revisions: Vec<_> = told.iter().map(|session| session["revision"].as_u64().unwrap()).collect();
+    assert_eq!(revisions, [1, 2, 3, 4, 5]);
+    // A server that was started anew reads them from the ledger.
+    let server = crate::server::start_in(server.stop(), |_| {}).unwrap();
+    let mut past = listen(&server, &format!("/v1/events?type=intent.*&from={from}"), None);
+    // How often sessions had changed by then stands nowhere.
+    told.iter_mut().for_each(|session| session["revision"] = json!(0));
+    for (step, session) in steps.iter().zip(&told) {
+        assert_eq!(past.expect(&format!("intent.{step}")).data["session"], *session);
+    }
+    // Whoever begins in the middle is not told how it ended before it did.
+    let mut middle = listen(&server, &format!("/v1/events?type=intent.*&from={}", numbers[2]), None);
+    assert_eq!(middle.expect("intent.running").data["session"], told[2]);
+    assert_eq!(middle.expect("intent.stopping").data["session"], told[3]);
+    let mut usual = listen(&server, &format!("/v1/events?from={from}"), None);
+    usual.expect("lease.issued");
+}
+
+#[test]
+fn who_may_not_see_a_channel_hears_nothing_of_its_sessions() {
+    let server = start();
+    let secret = server.token_for("limited", &["leases:read", "v3:write"], &["service:seen"]);
+    let mut stream = listen_as(&server, &secret, "/v1/events?type=intent.*", None);
+    server.session_of(&channel("hidden"));
+    let id = server.session_of(&channel("seen"));
+    assert_eq!(stream.expect("intent.accepted").data["session"]["session_id"], json!(id));
+    let listed = server.ask_as(&secret, "GET /api/v3/sessions", &json!(null)).json();
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
+    let mut of_one = listen(&server, "/v1/events?type=intent.*&resource=service:seen", None);
+    server.session_of(&json!({ "serviceRef": "hidden", "profileID": "sd" }));
+    let second = server.session_of(&json!({ "serviceRef": "seen", "profileID": "sd" }));
+    assert_eq!(of_one.expect("intent.accepted").data["session"]["session_id"], json!(second));
+}
+
+#[test]
+fn sessions_are_counted_by_state() {
+    let server = start();
+    let worker = Worker::start(&server);
+    let (first, second) = (server.session_of(&channel("a")), server.session_of(&channel("b")));
+    server.session_of(&channel("b"));
+    worker.take(&first, 1);
+    worker.take(&second, 1);
+    server.session_of(&channel("c"));
+    for (state, count) in [("NEW", 1), ("STARTING", 1), ("RUNNING", 0), ("STOPPING", 0), ("ENDED", 1)] {
+        assert_eq!(metric(&server, &format!("tenure_sessions{{state=\"{state}\"}}")), count, "{state}");
+    }
+    assert_eq!(metric(&server, "tenure_intents_accepted_total"), 3);
+}

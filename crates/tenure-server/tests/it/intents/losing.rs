@@ -1,0 +1,44 @@
+//! What becomes of an intent when the ledger cannot be written.
+
+use serde_json::json;
+
+use super::client::{channel, start_with_secret, with_secret};
+use crate::server::{start_in, text};
+
+// O-10
+#[test]
+fn an_intent_that_could_not_be_stored_left_neither_a_key_nor_a_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = start_in(folder, |settings| {
+        settings.ledger.segment_size = 4_096;
+        with_secret(settings, "secret", None);
+    })
+    .unwrap();
+    // Without its directory there is no next file, which is needed soon.
+    let (data, elsewhere) = (server.folder.path().join("data"), server.folder.path().join("elsewhere"));
+    std::fs::rename(&data, &elsewhere).unwrap();
+    let mut accepted = Vec::new();
+    let failed = (0..1_000).find_map(|number| {
+        let name = format!("channel-{number}");
+        let answer = server.intend(&channel(&name));
+        if answer.status == 202 {
+            accepted.push((name, text(&answer.json()["session_id"])));
+            return None;
+        }
+        answer.is_problem(503, answer.json()["code"].as_str().unwrap());
+        Some(name)
+    });
+    let failed = failed.expect("the disk must fail at some time");
+    assert_eq!(server.sessions().len(), accepted.len(), "what is not durable is not shown");
+    server.intend(&channel(&failed)).is_problem(503, "UNAVAILABLE");
+    server.stop_with_outcome().unwrap_err();
+    std::fs::rename(&elsewhere, &data).unwrap();
+    let server = start_with_secret(server.folder, "secret", None);
+    assert_eq!(server.sessions().len(), accepted.len());
+    let found = server.sessions().iter().any(|session| session["serviceRef"] == json!(failed));
+    assert!(!found, "neither a session");
+    let again = server.session_of(&channel(&failed));
+    assert!(!accepted.iter().any(|(_, id)| *id == again), "nor a key");
+    let (name, id) = accepted.last().expect("some were stored");
+    assert_eq!(server.session_of(&channel(name)), *id, "what was acknowledged is there");
+}

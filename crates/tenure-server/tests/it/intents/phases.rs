@@ -1,0 +1,160 @@
+//! The change from an API that takes leases to one that does not, while it serves.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::client::{CHANNEL, Worker, channel, recording};
+use crate::control::time::{pass, until};
+use crate::server::{Running, start, start_in, text};
+
+fn in_phase_one(change: impl FnOnce(&mut tenure_server::IntentSettings)) -> Running {
+    let folder = tempfile::tempdir().unwrap();
+    start_in(folder, |settings| {
+        settings.intents.api_leases = true;
+        change(&mut settings.intents);
+    })
+    .unwrap()
+}
+
+// S1-34, S1-48, O-13
+#[test]
+fn with_the_flag_the_api_takes_the_lease_and_refuses_what_is_busy() {
+    let server = in_phase_one(|_| {});
+    let id = server.session_of(&channel(CHANNEL));
+    let leases = server.get("/v1/leases").json()["leases"].clone();
+    let resource = format!("service:{CHANNEL}");
+    assert_eq!((&leases[0]["resource"], &leases[0]["holder"]), (&json!(resource), &json!(id)));
+    assert_eq!((&leases[0]["ttlMs"], leases.as_array().unwrap().len()), (&json!(30_000), 1));
+    let head = server.head();
+    for wish in [channel(CHANNEL), json!({ "serviceRef": CHANNEL, "profileID": "sd" })] {
+        let answer = server.intend(&wish);
+        let refused = answer.is_problem(409, "LEASE_BUSY");
+        assert_eq!(answer.header("retry-after"), Some("1"));
+        assert_eq!((&refused["holder"], &refused["resource"]), (&json!(id), &json!(resource)));
+        assert!(refused["remainingMs"].as_u64().unwrap() <= 30_000, "{refused}");
+    }
+    assert_eq!(server.head(), head, "a refusal is no event");
+    assert_eq!(server.session_of(&recording("rec", 61_500)).len(), id.len());
+    assert!(server.leased().contains(&"recording:rec:61".to_owned()));
+    // The worker takes what the API took: the same lease, and not one of its own beside it.
+    let worker = Worker::start(&server);
+    let taken = worker.take(&id, 1);
+    assert_eq!(taken["taken"]["fences"][0], leases[0]["fence"]);
+    assert_eq!(server.leased().iter().filter(|name| **name == resource).count(), 1);
+}
+
+// S1-35, S1-9, S1-10
+#[test]
+fn without_the_flag_everything_is_accepted_and_the_worker_finds_out() {
+    let server = start();
+    let (first, second) = (channel(CHANNEL), json!({ "serviceRef": CHANNEL, "profileID": "sd" }));
+    let (first, second) = (server.session_of(&first), server.session_of(&second));
+    // Somebody else's lease is no business of the API either, and nobody asks how many tuners there are.
+    server.acquire("service:taken", "somebody", 60_000);
+    let (taken, no_tuner) = (server.session_of(&channel("taken")), server.session_of(&channel("no tuner")));
+    assert_eq!(server.leased(), ["service:taken"]);
+    let worker = Worker::start(&server);
+    assert_eq!(worker.take(&first, 1)["state"], json!("STARTING"));
+    assert_eq!(worker.take(&second, 1)["outcome"], json!("REJECTED_BUSY"));
+    assert_eq!(worker.take(&taken, 1)["outcome"], json!("REJECTED_BUSY"));
+    assert_eq!(worker.take(&no_tuner, 1)["outcome"], json!("REJECTED_NO_TUNER"));
+}
+
+/// Two equal intents at the same time: their statuses, and which sessions they are.
+fn two_at_once(server: &Running) -> (Vec<u16>, Vec<Value>) {
+    let answers: Vec<_> = std::thread::scope(|scope| {
+        let both = [(); 2].map(|()| scope.spawn(|| server.intend(&channel(CHANNEL))));
+        both.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let mut statuses: Vec<_> = answers.iter().map(|answer| answer.status).collect();
+    statuses.sort_unstable();
+    let accepted = answers.iter().filter(|answer| answer.status == 202);
+    (statuses, accepted.map(|answer| answer.json()["session_id"].clone()).collect())
+}
+
+// S1-37
+#[test]
+fn of_two_equal_intents_at_once_the_flag_lets_one_through() {
+    let server = in_phase_one(|_| {});
+    assert_eq!(two_at_once(&server).0, [202, 409]);
+    assert_eq!(server.sessions().len(), 1);
+}
+
+// S1-38
+#[test]
+fn two_equal_intents_at_once_are_one_session_without_the_flag() {
+    let server = start();
+    let (statuses, sessions) = two_at_once(&server);
+    assert_eq!(statuses, [202, 202]);
+    assert_eq!(sessions[0], sessions[1]);
+}
+
+// S1-40
+#[test]
+fn the_same_channel_with_other_particulars_is_another_session() {
+    let server = start();
+    let with =
+        |audio: &str| json!({ "serviceRef": CHANNEL, "profileID": "hd", "params": { "audio": audio } });
+    assert_ne!(server.session_of(&with("de")), server.session_of(&with("en")));
+}
+
+// S1-36
+#[test]
+fn the_phases_change_while_intents_come_and_none_is_lost() {
+    let server = in_phase_one(|_| {});
+    let id = server.session_of(&channel(CHANNEL));
+    server.intend(&channel(CHANNEL)).is_problem(409, "LEASE_BUSY");
+    server.set_api_leases(false);
+    assert_eq!(server.session_of(&channel(CHANNEL)), id, "what was accepted before is found");
+    std::thread::scope(|scope| {
+        let senders: Vec<_> = (0..4)
+            .map(|sender| {
+                let server = &server;
+                scope.spawn(move || {
+                    let ids =
+                        (0..25).map(|number| server.session_of(&recording(&format!("{sender}-{number}"), 0)));
+                    ids.collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        (0..20).for_each(|turn| server.set_api_leases(turn % 2 == 0));
+        let mut ids: Vec<_> = senders.into_iter().flat_map(|sender| sender.join().unwrap()).collect();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), 100);
+    });
+    let worker = Worker::start(&server);
+    for session in server.sessions() {
+        assert_eq!(
+            worker.take(&text(&session["session_id"]), 1)["state"],
+            json!("STARTING"),
+            "in whichever phase"
+        );
+    }
+}
+
+// S1-47
+#[test]
+fn a_lease_that_the_api_took_is_not_left_behind_when_no_worker_comes() {
+    let server = in_phase_one(|intents| intents.lease_ttl_ms = 1_000);
+    let id = server.session_of(&channel(CHANNEL));
+    until("free again", || server.leased().is_empty());
+    assert_eq!(server.session(&id)["state"], json!("NEW"), "only the lease is over");
+    let second = server.session_of(&json!({ "serviceRef": CHANNEL, "profileID": "sd" }));
+    // Whoever of them the worker takes first has it; nothing of the other is in its way for longer than its time.
+    pass(Duration::from_millis(1_100));
+    let worker = Worker::start(&server);
+    assert_eq!(worker.take(&id, 1)["state"], json!("STARTING"));
+    assert_eq!(worker.take(&second, 1)["outcome"], json!("REJECTED_BUSY"));
+}
+
+// S1-47
+#[test]
+fn a_session_that_no_worker_takes_in_time_is_over_with_its_lease() {
+    let server = in_phase_one(|intents| intents.start_within_ms = 1_000);
+    let id = server.session_of(&channel(CHANNEL));
+    let over = server.get(&format!("/api/v3/sessions/{id}?waitMs=60000")).json();
+    assert_eq!((&over["state"], &over["outcome"]), (&json!("ENDED"), &json!("REJECTED_NO_WORKER")));
+    assert_eq!(server.leased(), Vec::<String>::new());
+}

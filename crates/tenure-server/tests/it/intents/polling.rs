@@ -1,0 +1,99 @@
+//! Waiting for a session: whoever polls is told when it changes, and not before.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::client::{CHANNEL, Worker, channel};
+use crate::control::time::{Stopwatch, pass};
+use crate::server::{Running, read_to_end, start};
+
+fn poll(server: &Running, id: &str, query: &str) -> Value {
+    let answer = server.get(&format!("/api/v3/sessions/{id}?{query}"));
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json()
+}
+
+// S1-33
+#[test]
+fn who_polls_a_session_that_loses_is_told_at_once_that_it_is_busy() {
+    let server = start();
+    let worker = Worker::start(&server);
+    let (first, second) = (channel(CHANNEL), json!({ "serviceRef": CHANNEL, "profileID": "sd" }));
+    let (first, second) = (server.session_of(&first), server.session_of(&second));
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| poll(&server, &first, "waitMs=60000"));
+        let starting = running_after(&worker, &first);
+        let told = running.join().unwrap();
+        assert!(["STARTING", "RUNNING"].contains(&told["state"].as_str().unwrap()), "{told}");
+        assert_eq!(starting["state"], json!("RUNNING"));
+        let busy = scope.spawn(|| poll(&server, &second, "waitMs=60000"));
+        worker.take(&second, 2);
+        let told = busy.join().unwrap();
+        let end: Vec<_> = ["state", "reason", "outcome"].iter().map(|field| &told[field]).collect();
+        assert_eq!(end, [&json!("ENDED"), &json!("R_LEASE_BUSY"), &json!("REJECTED_BUSY")]);
+    });
+    // What is over, or runs, is not waited for.
+    assert_eq!(poll(&server, &second, "waitMs=60000")["state"], json!("ENDED"));
+    assert_eq!(poll(&server, &first, "waitMs=60000")["state"], json!("RUNNING"));
+}
+
+fn running_after(worker: &Worker<'_>, id: &str) -> Value {
+    worker.take(id, 1);
+    worker.run(id)
+}
+
+#[test]
+fn who_knows_a_revision_waits_for_a_later_one() {
+    let server = start();
+    let worker = Worker::start(&server);
+    let id = server.session_of(&channel(CHANNEL));
+    assert_eq!(poll(&server, &id, "since=0&waitMs=60000")["state"], json!("NEW"), "it is later already");
+    worker.take(&id, 1);
+    worker.run(&id);
+    let known = poll(&server, &id, "")["revision"].clone();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| poll(&server, &id, &format!("since={known}&waitMs=60000")));
+        // Another session is no reason to wake.
+        server.session_of(&channel("another"));
+        worker.finish(&id, "R_PIPELINE_EXITED");
+        assert_eq!(waits.join().unwrap()["state"], json!("ENDED"));
+    });
+    let begun = Stopwatch::start();
+    let same = poll(&server, &id, "since=99&waitMs=300");
+    assert!(begun.elapsed() >= Duration::from_millis(300), "it waited in vain");
+    assert_eq!(same["state"], json!("ENDED"));
+    for wrong in ["waitMs=60001", "waitMs=-1", "waitMs=soon", "since=x", "wait=1"] {
+        server.get(&format!("/api/v3/sessions/{id}?{wrong}")).is_problem(400, "INVALID");
+    }
+}
+
+#[test]
+fn a_wait_ends_with_the_server_and_with_its_token() {
+    let mut server = start();
+    let id = server.session_of(&channel(CHANNEL));
+    let begin = |server: &Running, bearer: &str| {
+        let mut stream = server.connect();
+        let path = format!("/api/v3/sessions/{id}?waitMs=60000");
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nHost: {}\r\n{bearer}\r\nConnection: close\r\n\r\n",
+            server.address
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    let wish = json!({ "name": "brief", "scopes": ["v3:write"], "expiresInMs": 500 });
+    let brief = server.post("/v1/tokens", &wish).json();
+    let brief = begin(&server, &format!("Authorization: Bearer {}", brief["secret"].as_str().unwrap()));
+    let waits = begin(&server, &server.bearer());
+    // So that it is waiting by then, and the token is over.
+    pass(Duration::from_millis(600));
+    server.session_of(&channel("another"));
+    read_to_end(brief).is_problem(401, "UNAUTHORIZED");
+    let begun = Stopwatch::start();
+    server.stop_with_outcome().unwrap();
+    let answer = read_to_end(waits);
+    assert_eq!((answer.status, &answer.json()["state"]), (200, &json!("NEW")));
+    assert!(begun.elapsed() < Duration::from_secs(8), "the server did not wait for it");
+}

@@ -1,0 +1,124 @@
+//! What is refused, in which order, and that it leaves no trace.
+
+use serde_json::{Value, json};
+
+use super::client::{CHANNEL, channel, recording};
+use crate::server::{Running, start, start_in};
+
+const LINE: &str = "POST /api/v3/intents";
+
+/// Does something that must leave no trace in the ledger, and no session.
+#[track_caller]
+fn without_a_trace(server: &Running, refused: impl FnOnce()) {
+    let head = server.head();
+    refused();
+    assert_eq!(server.head(), head, "something was stored");
+}
+
+// S1-2, S1-3, S1-44
+#[test]
+fn first_who_asks_then_whether_that_one_may_then_what_it_asks() {
+    let server = start();
+    let bare = ["Content-Type: application/json".to_owned()];
+    let wrong = server.token_for("wrong", &["leases:read", "leases:write", "control:write"], &[]);
+    let right = server.token_for("right", &["v3:write"], &[]);
+    let limited = server.token_for("limited", &["v3:write"], &["service:other"]);
+    let (sound, unsound) = (channel(CHANNEL), json!({ "colour": "red" }));
+    without_a_trace(&server, || {
+        for body in [&sound, &unsound] {
+            server.ask(LINE, &bare, &body.to_string()).is_problem(401, "UNAUTHORIZED");
+            server.ask_as("tnr_unknown", LINE, body).is_problem(401, "UNAUTHORIZED");
+            let refused = server.ask_as(&wrong, LINE, body).is_problem(403, "FORBIDDEN");
+            assert!(refused["detail"].as_str().unwrap().contains("v3:write"), "{refused}");
+        }
+        server.ask_as(&limited, LINE, &sound).is_problem(403, "FORBIDDEN");
+        server.ask_as(&right, LINE, &unsound).is_problem(400, "INVALID");
+        for line in ["GET /api/v3/sessions", "GET /api/v3/sessions/x", "DELETE /api/v3/sessions/x"] {
+            server.ask(line, &[], "").is_problem(401, "UNAUTHORIZED");
+            server.ask_as(&wrong, line, &Value::Null).is_problem(403, "FORBIDDEN");
+        }
+    });
+    assert_eq!(server.sessions(), Vec::<Value>::new());
+    assert_eq!(server.ask_as(&right, LINE, &sound).status, 202);
+    assert_eq!(server.ask_as(&limited, LINE, &channel("other")).status, 202);
+}
+
+// S1-44
+#[test]
+fn a_refused_request_takes_no_lease_either() {
+    let server =
+        start_in(tempfile::tempdir().unwrap(), |settings| settings.intents.api_leases = true).unwrap();
+    let wrong = server.token_for("wrong", &["leases:write"], &[]);
+    without_a_trace(&server, || {
+        server.ask_as(&wrong, LINE, &channel(CHANNEL)).is_problem(403, "FORBIDDEN");
+        server.ask_as("", LINE, &channel(CHANNEL)).is_problem(401, "UNAUTHORIZED");
+    });
+    assert_eq!(server.leased(), Vec::<String>::new());
+}
+
+// S1-4, S1-8
+#[test]
+fn what_is_not_sound_is_a_400_and_leaves_no_trace() {
+    let server = start();
+    let with = |field: &str, value: Value| {
+        let mut wish = channel(CHANNEL);
+        wish[field] = value;
+        wish
+    };
+    let long = "x".repeat(1_025);
+    without_a_trace(&server, || {
+        for wish in [
+            json!({}),
+            json!([]),
+            json!({ "serviceRef": CHANNEL }),
+            json!({ "profileID": "hd" }),
+            json!({ "serviceRef": "", "profileID": "hd" }),
+            json!({ "serviceRef": CHANNEL, "profileID": "" }),
+            json!({ "serviceRef": "a|b", "profileID": "hd" }),
+            json!({ "serviceRef": "-rf", "profileID": "hd" }),
+            json!({ "serviceRef": "a\nb", "profileID": "hd" }),
+            json!({ "serviceRef": long, "profileID": "hd" }),
+            json!({ "recordingID": "a|b", "profileID": "hd" }),
+            with("profileID", json!("h|d")),
+            with("profileID", json!("h\u{1f}d")),
+            with("profileID", json!(7)),
+            with("recordingID", json!("rec")),
+            with("startMs", json!(0)),
+            with("type", json!("stream.pause")),
+            with("type", Value::Null),
+            with("session_id", json!("ses_1")),
+            with("params", json!("audio=de")),
+            with("params", json!([])),
+            with("params", json!({ "text": "x".repeat(70_000) })),
+            with("correlationId", json!(long)),
+            with("correlationId", json!("a\nb")),
+            with("colour", json!("red")),
+            json!({ "recordingID": "rec", "profileID": "hd", "startMs": -1 }),
+            json!({ "recordingID": "rec", "profileID": "hd", "startMs": 1.5 }),
+            json!({ "type": "stream.stop" }),
+            json!({ "type": "stream.stop", "session_id": "x", "profileID": "hd" }),
+            json!({ "type": "stream.stop", "session_id": "x", "serviceRef": CHANNEL }),
+            json!({ "type": "stream.stop", "session_id": "x", "params": {} }),
+        ] {
+            server.intend(&wish).is_problem(400, "INVALID");
+        }
+        for text in [r#"{"serviceRef":"a","serviceRef":"a","profileID":"hd"}"#, "{", "", "null"] {
+            server.post_text("/api/v3/intents", text).is_problem(400, "INVALID");
+        }
+        let text = [server.bearer(), "Content-Type: text/plain".to_owned()];
+        server.ask(LINE, &text, &channel("a").to_string()).is_problem(415, "UNSUPPORTED_TYPE");
+    });
+    assert_eq!(server.sessions(), Vec::<Value>::new());
+    assert_eq!(server.intend(&recording("rec", u64::MAX)).status, 202);
+}
+
+#[test]
+fn a_body_may_be_larger_than_others_but_not_larger_than_a_megabyte() {
+    let server = start();
+    let sized = |length: usize| {
+        let body = channel(CHANNEL).to_string();
+        format!("{}{}}}", body.strip_suffix('}').unwrap(), " ".repeat(length - body.len()))
+    };
+    assert_eq!(server.post_text("/api/v3/intents", &sized(1 << 20)).status, 202);
+    server.post_text("/api/v3/intents", &sized((1 << 20) + 1)).is_problem(413, "TOO_LARGE");
+}

@@ -1,0 +1,71 @@
+//! The end of a session, because somebody wants it.
+
+use serde_json::json;
+
+use super::client::{CHANNEL, Worker, channel};
+use crate::server::{Running, start};
+
+fn stop(server: &Running, id: &str) -> crate::server::Answer {
+    server.intend(&json!({ "type": "stream.stop", "session_id": id }))
+}
+
+#[test]
+fn a_session_without_a_worker_is_over_at_once() {
+    let server = start();
+    for is_delete in [false, true] {
+        let accepted = server.intend(&channel(CHANNEL)).json();
+        let id = accepted["session_id"].as_str().unwrap();
+        let line = format!("DELETE /api/v3/sessions/{id}");
+        let ask = || if is_delete { server.ask(&line, &[server.bearer()], "") } else { stop(&server, id) };
+        let answer = ask();
+        assert_eq!(answer.status, 202, "{answer:?}");
+        let over = json!({ "session_id": id, "state": "ENDED", "reason": "R_STOPPED", "outcome": "STOPPED",
+            "correlationId": accepted["correlationId"] });
+        assert_eq!(answer.json(), over);
+        let head = server.head();
+        assert_eq!((ask().json(), server.head()), (over, head), "ending what is over changes nothing");
+    }
+}
+
+#[test]
+fn a_session_that_runs_stops_and_its_worker_hears_of_it() {
+    let server = start();
+    let worker = Worker::start(&server);
+    let id = server.session_of(&channel(CHANNEL));
+    worker.take(&id, 1);
+    worker.run(&id);
+    let since = worker.changes(0, 0)["revision"].as_u64().unwrap();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| worker.changes(since, 60_000));
+        assert_eq!(stop(&server, &id).json()["state"], json!("STOPPING"));
+        assert_eq!(waits.join().unwrap()["sessions"][0]["state"], json!("STOPPING"));
+    });
+    assert_eq!(
+        worker.keep(&[&id])["sessions"][0]["state"],
+        json!("STOPPING"),
+        "its leases live on until then"
+    );
+    assert_eq!(worker.finish(&id, "R_STOPPED")["outcome"], json!("STOPPED"));
+    assert_eq!(stop(&server, &id).json()["state"], json!("ENDED"));
+}
+
+#[test]
+fn a_session_that_is_not_there_or_not_theirs_is_not_stopped() {
+    let server = start();
+    stop(&server, "ses_unknown").is_problem(404, "NOT_FOUND");
+    stop(&server, "").is_problem(404, "NOT_FOUND");
+    server.ask("DELETE /api/v3/sessions/ses_unknown", &[server.bearer()], "").is_problem(404, "NOT_FOUND");
+    server.get("/api/v3/sessions/ses_unknown").is_problem(404, "NOT_FOUND");
+    server.get("/api/v3/sessions/%ff").is_problem(404, "NOT_FOUND");
+    let id = server.session_of(&channel(CHANNEL));
+    let limited = server.token_for("limited", &["v3:write"], &["service:other"]);
+    for line in ["GET", "DELETE"] {
+        let line = format!("{line} /api/v3/sessions/{id}");
+        server.ask_as(&limited, &line, &json!(null)).is_problem(403, "FORBIDDEN");
+    }
+    let theirs = json!({ "type": "stream.stop", "session_id": id });
+    server.ask_as(&limited, "POST /api/v3/intents", &theirs).is_problem(403, "FORBIDDEN");
+    assert_eq!(server.session(&id)["state"], json!("NEW"));
+    let seen = server.ask_as(&limited, "GET /api/v3/sessions", &json!(null)).json();
+    assert_eq!(seen, json!({ "sessions": [] }));
+}

@@ -1,0 +1,192 @@
+//! The one worker: over HTTP, and in the server's own process.
+
+use serde_json::{Value, json};
+use tenure_api::{
+    AskChanges, Code, FinishSession, KeepSessions, LeaveGuard, SessionRuns, TakeGuard, TakeSession,
+    WipeSessions,
+};
+
+use super::client::{CHANNEL, Worker, channel, recording, worker_name};
+use crate::server::{Running, start, text};
+
+fn guard(server: &Running, worker: &str, dead: Option<&str>) -> crate::server::Answer {
+    let mut body = json!({ "worker": worker, "ttlMs": 60_000 });
+    if let Some(dead) = dead {
+        body["dead"] = json!(dead);
+    }
+    server.post("/api/v3/worker/guard", &body)
+}
+
+#[test]
+fn there_is_one_worker_and_it_stays_it() {
+    let server = start();
+    let first = guard(&server, &worker_name(1), None).json();
+    assert!((59_000..=60_000).contains(&first["remainingMs"].as_u64().unwrap()), "{first}");
+    assert_eq!(guard(&server, &worker_name(1), None).json()["guard"], first["guard"], "it renews");
+    let refused = guard(&server, &worker_name(2), None).is_problem(409, "HELD");
+    assert_eq!(refused["holder"], json!(worker_name(1)));
+    assert!(refused["remainingMs"].as_u64().unwrap() > 59_000, "{refused}");
+    let fence = json!({ "guard": first["guard"] });
+    assert_eq!(server.post("/api/v3/worker/leave", &fence).json(), json!({}));
+    assert_eq!(server.post("/api/v3/worker/leave", &fence).json(), json!({}), "twice is as good");
+    let second = guard(&server, &worker_name(2), None).json();
+    assert_ne!(second["guard"], first["guard"]);
+    let stranger = json!({ "guard": 4_711 });
+    server.post("/api/v3/worker/leave", &stranger).is_problem(409, "GUARD_LOST");
+}
+
+#[test]
+fn a_worker_that_is_proven_dead_loses_the_guard_and_no_other_does() {
+    let server = start();
+    let first = guard(&server, &worker_name(1), None).json();
+    let elsewhere = "worker:5d1e-b008:4026531836:9:7";
+    let contained = "worker:5d1e-b007:4026531837:9:7";
+    for (asks, dead) in [
+        (worker_name(2), worker_name(3)),
+        (elsewhere.to_owned(), worker_name(1)),
+        (contained.to_owned(), worker_name(1)),
+    ] {
+        guard(&server, &asks, Some(&dead)).is_problem(409, "HELD");
+    }
+    let second = guard(&server, &worker_name(2), Some(&worker_name(1))).json();
+    assert!(second["guard"].as_u64().unwrap() > first["guard"].as_u64().unwrap(), "{second}");
+    let fields = json!({ "guard": first["guard"], "ttlMs": 30_000, "sessions": [] });
+    server.post("/api/v3/worker/keep", &fields).is_problem(409, "GUARD_LOST");
+    for wrong in ["", "me", "worker:a:b:c:d", "system:orchestrator"] {
+        guard(&server, wrong, None).is_problem(400, "INVALID");
+        guard(&server, &worker_name(2), Some(wrong)).is_problem(400, "INVALID");
+    }
+}
+
+#[test]
+fn a_session_goes_its_way_with_its_leases() {
+    let server = start();
+    let worker = Worker::start(&server);
+    let id = server.session_of(&channel(CHANNEL));
+    let taken = worker.take(&id, 2);
+    assert_eq!((&taken["state"], &taken["taken"]["slot"]), (&json!("STARTING"), &json!(0)));
+    assert!(taken["taken"]["remainingMs"].as_u64().unwrap() > 29_000, "{taken}");
+    let leases = taken["taken"]["leases"].as_array().unwrap();
+    let shown = |lease: &Value| server.get(&format!("/v1/leases/{}", text(lease))).json()["lease"].clone();
+    assert_eq!(shown(&leases[0])["resource"], json!(format!("service:{CHANNEL}")));
+    assert_eq!(shown(&leases[1])["resource"], json!("tuner:0"));
+    assert_eq!(shown(&leases[1])["holder"], json!(id));
+    assert_eq!(shown(&leases[1])["fence"], taken["taken"]["fences"][1]);
+    assert_eq!(worker.run(&id)["state"], json!("RUNNING"));
+    let kept = worker.keep(&[&id, "ses_unknown"]);
+    let (one, other) = (&kept["sessions"][0], &kept["sessions"][1]);
+    assert_eq!(
+        (&one["held"], &one["state"], &one["session_id"]),
+        (&json!(true), &json!("RUNNING"), &json!(id))
+    );
+    assert_eq!((&other["held"], &other["remainingMs"]), (&json!(false), &json!(0)));
+    let shown = server.session(&id);
+    assert_eq!((&shown["worker"], &shown["process"]), (&json!(worker_name(1)), &json!("pid 17")));
+    assert_eq!(worker.finish(&id, "R_PIPELINE_EXITED")["outcome"], json!("COMPLETED"));
+    assert!(!server.leased().iter().any(|name| name.starts_with("service:") || name.starts_with("tuner:")));
+    worker.ask("finish", &json!({ "session_id": id, "reason": "R_LEASE_BUSY" })).is_problem(400, "INVALID");
+    let unknown = json!({ "session_id": "ses_unknown", "tuners": 1, "ttlMs": 30_000 });
+    worker.ask("take", &unknown).is_problem(404, "NOT_FOUND");
+    worker
+        .ask("take", &json!({ "session_id": id, "tuners": 65, "ttlMs": 30_000 }))
+        .is_problem(400, "INVALID");
+    let short = server.session_of(&recording("r", 0));
+    let short = json!({ "session_id": short, "tuners": 0, "ttlMs": 1 });
+    worker.ask("take", &short).is_problem(400, "TTL_OUT_OF_RANGE");
+}
+
+#[test]
+fn a_worker_hears_of_changes_when_they_happen_and_of_the_loss_of_its_guard() {
+    let server = start();
+    let worker = Worker::start(&server);
+    assert_eq!(worker.changes(0, 0), json!({ "revision": 0, "sessions": [] }));
+    let first = std::thread::scope(|scope| {
+        let waits = scope.spawn(|| worker.changes(0, 60_000));
+        let id = server.session_of(&channel(CHANNEL));
+        let heard = waits.join().unwrap();
+        assert_eq!((&heard["revision"], &heard["sessions"][0]["session_id"]), (&json!(1), &json!(id)));
+        id
+    });
+    worker.take(&first, 1);
+    worker.finish(&first, "R_PIPELINE_EXITED");
+    let news = worker.changes(1, 60_000);
+    assert_eq!((&news["revision"], &news["sessions"][0]["state"]), (&json!(3), &json!("ENDED")));
+    assert_eq!(worker.changes(0, 60_000), json!({ "revision": 3, "sessions": [] }), "nothing goes on");
+    assert_eq!(worker.changes(3, 10)["sessions"], json!([]), "the time is up");
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| worker.ask("changes", &json!({ "since": 3, "waitMs": 60_000 })));
+        guard(&server, &worker_name(2), Some(&worker_name(1)));
+        waits.join().unwrap().is_problem(409, "GUARD_LOST");
+    });
+    worker.ask("changes", &json!({ "since": 3 })).is_problem(409, "GUARD_LOST");
+}
+
+#[test]
+fn a_guard_that_runs_out_ends_the_wait_of_its_worker() {
+    let server = start();
+    let short = json!({ "worker": worker_name(1), "ttlMs": 1_000 });
+    let guard = server.post("/api/v3/worker/guard", &short).json()["guard"].clone();
+    let wait = json!({ "guard": guard, "since": 0, "waitMs": 60_000 });
+    server.post("/api/v3/worker/changes", &wait).is_problem(409, "GUARD_LOST");
+}
+
+#[test]
+fn the_next_worker_wipes_what_the_one_before_left_behind_and_nothing_else() {
+    let server = start();
+    let first = Worker::start(&server);
+    let (taken, waiting) = (server.session_of(&channel("a")), server.session_of(&channel("b")));
+    first.take(&taken, 1);
+    let guard = guard(&server, &worker_name(2), Some(&worker_name(1))).json()["guard"].clone();
+    let wipe = |sessions: &[&str]| {
+        server.post("/api/v3/worker/wipe", &json!({ "guard": guard, "sessions": sessions })).json()
+    };
+    assert_eq!(wipe(&[&taken, &waiting, "ses_unknown"]), json!({ "wiped": 1 }));
+    assert_eq!(wipe(&[&taken]), json!({ "wiped": 0 }));
+    assert_eq!(server.session(&taken)["reason"], json!("R_WORKER_RESTARTED"));
+    assert_eq!(server.session(&waiting)["state"], json!("NEW"));
+    assert!(!server.leased().contains(&"service:a".to_owned()));
+}
+
+#[test]
+fn a_token_that_may_not_touch_the_guard_is_no_workers() {
+    let server = start();
+    let body = json!({ "worker": worker_name(1), "ttlMs": 60_000 });
+    let limited = server.token_for("limited", &["leases:write"], &["service:"]);
+    server.ask_as(&limited, "POST /api/v3/worker/guard", &body).is_problem(403, "FORBIDDEN");
+    let sender = server.token_for("sender", &["v3:write", "leases:read"], &[]);
+    server.ask_as(&sender, "POST /api/v3/worker/guard", &body).is_problem(403, "FORBIDDEN");
+    let worker = server.token_for("worker", &["leases:write"], &["system:orchestrator:"]);
+    assert_eq!(server.ask_as(&worker, "POST /api/v3/worker/guard", &body).status, 200);
+}
+
+#[test]
+fn a_worker_in_the_same_process_asks_the_same() {
+    let server = start();
+    let (office, id) = (server.office(), server.session_of(&recording("rec", 61_000)));
+    server.block_on(async {
+        let guard = TakeGuard { worker: worker_name(1), ttl_ms: 60_000, dead: None };
+        let guard = office.guard(&guard).await.unwrap().guard;
+        let changes = office.changes(&AskChanges { guard, since: 0, wait_ms: None }).await.unwrap();
+        assert_eq!(changes.sessions[0].start_ms, Some(61_000));
+        let take = TakeSession { guard, session_id: id.clone(), tuners: 0, ttl_ms: 30_000 };
+        let taken = office.take(&take).await.unwrap().taken.unwrap();
+        assert_eq!((taken.leases.len(), taken.slot), (1, None));
+        let runs = SessionRuns { guard, session_id: id.clone(), process: "pid 1".into() };
+        assert_eq!(office.running(&runs).await.unwrap().state, "RUNNING");
+        let keep = KeepSessions { guard, ttl_ms: 30_000, sessions: vec![id.clone()] };
+        assert!(office.keep(&keep).await.unwrap().sessions[0].held);
+        let wipe = WipeSessions { guard, sessions: vec![id.clone()] };
+        assert_eq!(office.wipe(&wipe).await.unwrap().wiped, 0, "its own stay");
+        let finish = FinishSession {
+            guard,
+            session_id: id.clone(),
+            reason: "R_WORKER_STOPPED".into(),
+            detail: Some("bye".into()),
+        };
+        assert_eq!(office.finish(&finish).await.unwrap().outcome.as_deref(), Some("STOPPED"));
+        office.leave(&LeaveGuard { guard }).await.unwrap();
+        let lost = office.changes(&AskChanges { guard, since: 0, wait_ms: None }).await.unwrap_err();
+        assert_eq!(lost.code, Code::GuardLost);
+    });
+    assert_eq!(server.session(&id)["detail"], json!("bye"));
+}

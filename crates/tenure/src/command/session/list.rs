@@ -1,0 +1,60 @@
+//! `tenure session list`.
+
+use clap::{Args, ValueEnum};
+use tenure_api::Sessions;
+
+use super::view;
+use crate::failure::Failure;
+use crate::output::{write_answer, write_table, write_text};
+use crate::server::ask;
+
+/// Shows the sessions that go on, and those that ended last; the newest first.
+///
+/// Ended ones are remembered for a while only; `tenure log` shows all that happened.
+///
+/// Example: tenure session list --state running
+#[derive(Debug, Args)]
+pub struct List {
+    /// Only those in this state
+    #[arg(long, value_enum)]
+    state: Option<State>,
+    /// Print one JSON value instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum State {
+    /// No worker has taken it
+    New,
+    /// Its leases are held, its pipeline is about to start
+    Starting,
+    /// Its pipeline runs
+    Running,
+    /// Somebody asked for its end
+    Stopping,
+    /// It is over
+    Ended,
+}
+
+impl List {
+    /// Reads the list and prints it.
+    pub fn run(self) -> Result<(), Failure> {
+        let state = self.state.map(|state| match state {
+            State::New => "NEW",
+            State::Starting => "STARTING",
+            State::Running => "RUNNING",
+            State::Stopping => "STOPPING",
+            State::Ended => "ENDED",
+        });
+        let sessions = ask(async |client| Ok(client.sessions(state).await?))?;
+        if self.json {
+            write_answer(&Sessions { sessions })?;
+        } else if sessions.is_empty() {
+            write_text("No sessions.\n")?;
+        } else {
+            write_table(&view::table(&sessions))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! `tenure session start`.
+
+use clap::Args;
+use serde_json::{Map, Value};
+use tenure_api::IntentRequest;
+
+use super::patience::{self, Goal};
+use super::view;
+use crate::failure::Failure;
+use crate::output::{write_answer, write_text};
+use crate::server::ask;
+
+/// Says what is wanted, and prints the session that it became.
+///
+/// The same wanted twice is one session, for as long as that goes on. Whether it can be had is decided later, by the worker:
+/// `--wait` waits for that. Exit code with `--wait` 0: it runs, or came to a good end. 1: it is over otherwise, and the
+/// answer says why.
+///
+/// Example: tenure session start --service 1:0:19:283D:3FB:1:C00000:0:0:0: --profile hd --wait
+#[derive(Debug, Args)]
+pub struct Start {
+    #[command(flatten)]
+    target: Target,
+    /// Of a recording: from where, in milliseconds
+    #[arg(long, value_name = "MILLISECONDS", conflicts_with = "service")]
+    start_ms: Option<u64>,
+    /// How it is to be shown
+    #[arg(long, value_name = "PROFILE")]
+    profile: String,
+    /// Something more for the pipeline; can be repeated. Other parameters are another session
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_parameter)]
+    parameters: Vec<(String, String)>,
+    /// By which you find it again in logs [default: the server makes one]
+    #[arg(long, value_name = "TEXT")]
+    correlation_id: Option<String>,
+    /// Wait until it runs or is over
+    #[arg(long)]
+    wait: bool,
+    /// Print one JSON value instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Target {
+    /// Which channel
+    #[arg(long, value_name = "REFERENCE")]
+    service: Option<String>,
+    /// Which recording
+    #[arg(long, value_name = "ID")]
+    recording: Option<String>,
+}
+
+impl Start {
+    /// Asks for it, and waits for what becomes of it if that is wanted.
+    pub fn run(self) -> Result<(), Failure> {
+        let (wait, json) = (self.wait, self.json);
+        let request = self.request();
+        let (accepted, session) = ask(async |client| {
+            let accepted = client.intend(&request).await?;
+            let session = match wait {
+                true => Some(patience::until(&client, &accepted.session_id, Goal::Decided).await?),
+                false => None,
+            };
+            Ok((accepted, session))
+        })?;
+        match (&session, json) {
+            (Some(session), true) => write_answer(session)?,
+            (Some(session), false) => write_text(&view::fields(session).to_string())?,
+            (None, true) => write_answer(&accepted)?,
+            (None, false) => write_text(&view::accepted(&accepted).to_string())?,
+        }
+        session.map_or(Ok(()), |session| patience::verdict(&session))
+    }
+
+    fn request(self) -> IntentRequest {
+        let parameters = self.parameters.into_iter().map(|(name, value)| (name, Value::from(value)));
+        let parameters: Map<String, Value> = parameters.collect();
+        IntentRequest {
+            service_ref: self.target.service,
+            recording_id: self.target.recording,
+            profile_id: Some(self.profile),
+            start_ms: self.start_ms,
+            params: (!parameters.is_empty()).then_some(parameters),
+            correlation_id: self.correlation_id,
+            ..IntentRequest::default()
+        }
+    }
+}
+
+fn parse_parameter(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("a parameter is NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        start: Start,
+    }
+
+    fn request(line: &str) -> Result<Value, String> {
+        let line = Line::try_parse_from(line.split(' ')).map_err(|error| error.to_string())?;
+        Ok(serde_json::to_value(line.start.request()).unwrap())
+    }
+
+    #[test]
+    fn what_is_typed_is_what_is_asked_for() {
+        assert_eq!(
+            request("start --service 1:0:19 --profile hd"),
+            Ok(json!({ "serviceRef": "1:0:19", "profileID": "hd" }))
+        );
+        assert_eq!(
+            request(
+                "start --recording film --start-ms 10500 --profile hd --param subtitles=de --param audio=a=b --correlation-id x"
+            ),
+            Ok(json!({
+                "recordingID": "film", "startMs": 10_500, "profileID": "hd", "correlationId": "x",
+                "params": { "subtitles": "de", "audio": "a=b" },
+            }))
+        );
+    }
+
+    #[test]
+    fn half_a_wish_is_refused_before_anybody_is_asked() {
+        for (line, says) in [
+            ("start --profile hd", "--service <REFERENCE>|--recording <ID>"),
+            ("start --service a --recording b --profile hd", "cannot be used with"),
+            ("start --service a", "--profile <PROFILE>"),
+            ("start --service a --start-ms 5 --profile hd", "cannot be used with"),
+            ("start --service a --profile hd --param x", "a parameter is NAME=VALUE"),
+        ] {
+            let error = request(line).unwrap_err();
+            assert!(error.contains(says), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The command, as who keeps its lease sees it: through the watchdog.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, getpid, kill_process_group, set_child_subreaper};
+
+use super::link::{Leaves, Link, Order, Report, send_standard};
+use super::strays;
+use super::watchdog::{self, Margins};
+
+/// What a command has as standard input, output and error.
+#[derive(Debug, Clone, Copy)]
+pub struct Standard<'a>(pub [BorrowedFd<'a>; 3]);
+
+/// A command that is watched.
+#[derive(Debug)]
+pub struct Guarded {
+    watchdog: Child,
+    link: Link,
+    group: Option<Pid>,
+}
+
+impl Guarded {
+    /// Starts the watchdog, for a command with our own input and output. The command itself waits for
+    /// [`Guarded::start`].
+    pub fn prepare(command: &[OsString]) -> io::Result<Self> {
+        let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
+        let standard = Standard([input.as_fd(), output.as_fd(), errors.as_fd()]);
+        Self::prepare_with(command, standard, |_| {})
+    }
+
+    /// The same with another input and output. What `change` does to the environment of the watchdog counts for the
+    /// command too.
+    pub fn prepare_with(
+        command: &[OsString],
+        standard: Standard<'_>,
+        change: impl FnOnce(&mut Command),
+    ) -> io::Result<Self> {
+        // If somebody kills the watchdog, the command falls to us.
+        set_child_subreaper(Some(getpid()))?;
+        let (ours, theirs) = UnixStream::pair()?;
+        send_standard(&ours, standard)?;
+        let mut process = Command::new("/proc/self/exe");
+        process.arg0("tenure").arg(watchdog::NAME).args(command);
+        process.process_group(0).stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
+        change(&mut process);
+        Ok(Self { watchdog: strays::start(&mut process)?, link: Link::new(ours)?, group: None })
+    }
+
+    /// Starts the command.
+    pub async fn start(
+        &mut self,
+        deadline: u64,
+        margins: Margins,
+        leaves: Leaves,
+        environment: Vec<(String, String)>,
+    ) {
+        let Margins { grace, reserve } = margins;
+        self.order(&Order::Start { deadline, grace: grace.0, reserve: reserve.0, leaves, environment }).await;
+    }
+
+    /// The lease was renewed.
+    pub async fn move_deadline(&mut self, deadline: u64) {
+        self.order(&Order::Deadline(deadline)).await;
+    }
+
+    /// Sends a signal to everybody in the command's group.
+    pub async fn signal(&mut self, signal: Signal) {
+        self.order(&Order::Signal(signal.as_raw())).await;
+    }
+
+    /// The command has to end.
+    pub async fn end(&mut self) {
+        self.order(&Order::End).await;
+    }
+
+    /// The command has to be gone at once.
+    pub async fn kill(&mut self) {
+        self.order(&Order::Kill).await;
+    }
+
+    /// What happened to the command. Nothing: the watchdog is gone, and [`Guarded::bereave`] has to follow.
+    pub async fn report(&mut self) -> Option<Report> {
+        let report = self.link.receive().await;
+        if let Some(Report::Started(group)) = report {
+            self.group = Pid::from_raw(group);
+        }
+        report
+    }
+
+    /// Ends a command whose watchdog is gone: it is our child now, so its number is still its own; so is whoever left
+    /// its group. When this returns, all of them are gone.
+    pub fn bereave(&self) {
+        if let Some(group) = self.group {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        strays::kill(&self.watchdog);
+    }
+
+    /// The command's group.
+    pub fn group(&self) -> Option<Pid> {
+        self.group
+    }
+
+    /// The watchdog's number.
+    pub fn watchdog(&self) -> u32 {
+        self.watchdog.id()
+    }
+
+    /// Lets the watchdog go, and waits until it is gone.
+    pub fn dismiss(self) {
+        let Self { mut watchdog, link, .. } = self;
+        drop(link);
+        strays::bury(&mut watchdog);
+    }
+
+    /// A watchdog that does not hear is gone, which is found when its report is read.
+    async fn order(&mut self, order: &Order) {
+        let _ = self.link.send(order).await;
+    }
+}

@@ -1,0 +1,93 @@
+//! Which process a worker is: `worker:BOOT:NAMESPACE:PID:START`. Whoever is on the same machine can tell whether it lives.
+
+use std::fmt;
+use std::fs;
+use std::io;
+
+use rustix::process::getpid;
+
+use super::process::{Process, is_gone};
+
+/// A worker's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Since when the machine runs, as a name.
+    boot: String,
+    /// In which namespace the number counts.
+    namespace: String,
+    number: i32,
+    /// When it was started, in ticks since the machine was.
+    started: u64,
+}
+
+impl Identity {
+    /// This process.
+    pub fn own() -> io::Result<Self> {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
+        let link = fs::read_link("/proc/self/ns/pid")?;
+        let link = link.to_string_lossy();
+        let namespace: String = link.chars().filter(char::is_ascii_digit).collect();
+        let unreadable = || io::Error::other("/proc does not show this process");
+        let number = getpid().as_raw_nonzero().get();
+        let process = Process::find(number).ok_or_else(unreadable)?;
+        // A /proc of another namespace has other numbers.
+        let is_shown = fs::read_link("/proc/self")?.to_str() == Some(&number.to_string());
+        if !is_shown || boot.is_empty() || namespace.is_empty() {
+            return Err(unreadable());
+        }
+        Ok(Self { boot, namespace, number, started: process.started })
+    }
+
+    /// The worker with this name.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.strip_prefix("worker:")?.split(':');
+        let identity = Self {
+            boot: parts.next()?.to_owned(),
+            namespace: parts.next()?.to_owned(),
+            number: parts.next()?.parse().ok()?,
+            started: parts.next()?.parse().ok()?,
+        };
+        parts.next().is_none().then_some(identity)
+    }
+
+    /// Whether both are on one machine since it was started, and see the same processes.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        self.boot == other.boot && self.namespace == other.namespace
+    }
+
+    /// Whether that worker is beside us and surely gone. Of one on another machine nobody here knows.
+    pub fn knows_dead(&self, other: &Self) -> bool {
+        self.is_beside(other) && is_gone(other.number, other.started)
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { boot, namespace, number, started } = self;
+        write!(formatter, "worker:{boot}:{namespace}:{number}:{started}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_has_a_name_that_says_whether_it_lives() {
+        let own = Identity::own().unwrap();
+        assert_eq!(Identity::parse(&own.to_string()).as_ref(), Some(&own));
+        assert!(!own.knows_dead(&own));
+        let before = Identity { started: own.started - 1, ..own.clone() };
+        assert!(own.knows_dead(&before), "the number is somebody else's now");
+        let elsewhere = Identity { boot: "b".to_owned(), ..before.clone() };
+        assert!(!own.knows_dead(&elsewhere));
+        assert!(!own.knows_dead(&Identity { namespace: "1".to_owned(), ..before }));
+    }
+
+    #[test]
+    fn what_is_no_worker_is_not_read_as_one() {
+        for text in ["", "worker:a:1:2", "worker:a:1:2:3:4", "worker:a:1:x:3", "ann", "work:a:1:2:3"] {
+            assert_eq!(Identity::parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Ends what a worker that is gone has left behind, and sees it gone.
+//!
+//! Each pipeline has a watchdog that ends it by itself. Here that is only made quicker, and whatever a watchdog that was
+//! killed too has left behind is found by its environment.
+
+use std::collections::HashSet;
+use std::io;
+use std::time::Duration;
+
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
+use tenure_api::SessionView;
+
+use super::process::Process;
+use super::recorded::Recorded;
+use crate::watched;
+use crate::watched::clock::now;
+
+/// How often to look.
+const ROUND: Duration = Duration::from_millis(20);
+/// How long a watchdog has to find out that nobody is left: microseconds.
+const WATCHDOG_PATIENCE: u64 = 2_000_000;
+/// When processes that do not go are given up: microseconds.
+const PATIENCE: u64 = 15_000_000;
+
+/// What became of the sessions whose processes had to go.
+#[derive(Debug, Default)]
+pub struct Ended {
+    /// Nobody is left of these.
+    pub gone: Vec<String>,
+    /// Of these somebody lives on, with these numbers.
+    pub stuck: Vec<(String, Vec<i32>)>,
+}
+
+/// The processes of one session.
+struct Family {
+    session: String,
+    recorded: Option<Recorded>,
+    /// Whether nobody was found when it was last looked for. While one program takes the place of another, the system
+    /// does not show its environment: only who is not found twice is gone.
+    was_empty: bool,
+}
+
+/// Ends everybody who belongs to one of these sessions, or to one of those `beside` of which nothing but the name is known,
+/// and waits until they are gone.
+pub async fn end(sessions: &[SessionView], beside: &[String]) -> io::Result<Ended> {
+    let of = |session: &SessionView| Family {
+        session: session.session_id.clone(),
+        recorded: session.process.as_deref().and_then(Recorded::parse),
+        was_empty: false,
+    };
+    let beside = beside.iter().filter(|name| sessions.iter().all(|session| session.session_id != **name));
+    let named = |session: &String| Family { session: session.clone(), recorded: None, was_empty: false };
+    let mut families: Vec<Family> = sessions.iter().map(of).chain(beside.map(named)).collect();
+    let (mut ended, begun) = (Ended::default(), now());
+    loop {
+        let processes = Process::all()?;
+        let is_late = now().saturating_sub(begun) >= WATCHDOG_PATIENCE;
+        let mut left = Vec::new();
+        families.retain_mut(|family| {
+            let found = family.living(&processes);
+            let was_empty = std::mem::replace(&mut family.was_empty, found.is_empty());
+            if found.is_empty() && was_empty {
+                ended.gone.push(family.session.clone());
+                return false;
+            }
+            family.kill(&found, is_late);
+            left.push((family.session.clone(), found.iter().map(|process| process.number).collect()));
+            true
+        });
+        if families.is_empty() {
+            return Ok(ended);
+        }
+        if now().saturating_sub(begun) >= PATIENCE {
+            ended.stuck = left;
+            return Ok(ended);
+        }
+        tokio::time::sleep(ROUND).await;
+    }
+}
+
+impl Family {
+    /// Who of these belongs to it and lives: whoever was recorded, has the session in its environment, or descends from
+    /// such a one.
+    fn living(&self, processes: &[Process]) -> Vec<Process> {
+        let us = getpid().as_raw_nonzero().get();
+        let mut found: HashSet<i32> =
+            processes.iter().filter(|p| self.is_root(p)).map(|p| p.number).collect();
+        loop {
+            let before = found.len();
+            let below = processes.iter().filter(|process| found.contains(&process.parent));
+            let below: Vec<i32> = below.map(|process| process.number).collect();
+            found.extend(below);
+            if found.len() == before {
+                break;
+            }
+        }
+        let lives =
+            |process: &&Process| found.contains(&process.number) && !process.is_dead && process.number != us;
+        processes.iter().filter(lives).copied().collect()
+    }
+
+    fn is_root(&self, process: &Process) -> bool {
+        let is_recorded = self.recorded.is_some_and(|recorded| {
+            [recorded.command, recorded.watchdog].contains(&(process.number, process.started))
+        });
+        is_recorded || process.variable("TENURE_SESSION").as_ref() == Some(&self.session)
+    }
+
+    /// Kills everybody but watchdogs, to whom orphans fall: those go when nobody is left, or are killed last.
+    fn kill(&self, found: &[Process], is_late: bool) {
+        let (watchdogs, others): (Vec<_>, Vec<_>) =
+            found.iter().partition(|process| self.is_watchdog(process));
+        for process in &others {
+            send(process, Signal::KILL);
+        }
+        for watchdog in &watchdogs {
+            // One that was stopped sees nothing before it goes on.
+            send(watchdog, if is_late && others.is_empty() { Signal::KILL } else { Signal::CONT });
+        }
+    }
+
+    fn is_watchdog(&self, process: &Process) -> bool {
+        let is_recorded =
+            self.recorded.is_some_and(|recorded| recorded.watchdog == (process.number, process.started));
+        is_recorded || is_called_watchdog(process)
+    }
+}
+
+/// Whether a process was started as a watchdog.
+pub fn is_called_watchdog(process: &Process) -> bool {
+    process.arguments().get(1).is_some_and(|name| name == watched::NAME.as_bytes())
+}
+
+/// Sends a signal to this very process, and to nobody who has its number by now.
+fn send(process: &Process, signal: Signal) {
+    let Some(number) = Pid::from_raw(process.number) else { return };
+    let Ok(handle) = pidfd_open(number, PidfdFlags::empty()) else { return };
+    if Process::find(process.number).is_some_and(|found| found.started == process.started) {
+        let _ = pidfd_send_signal(handle, signal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::super::testing::session;
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_has_the_session_in_its_environment_goes_and_nobody_else() {
+        let (mine, other) = (format!("s-{}", std::process::id()), "another");
+        let mut script = Command::new("sh");
+        script.args(["-c", "trap '' TERM; env -u TENURE_SESSION setsid sleep 60 & sleep 60 & echo; wait"]);
+        let mut ours = script.env("TENURE_SESSION", &mine).stdout(Stdio::piped()).spawn().unwrap();
+        // Until both were started, and so can be found.
+        std::io::Read::read_exact(&mut ours.stdout.take().unwrap(), &mut [0]).unwrap();
+        let mut theirs = Command::new("sleep").arg("60").env("TENURE_SESSION", other).spawn().unwrap();
+        let burying = std::thread::spawn(move || ours.wait().unwrap());
+        let ended = end(&[session(&mine, "RUNNING")], &[]).await.unwrap();
+        assert_eq!((ended.gone, ended.stuck), (vec![mine.clone()], Vec::new()));
+        burying.join().unwrap();
+        assert!(theirs.try_wait().unwrap().is_none());
+        theirs.kill().unwrap();
+        theirs.wait().unwrap();
+        let family = Family { session: mine, recorded: None, was_empty: false };
+        assert_eq!(family.living(&Process::all().unwrap()), Vec::new());
+    }
+
+    #[tokio::test]
+    async fn a_recorded_process_goes_by_its_number_and_its_start_together() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let number = i32::try_from(child.id()).unwrap();
+        let recorded = Recorded::of(number, number);
+        let mut view = session("s-recorded", "RUNNING");
+        let another = Recorded { command: (number, 1), watchdog: (number, 1) };
+        view.process = Some(another.to_string());
+        assert_eq!(end(&[view.clone()], &[]).await.unwrap().gone, ["s-recorded"]);
+        assert!(child.try_wait().unwrap().is_none(), "somebody else has the number");
+        view.process = Some(Recorded { watchdog: (1, 1), ..recorded }.to_string());
+        assert_eq!(end(&[view], &[]).await.unwrap().gone, ["s-recorded"]);
+        child.wait().unwrap();
+    }
+}

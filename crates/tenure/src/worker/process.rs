@@ -1,0 +1,124 @@
+//! What the system says about processes: `/proc`.
+
+use std::fs;
+use std::io;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
+/// One process, as it was a moment ago. A number comes again; a number with the time of its start does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub number: i32,
+    /// Its parent.
+    pub parent: i32,
+    /// Its group.
+    pub group: i32,
+    /// When it was started, in ticks since the machine was.
+    pub started: u64,
+    /// Whether it is dead, and only waits to be buried.
+    pub is_dead: bool,
+}
+
+impl Process {
+    /// The process with this number. Nothing: the system shows none.
+    pub fn find(number: i32) -> Option<Self> {
+        let line = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+        Self::read(&line)
+    }
+
+    /// Every process that the system shows.
+    pub fn all() -> io::Result<Vec<Self>> {
+        let entries = fs::read_dir("/proc")?.flatten();
+        let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        Ok(numbers.filter_map(Self::find).collect())
+    }
+
+    fn read(line: &str) -> Option<Self> {
+        let number = line.split(' ').next()?.parse().ok()?;
+        // The name may hold anything, but nothing behind it holds a bracket.
+        let (_, behind) = line.rsplit_once(") ")?;
+        let fields: Vec<&str> = behind.split(' ').collect();
+        let is_dead = matches!(*fields.first()?, "Z" | "X") && !has_threads(number);
+        Some(Self {
+            number,
+            parent: fields.get(1)?.parse().ok()?,
+            group: fields.get(2)?.parse().ok()?,
+            started: fields.get(19)?.parse().ok()?,
+            is_dead,
+        })
+    }
+
+    /// A variable of the environment that it was started with, if the system shows it.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        let environment = fs::read(format!("/proc/{}/environ", self.number)).ok()?;
+        let prefix = format!("{name}=");
+        let value =
+            environment.split(|byte| *byte == 0).find_map(|line| line.strip_prefix(prefix.as_bytes()));
+        value.and_then(|value| String::from_utf8(value.to_vec()).ok())
+    }
+
+    /// Its arguments, if the system shows them.
+    pub fn arguments(&self) -> Vec<Vec<u8>> {
+        let line = fs::read(format!("/proc/{}/cmdline", self.number)).unwrap_or_default();
+        line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
+    }
+}
+
+/// Whether the process that had this number and was started then is surely gone.
+pub fn is_gone(number: i32, started: u64) -> bool {
+    let Some(id) = Pid::from_raw(number) else { return true };
+    // The system may hide a process of another user, but it tells whether there is one.
+    if test_kill_process(id) == Err(Errno::SRCH) {
+        return true;
+    }
+    Process::find(number).is_some_and(|process| process.started != started || process.is_dead)
+}
+
+/// A process whose first thread has ended looks dead, while others of its threads go on.
+fn has_threads(number: i32) -> bool {
+    fs::read_dir(format!("/proc/{number}/task")).is_ok_and(|threads| threads.count() > 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_number_alone_is_not_a_process() {
+        let us = i32::try_from(std::process::id()).unwrap();
+        let found = Process::find(us).unwrap();
+        assert!(!is_gone(us, found.started));
+        assert!(is_gone(us, found.started + 1), "somebody else had the number before");
+    }
+
+    #[test]
+    fn who_is_dead_and_not_buried_is_gone() {
+        let mut child = Command::new("sleep").arg("60").env("TENURE_SESSION", "s7").spawn().unwrap();
+        let number = i32::try_from(child.id()).unwrap();
+        let found = Process::find(number).unwrap();
+        assert_eq!(found.parent, i32::try_from(std::process::id()).unwrap());
+        // While a program takes the place of another, the system shows neither's.
+        let is_shown = || found.variable("TENURE_SESSION").as_deref() == Some("s7");
+        assert!((0..1_000_000).any(|_| is_shown()));
+        assert_eq!(found.arguments()[1], b"60");
+        assert!(!is_gone(number, found.started));
+        child.kill().unwrap();
+        let id = rustix::process::WaitId::Pid(Pid::from_raw(number).unwrap());
+        let kept = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
+        rustix::process::waitid(id, kept).unwrap();
+        assert!(is_gone(number, found.started), "a zombie");
+        child.wait().unwrap();
+        assert!(is_gone(number, found.started));
+    }
+
+    #[test]
+    fn a_name_with_brackets_and_spaces_is_read() {
+        let line = "7 (a) b (c) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0";
+        let found = Process::read(line).unwrap();
+        assert_eq!((found.number, found.parent, found.group, found.started), (7, 1, 7, 4_711));
+    }
+}

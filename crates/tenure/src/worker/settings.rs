@@ -1,0 +1,39 @@
+//! What a worker needs to know.
+
+use std::path::PathBuf;
+
+use tenure_core::kernel::Span;
+
+use super::template::Template;
+use crate::watched::Margins;
+
+/// How sessions are carried out on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// How many tuners there are, numbered from 0.
+    pub tuners: u32,
+    /// How long the leases of sessions last, and the guard.
+    pub ttl_ms: u64,
+    /// How often they are renewed.
+    pub renew_every_ms: u64,
+    /// How long a pipeline has between SIGTERM and SIGKILL.
+    pub stop_grace_ms: u64,
+    /// Where the pipelines' output goes.
+    pub logs: PathBuf,
+    /// How many logs are kept.
+    pub logs_kept: usize,
+    /// What carries out a session.
+    pub command: Template,
+    /// What carries out a session of a recording, if that is another one.
+    pub recording_command: Option<Template>,
+}
+
+impl Settings {
+    /// How many tuners there may be.
+    pub const MOST_TUNERS: u32 = 64;
+
+    /// How much time the end of a pipeline takes.
+    pub fn margins(&self) -> Margins {
+        Margins::for_lease(Span::from_millis(self.ttl_ms), Some(Span::from_millis(self.stop_grace_ms)))
+    }
+}

@@ -1,0 +1,68 @@
+//! What a worker's plan is told, and what it says.
+
+use tenure_api::{SessionNow, SessionView, Taken};
+
+use crate::watched::Ended;
+
+/// What happened.
+#[derive(Debug)]
+pub enum Input {
+    /// These sessions are so now.
+    Changed(Vec<SessionView>),
+    /// A session is ours until then, or it is not.
+    Taken(String, SessionNow, u64),
+    /// A session cannot be taken, and asking again does not help.
+    NotTaken(String),
+    /// Its pipeline runs, as these processes.
+    Started(String, String),
+    /// Its pipeline could not be started.
+    NotStarted(String, String),
+    /// There was no time left to start it.
+    TooLate(String),
+    /// The server knows that it runs, or says where it is instead.
+    Reported(String, SessionNow),
+    /// Its pipeline is being ended, because its lease is almost over.
+    Ending(String),
+    /// Its pipeline and everybody whom that started are gone.
+    Gone(String, Ended),
+    /// The guard is ours until then, and each session as it says.
+    Kept(u64, Vec<Kept>),
+    /// The server knows that it is over.
+    Finished(String),
+    /// The guard is somebody else's.
+    GuardLost(String),
+    /// The worker is told to end.
+    Stop,
+}
+
+/// What became of the leases of one session.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    /// Which session.
+    pub session: String,
+    /// Until when they are believed in; nothing: they are lost.
+    pub until: Option<u64>,
+    /// Where the session is.
+    pub state: Option<String>,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Act {
+    /// Ask for a session with its leases.
+    Take(String),
+    /// Start a pipeline that may run until then.
+    Start(Box<SessionView>, Taken, u64),
+    /// Tell the server which processes carry it out.
+    Report(String, String),
+    /// Its pipeline may run until then.
+    Extend(String, u64),
+    /// End its pipeline.
+    End(String),
+    /// Tell the server that it is over: the reason, and more for people.
+    Finish(String, &'static str, String),
+    /// Renew the guard and these sessions.
+    Keep(Vec<String>),
+    /// End every pipeline, and do nothing else any more.
+    GiveUp(String),
+}

@@ -1,0 +1,179 @@
+//! The acceptance criteria of intents, against running processes.
+
+use std::collections::BTreeSet;
+
+use crate::client::{Answer, Client, wait_until};
+use crate::intents_asking::{accepted, intend, look, reach, wish};
+use crate::intents_stage::{CHANNEL, OTHER, Setup, Stage, Worker};
+
+const BOTH: [Worker; 2] = [Worker::Inside, Worker::Apart];
+
+/// The same wish on so many connections, all of them sent before the first answer is read.
+fn at_once(stage: &Stage, count: usize, body: &str) -> Vec<Answer> {
+    let mut clients: Vec<Client> = (0..count).map(|_| stage.client()).collect();
+    for client in &mut clients {
+        client.send("POST /api/v3/intents", None, body).unwrap();
+    }
+    clients.iter_mut().map(|client| client.answer().unwrap()).collect()
+}
+
+fn statuses(answers: &[Answer]) -> Vec<u16> {
+    let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
+    statuses.sort_unstable();
+    statuses
+}
+
+/// How many leases on tuners were ever given out, and that no resource was given out twice.
+fn tuner_leases(stage: &Stage) -> usize {
+    let story = stage.story();
+    story.check_exclusive();
+    story.leases_on("tuner:").len()
+}
+
+// 5.1: S1-35, S1-38, S1-39
+#[test]
+fn two_identical_intents_at_once_are_one_session_with_one_tuner() {
+    for worker in BOTH {
+        let stage = Stage::new(Setup::with(worker));
+        let answers = at_once(&stage, 2, &wish(CHANNEL, None));
+        let ids: BTreeSet<String> = answers.iter().map(accepted).collect();
+        assert_eq!(ids.len(), 1, "{answers:?}");
+        let session = reach(&mut stage.client(), ids.first().unwrap(), &["RUNNING", "ENDED"]);
+        assert_eq!(session["state"], "RUNNING", "{session}");
+        assert_eq!(tuner_leases(&stage), 1);
+        stage.check_violations();
+    }
+}
+
+// 5.1: S1-34, S1-37, S1-39, O-13
+#[test]
+fn in_phase_one_the_second_of_two_at_once_is_told_that_it_is_busy() {
+    for worker in BOTH {
+        let stage = Stage::new(Setup::with(worker).in_phase_one());
+        let answers = at_once(&stage, 2, &wish(CHANNEL, None));
+        assert_eq!(statuses(&answers), [202, 409], "{answers:?}");
+        let refused = answers.iter().find(|answer| answer.status == 409).unwrap();
+        assert_eq!((refused.code(), refused.retry_after), ((409, "LEASE_BUSY"), Some(1)));
+        let taken = answers.iter().find(|answer| answer.status == 202).unwrap();
+        let session = reach(&mut stage.client(), &accepted(taken), &["RUNNING", "ENDED"]);
+        assert_eq!(session["state"], "RUNNING", "{session}");
+        assert_eq!(tuner_leases(&stage), 1);
+    }
+}
+
+// 5.1: S1-38, S1-39
+#[test]
+fn a_thousand_identical_intents_at_once_are_one_session_with_one_tuner() {
+    let stage = Stage::new(Setup::with(Worker::Inside));
+    let answers = at_once(&stage, 1_000, &wish(CHANNEL, None));
+    let ids: BTreeSet<String> = answers.iter().map(accepted).collect();
+    assert_eq!((answers.len(), ids.len()), (1_000, 1));
+    reach(&mut stage.client(), ids.first().unwrap(), &["RUNNING"]);
+    assert_eq!(tuner_leases(&stage), 1);
+    let story = stage.story();
+    assert_eq!(story.of("intent.accepted").count(), 1);
+    assert_eq!(story.leases_on("service:").len(), 1);
+    assert_eq!(stage.read("started").lines().count(), 1, "one pipeline was started");
+}
+
+// 5.1: S1-37, S1-39
+#[test]
+fn in_phase_one_one_of_a_thousand_at_once_is_accepted() {
+    let stage = Stage::new(Setup::with(Worker::Inside).in_phase_one());
+    let answers = at_once(&stage, 1_000, &wish(CHANNEL, None));
+    let (taken, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 202);
+    assert_eq!((taken.len(), refused.len()), (1, 999));
+    assert!(refused.iter().all(|answer| answer.code() == (409, "LEASE_BUSY")));
+    reach(&mut stage.client(), &accepted(taken[0]), &["RUNNING"]);
+    assert_eq!(tuner_leases(&stage), 1);
+}
+
+// 5.2: S1-31, S1-32, S1-33, S1-40, S1-41
+#[test]
+fn the_same_channel_with_other_parameters_is_another_session_and_ends_busy() {
+    for worker in BOTH {
+        let stage = Stage::new(Setup::with(worker));
+        let mut client = stage.client();
+        let first = accepted(&intend(&mut client, CHANNEL, None));
+        reach(&mut client, &first, &["RUNNING"]);
+        let second = accepted(&intend(&mut client, CHANNEL, Some("de")));
+        assert_ne!(first, second);
+        let session = reach(&mut client, &second, &["RUNNING", "ENDED"]);
+        let why = ["state", "reason", "outcome"].map(|name| &session[name]);
+        assert_eq!(why, ["ENDED", "R_LEASE_BUSY", "REJECTED_BUSY"], "{session}");
+        assert_eq!(look(&mut client, &first)["state"], "RUNNING");
+        assert_eq!(tuner_leases(&stage), 1, "it did not come so far");
+        stage.check_violations();
+    }
+}
+
+// 5.2: S1-34
+#[test]
+fn in_phase_one_other_parameters_for_a_channel_in_use_are_refused_at_once() {
+    let stage = Stage::new(Setup::with(Worker::Inside).in_phase_one());
+    let mut client = stage.client();
+    let first = accepted(&intend(&mut client, CHANNEL, None));
+    assert_eq!(intend(&mut client, CHANNEL, Some("de")).code(), (409, "LEASE_BUSY"));
+    reach(&mut client, &first, &["RUNNING"]);
+    assert_eq!(intend(&mut client, CHANNEL, Some("de")).code(), (409, "LEASE_BUSY"));
+    client.ask(&format!("DELETE /api/v3/sessions/{first}"), None, "").unwrap();
+    reach(&mut client, &first, &["ENDED"]);
+    let second = accepted(&intend(&mut client, CHANNEL, Some("de")));
+    reach(&mut client, &second, &["RUNNING"]);
+}
+
+// S1-1, S1-9
+#[test]
+fn only_the_worker_takes_leases() {
+    let mut stage = Stage::new(Setup::with(Worker::Nowhere));
+    let mut client = stage.client();
+    let first = accepted(&intend(&mut client, CHANNEL, None));
+    let second = accepted(&intend(&mut client, OTHER, None));
+    assert_eq!(look(&mut client, &first)["state"], "NEW");
+    assert_eq!(stage.story().of("lease.issued").count(), 0, "nobody has taken a lease");
+    stage.put_worker(Worker::Apart);
+    stage.start_worker();
+    for id in [&first, &second] {
+        reach(&mut client, id, &["RUNNING"]);
+    }
+    let story = stage.story();
+    story.check_taken_by_worker();
+    assert_eq!((story.leases_on("service:").len(), story.leases_on("tuner:").len()), (2, 2));
+}
+
+/// Asks for the channel again and again, until it is answered with this status. Nobody is sent away meanwhile.
+fn ask_until(client: &mut Client, status: u16, from: u16) {
+    wait_until("the phase changes", || {
+        let answer = intend(client, CHANNEL, None);
+        assert!([status, from].contains(&answer.status), "{answer:?}");
+        answer.status == status
+    });
+}
+
+// 5.1: S1-34 to S1-39
+#[test]
+fn the_phase_changes_without_a_restart_and_nobody_is_sent_away() {
+    let stage = Stage::new(Setup::with(Worker::Inside));
+    let mut client = stage.client();
+    let first = accepted(&intend(&mut client, CHANNEL, None));
+    reach(&mut client, &first, &["RUNNING"]);
+
+    stage.configure("api_leases = true");
+    stage.served().signal("HUP");
+    ask_until(&mut client, 409, 202);
+    let answers = at_once(&stage, 2, &wish(OTHER, None));
+    assert_eq!(statuses(&answers), [202, 409], "{answers:?}");
+    let second = accepted(answers.iter().find(|answer| answer.status == 202).unwrap());
+    reach(&mut client, &second, &["RUNNING"]);
+
+    stage.configure("api_leases = false");
+    stage.served().signal("HUP");
+    ask_until(&mut client, 202, 409);
+    for (channel, id) in [(CHANNEL, &first), (OTHER, &second)] {
+        let answers = at_once(&stage, 2, &wish(channel, None));
+        assert!(answers.iter().all(|answer| accepted(answer) == *id), "it goes on, whatever the phase");
+        assert_eq!(look(&mut client, id)["state"], "RUNNING");
+    }
+    assert_eq!(tuner_leases(&stage), 2);
+    stage.check_violations();
+}

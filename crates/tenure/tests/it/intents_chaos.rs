@@ -1,0 +1,247 @@
+//! Worker and server, killed at any moment under load: nothing that was accepted is lost, nothing is used by two at once, and
+//! nothing is stuck.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::client::{Client, pause, wait_until};
+use crate::histories_stage::Chance;
+use crate::intents_asking::{is_unlocked, look, reach, users_of, wish};
+use crate::intents_ledger::text;
+use crate::intents_stage::{Setup, Stage, Worker};
+
+/// Each of them is of another kind: `intents_pipeline.sh` says which.
+const CHANNELS: [&str; 6] = ["plain", "other", "quits", "fails", "stubborn", "strays"];
+const TUNERS: u32 = 2;
+const CALLERS: u64 = 3;
+
+/// What callers and whoever kills have in common.
+struct Load {
+    /// Where the server is, or was.
+    address: Mutex<String>,
+    admin: String,
+    /// Every session that was answered with 202.
+    accepted: Mutex<BTreeSet<String>>,
+    is_over: AtomicBool,
+}
+
+impl Load {
+    fn connect(&self) -> Option<Client> {
+        let address = self.address.lock().unwrap().clone();
+        Client::with_token(&address, &self.admin).ok()
+    }
+
+    /// One of the sessions that were accepted.
+    fn any(&self, chance: &mut Chance) -> Option<String> {
+        let accepted = self.accepted.lock().unwrap();
+        let number = chance.index(accepted.len().max(1));
+        accepted.iter().nth(number).cloned()
+    }
+
+    /// Starts, stops and looks, until it is over.
+    fn call(&self, mut chance: Chance) {
+        let mut connection = None;
+        while !self.is_over.load(Ordering::Relaxed) {
+            pause(Duration::from_millis(5 + chance.below(40)));
+            let Some(mut client) = connection.take().or_else(|| self.connect()) else { continue };
+            if self.ask(&mut client, &mut chance).is_ok() {
+                connection = Some(client);
+            }
+        }
+    }
+
+    /// One request. An error: nobody knows what became of it.
+    fn ask(&self, client: &mut Client, chance: &mut Chance) -> std::io::Result<()> {
+        let (line, body) = match (chance.below(10), self.any(chance)) {
+            (0..=1, Some(id)) => (format!("DELETE /api/v3/sessions/{id}"), String::new()),
+            (2, Some(id)) => (format!("GET /api/v3/sessions/{id}"), String::new()),
+            (3, _) => ("GET /api/v3/sessions?state=RUNNING".to_owned(), String::new()),
+            _ => {
+                let parameter = chance.percent(20).then_some("de");
+                let body = wish(CHANNELS[chance.index(CHANNELS.len())], parameter);
+                ("POST /api/v3/intents".to_owned(), body)
+            }
+        };
+        let answer = client.ask(&line, None, &body)?;
+        // A server that stops or starts says so; every other refusal would be a mistake.
+        assert!([200, 202, 503].contains(&answer.status), "{line}: {answer:?}");
+        if line.starts_with("POST") && answer.status == 202 {
+            self.accepted.lock().unwrap().insert(answer.body["session_id"].as_str().unwrap().to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// A stage on which everything is killed.
+struct Chaos {
+    stage: Stage,
+    load: Arc<Load>,
+    callers: Vec<JoinHandle<()>>,
+    chance: Chance,
+    seed: u64,
+}
+
+impl Chaos {
+    fn begin(worker: Worker, seed: u64) -> Self {
+        let stage = Stage::new(Setup { ttl_ms: 2_000, tuners: TUNERS, ..Setup::with(worker) });
+        let admin = stage.read("data/admin.token").trim_end().to_owned();
+        let load = Arc::new(Load {
+            address: Mutex::new(stage.served().address.clone()),
+            admin,
+            accepted: Mutex::default(),
+            is_over: AtomicBool::new(false),
+        });
+        let start = |number: u64| {
+            let load = load.clone();
+            let chance = Chance::new(seed.wrapping_mul(1_000).wrapping_add(number));
+            std::thread::spawn(move || load.call(chance))
+        };
+        let callers = (1..=CALLERS).map(start).collect();
+        Self { stage, load, callers, chance: Chance::new(seed), seed }
+    }
+
+    /// Kills somebody, and starts it again at once or a moment later.
+    fn kill(&mut self) {
+        // Now and then longer than a lease lasts.
+        let longest = if self.chance.percent(5) { 2_500 } else { 600 };
+        pause(Duration::from_millis(self.chance.below(longest)));
+        if self.stage.has_worker_apart() && self.chance.percent(8) {
+            self.hold_worker();
+        }
+        let kind = if self.stage.has_worker_apart() { self.chance.below(3) } else { 0 };
+        if self.chance.percent(15) {
+            self.stage.kill_watchdogs();
+        }
+        if kind != 1 {
+            self.stage.kill_server();
+        }
+        if kind != 0 {
+            self.stage.kill_worker();
+        }
+        if self.chance.percent(30) {
+            pause(Duration::from_millis(self.chance.below(300)));
+        }
+        if kind != 1 {
+            self.stage.start_server();
+            *self.load.address.lock().unwrap() = self.stage.served().address.clone();
+        }
+        self.stage.see_to_worker();
+    }
+
+    /// The worker stands still, longer than its leases last.
+    fn hold_worker(&mut self) {
+        self.stage.signal_worker("STOP");
+        pause(Duration::from_millis(2_500));
+        self.stage.signal_worker("CONT");
+        pause(Duration::from_millis(self.chance.below(200)));
+    }
+
+    /// Nobody asks for anything any more, and nobody is killed: then everything comes to rest.
+    fn end(mut self) -> Tried {
+        self.load.is_over.store(true, Ordering::Relaxed);
+        for caller in self.callers.drain(..) {
+            caller.join().unwrap();
+        }
+        let accepted = std::mem::take(&mut *self.load.accepted.lock().unwrap());
+        let mut client = self.stage.client();
+        // Also those whose answer was lost: nobody was told of them, and they run all the same.
+        let mut all = accepted.clone();
+        for state in ["NEW", "STARTING", "RUNNING", "STOPPING"] {
+            let listed = client.ask(&format!("GET /api/v3/sessions?state={state}"), None, "").unwrap().body;
+            let sessions = listed["sessions"].as_array().unwrap().iter();
+            all.extend(sessions.map(|session| text(&session["session_id"]).to_owned()));
+        }
+        let (seed, mut unsettled) = (self.seed, all.clone());
+        wait_until(&format!("seed {seed}: every session runs or is over"), || {
+            self.stage.see_to_worker();
+            unsettled.retain(|id| !["RUNNING", "ENDED"].contains(&state(&mut client, id).as_str()));
+            unsettled.is_empty()
+        });
+        let running: Vec<_> = all.iter().filter(|id| state(&mut client, id) == "RUNNING").collect();
+        assert!(running.len() <= TUNERS as usize, "seed {seed}: {running:?}");
+        for id in &running {
+            client.ask(&format!("DELETE /api/v3/sessions/{id}"), None, "").unwrap();
+            let ended = reach(&mut client, id, &["ENDED"]);
+            // Some channels end by themselves, perhaps right now.
+            let reasons = ["R_STOPPED", "R_PIPELINE_EXITED", "R_PIPELINE_FAILED"];
+            assert!(reasons.iter().any(|reason| ended["reason"] == *reason), "seed {seed}: {ended}");
+        }
+        self.stage.check_violations();
+        for entry in std::fs::read_dir(self.stage.path("")).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let is_lock = name.starts_with("slot-") || name.starts_with("service-");
+            let is_free = !is_lock || is_unlocked(&path);
+            assert!(is_free, "seed {seed}: somebody still uses {name}: {:?}", users_of(&path));
+        }
+        let leases = client.ask("GET /v1/leases", None, "").unwrap().body["leases"].clone();
+        let held: Vec<_> = leases.as_array().unwrap().iter().map(|lease| &lease["resource"]).collect();
+        assert_eq!(held, ["system:orchestrator:guard_lock"], "seed {seed}");
+        self.check_ledger(&accepted);
+        let started = self.stage.read("started").lines().count();
+        Tried { accepted: accepted.len(), started }
+    }
+
+    fn check_ledger(&self, accepted: &BTreeSet<String>) {
+        let (code, output) = self.stage.tenure(&["verify", "--data", "data"]);
+        assert_eq!(code, Some(0), "seed {}: {output}", self.seed);
+        let story = self.stage.story();
+        story.check_exclusive();
+        story.check_taken_by_worker();
+        let states = story.states();
+        for id in accepted {
+            assert_eq!(states.get(id).map(String::as_str), Some("ENDED"), "seed {}: {id}", self.seed);
+        }
+        assert!(states.values().all(|state| state == "ENDED"), "seed {}: {states:?}", self.seed);
+    }
+}
+
+/// In which state a session is.
+fn state(client: &mut Client, id: &str) -> String {
+    look(client, id)["state"].as_str().unwrap().to_owned()
+}
+
+/// How much was tried.
+#[derive(Debug)]
+struct Tried {
+    accepted: usize,
+    started: usize,
+}
+
+/// `TENURE_CHAOS_SEED` gives another seed.
+fn kills(worker: Worker, seed: u64, count: usize) {
+    let seed = std::env::var("TENURE_CHAOS_SEED").map_or(seed, |text| text.parse().unwrap());
+    eprintln!("seed {seed}, {count} kills, the worker is {worker:?}");
+    let mut chaos = Chaos::begin(worker, seed);
+    for _ in 0..count {
+        chaos.kill();
+    }
+    let tried = chaos.end();
+    eprintln!("{tried:?}");
+    assert!(tried.accepted > 2 * count && tried.started > count, "the test tried too little: {tried:?}");
+}
+
+// S1-18, S1-20, S1-39, S1-42, S1-43, S1-47, O-9, O-12
+#[test]
+fn a_server_with_its_worker_is_killed_at_any_moment() {
+    kills(Worker::Inside, 6_101, 30);
+}
+
+// S1-18, S1-20, S1-39, S1-42, S1-43, S1-47, O-9, O-12
+#[test]
+fn a_server_and_its_worker_apart_are_killed_at_any_moment() {
+    kills(Worker::Apart, 6_102, 30);
+}
+
+#[test]
+fn long_a_server_with_its_worker_is_killed_three_hundred_times() {
+    kills(Worker::Inside, 6_103, 300);
+}
+
+#[test]
+fn long_a_server_and_its_worker_apart_are_killed_three_hundred_times() {
+    kills(Worker::Apart, 6_104, 300);
+}

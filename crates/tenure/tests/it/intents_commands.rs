@@ -1,0 +1,207 @@
+//! `tenure session`, against a server that plays its part.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::process::Output;
+use std::thread::JoinHandle;
+
+use serde_json::{Value, json};
+
+use crate::commands::World;
+use crate::program::tenure;
+
+/// A server that answers one request after the other with these. It ends with what was asked: the line and the body.
+fn play(answers: Vec<(&'static str, Value)>) -> (String, JoinHandle<Vec<(String, String)>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let playing = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut input = BufReader::new(stream.try_clone().unwrap());
+        let mut asked = Vec::new();
+        for (status, body) in answers {
+            let mut lines = Vec::new();
+            loop {
+                let mut line = String::new();
+                input.read_line(&mut line).unwrap();
+                match line.trim_end() {
+                    "" => break,
+                    text => lines.push(text.to_owned()),
+                }
+            }
+            let length = lines.iter().find_map(|line| {
+                let (name, value) = line.split_once(": ")?;
+                name.eq_ignore_ascii_case("content-length").then(|| value.parse().unwrap())
+            });
+            let mut content = vec![0; length.unwrap_or(0)];
+            input.read_exact(&mut content).unwrap();
+            asked.push((lines[0].clone(), String::from_utf8(content).unwrap()));
+            let (media, body) = (media(status), body.to_string());
+            let head =
+                format!("HTTP/1.1 {status}\r\nContent-Type: {media}\r\nContent-Length: {}", body.len());
+            stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).unwrap();
+        }
+        asked
+    });
+    (url, playing)
+}
+
+fn media(status: &str) -> &'static str {
+    if status.starts_with('2') { "application/json" } else { "application/problem+json" }
+}
+
+/// `tenure session ARGUMENTS…`: its exit code, what it printed, and what the server was asked.
+fn session(
+    arguments: &[&str],
+    answers: Vec<(&'static str, Value)>,
+) -> (Option<i32>, String, Vec<(String, String)>) {
+    let (url, playing) = play(answers);
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = tenure(folder.path());
+    command.arg("session").args(arguments).env("TENURE_URL", url).env("TENURE_TOKEN", "tnr_played");
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let said = String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap();
+    (status.code(), said, playing.join().unwrap())
+}
+
+fn accepted(state: &str) -> (&'static str, Value) {
+    ("202 Accepted", json!({ "session_id": "s1", "state": state, "correlationId": "c" }))
+}
+
+/// The session, in this state, as the last of so many changes.
+fn view(state: &str, outcome: Option<&str>, revision: u64) -> (&'static str, Value) {
+    let mut view = json!({
+        "session_id": "s1", "state": state, "correlationId": "c", "serviceRef": "1:0:19", "profileID": "hd",
+        "revision": revision, "acceptedAt": "2026-11-16T10:00:00.000Z", "changedAt": "2026-11-16T10:00:00.000Z",
+    });
+    if let Some(outcome) = outcome {
+        view["outcome"] = outcome.into();
+        view["reason"] = "R_LEASE_BUSY".into();
+    }
+    ("200 OK", view)
+}
+
+fn lines(asked: &[(String, String)]) -> Vec<&str> {
+    asked.iter().map(|(line, _)| line.strip_suffix(" HTTP/1.1").unwrap()).collect()
+}
+
+// S1-5, S1-11
+#[test]
+fn start_says_what_is_wanted_and_which_session_it_became() {
+    let arguments = ["start", "--service", "1:0:19", "--profile", "hd", "--param", "audio=de"];
+    let (code, output, asked) = session(&arguments, vec![accepted("NEW")]);
+    assert_eq!((code, output.as_str()), (Some(0), "session      s1\nstate        NEW\ncorrelation  c\n"));
+    assert_eq!(lines(&asked), ["POST /api/v3/intents"]);
+    let body: Value = serde_json::from_str(&asked[0].1).unwrap();
+    assert_eq!(body, json!({ "serviceRef": "1:0:19", "profileID": "hd", "params": { "audio": "de" } }));
+
+    let (_, output, _) = session(&[&arguments[..], &["--json"]].concat(), vec![accepted("NEW")]);
+    assert_eq!(serde_json::from_str::<Value>(&output).unwrap(), accepted("NEW").1);
+}
+
+// S1-33
+#[test]
+fn who_waits_is_told_each_change_and_whether_it_runs_by_the_exit_code() {
+    let arguments = ["start", "--service", "1:0:19", "--profile", "hd", "--wait"];
+    let answers =
+        vec![accepted("NEW"), view("NEW", None, 3), view("STARTING", None, 5), view("RUNNING", None, 6)];
+    let (code, output, asked) = session(&arguments, answers);
+    assert_eq!(code, Some(0), "{output}");
+    assert!(output.contains("RUNNING"), "{output}");
+    let expected = [
+        "POST /api/v3/intents",
+        "GET /api/v3/sessions/s1",
+        "GET /api/v3/sessions/s1?waitMs=30000&since=3",
+        "GET /api/v3/sessions/s1?waitMs=30000&since=5",
+    ];
+    assert_eq!(lines(&asked), expected);
+
+    let answers = vec![accepted("NEW"), view("NEW", None, 3), view("ENDED", Some("REJECTED_BUSY"), 4)];
+    let (code, output, _) = session(&arguments, answers);
+    assert_eq!(code, Some(1), "it does not run: {output}");
+    assert!(output.contains("REJECTED_BUSY"), "{output}");
+
+    let (code, ..) = session(&arguments, vec![accepted("NEW"), view("ENDED", Some("COMPLETED"), 4)]);
+    assert_eq!(code, Some(0), "it ran to its end");
+}
+
+#[test]
+fn show_says_where_a_session_is_and_only_whoever_waits_gets_a_no() {
+    let ended = || vec![view("ENDED", Some("REJECTED_NO_TUNER"), 4)];
+    assert_eq!(session(&["show", "s1"], ended()).0, Some(0));
+    assert_eq!(session(&["show", "s1", "--wait"], ended()).0, Some(1));
+    let (_, output, asked) = session(&["show", "a/b", "--json"], ended());
+    assert_eq!(serde_json::from_str::<Value>(&output).unwrap(), ended()[0].1);
+    assert_eq!(lines(&asked), ["GET /api/v3/sessions/a%2Fb"]);
+    let unknown = json!({
+        "type": "https://example.org/NOT_FOUND", "title": "There is nothing here", "status": 404, "code": "NOT_FOUND",
+        "detail": "no such session",
+    });
+    let (code, output, _) = session(&["show", "s1"], vec![("404 Not Found", unknown)]);
+    assert_eq!(code, Some(1), "{output}");
+    assert!(output.contains("no such session"), "{output}");
+}
+
+#[test]
+fn stop_asks_for_the_end_and_waits_for_it_only_if_that_is_wanted() {
+    let (code, output, asked) = session(&["stop", "s1"], vec![accepted("STOPPING")]);
+    assert_eq!((code, lines(&asked)), (Some(0), vec!["DELETE /api/v3/sessions/s1"]), "{output}");
+    let answers = vec![accepted("STOPPING"), view("STOPPING", None, 8), view("ENDED", Some("STOPPED"), 9)];
+    let (code, output, asked) = session(&["stop", "s1", "--wait"], answers);
+    assert_eq!((code, asked.len()), (Some(0), 3), "{output}");
+    assert!(output.contains("STOPPED"), "{output}");
+}
+
+#[test]
+fn list_shows_all_or_those_in_one_state() {
+    let sessions = |all: &[(&str, Value)]| {
+        let sessions: Vec<_> = all.iter().map(|(_, view)| view.clone()).collect();
+        vec![("200 OK", json!({ "sessions": sessions }))]
+    };
+    let both = [view("RUNNING", None, 2), view("ENDED", Some("REJECTED_BUSY"), 1)];
+    let (code, output, asked) = session(&["list"], sessions(&both));
+    assert_eq!((code, lines(&asked)), (Some(0), vec!["GET /api/v3/sessions"]));
+    assert!(output.starts_with("SESSION") && output.lines().count() == 3, "{output}");
+    let (_, output, asked) = session(&["list", "--state", "running"], sessions(&[]));
+    assert_eq!(
+        (output.as_str(), lines(&asked)),
+        ("No sessions.\n", vec!["GET /api/v3/sessions?state=RUNNING"])
+    );
+    let (_, output, _) = session(&["list", "--json"], sessions(&both));
+    assert_eq!(serde_json::from_str::<Value>(&output).unwrap(), sessions(&both)[0].1);
+}
+
+// S1-5, S1-6: the real server, before a worker is there.
+#[test]
+fn a_wish_is_kept_found_again_and_stopped() {
+    let world = World::new();
+    let start = ["session", "start", "--service", "1:0:19", "--profile", "hd", "--json"];
+    let first = world.json(&start);
+    assert_eq!((&first["state"], world.json(&start)), (&"NEW".into(), first.clone()), "the same session");
+    let id = first["session_id"].as_str().unwrap();
+    let other = world.json(&[&start[..], &["--param", "audio=de", "--correlation-id", "mine"]].concat());
+    assert_eq!(other["correlationId"], "mine");
+    assert_ne!(other["session_id"], first["session_id"]);
+    let listed = world.json(&["session", "list", "--state", "new", "--json"]);
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 2);
+
+    let stopped = world.run(&["session", "stop", id, "--wait"]);
+    assert_eq!(stopped.code, Some(0), "{stopped:?}");
+    assert!(stopped.output.contains("R_STOPPED"), "{stopped:?}");
+    assert_eq!(world.run(&["session", "show", id]).code, Some(0));
+    assert_eq!(world.run(&["session", "show", id, "--wait"]).code, Some(1), "it does not run");
+    assert_ne!(world.json(&start)["session_id"], first["session_id"], "what is over is not found again");
+    assert_eq!(world.run(&["session", "show", "nothing"]).code, Some(1));
+    let wrong = world.run(&["session", "start", "--service", "a|b", "--profile", "hd"]);
+    assert_eq!(wrong.code, Some(64), "{wrong:?}");
+}
+
+// S1-3: what the token may not do, nobody does.
+#[test]
+fn a_token_without_the_scope_starts_nothing() {
+    let world = World::new();
+    let made = world.run(&["token", "create", "ci", "--scope", "leases:write"]);
+    let mut command = world.command(&["session", "start", "--service", "1:0:19", "--profile", "hd"]);
+    let refused = command.env("TENURE_TOKEN", made.output.trim_end()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(77));
+    assert_eq!(world.run(&["session", "list"]).output, "No sessions.\n");
+}

@@ -1,0 +1,163 @@
+//! A worker that is killed: what it held is kept for as long as it could still use it, and free at once where it is known to be
+//! gone.
+
+use crate::client::{Client, wait_until};
+use crate::intents_asking::{accepted, intend, is_unlocked, look, reach, users_of};
+use crate::intents_ledger::text;
+use crate::intents_stage::{CHANNEL, Setup, Stage, Worker};
+
+/// Long enough to be seen, short enough to be waited for.
+const TTL_MS: u64 = 3_000;
+
+/// A channel that runs.
+fn running(stage: &Stage) -> (Client, String) {
+    let mut client = stage.client();
+    let id = accepted(&intend(&mut client, CHANNEL, None));
+    let session = reach(&mut client, &id, &["RUNNING", "ENDED"]);
+    assert_eq!(session["state"], "RUNNING", "{session}");
+    (client, id)
+}
+
+/// What nobody may have yet, is had in the end; the leases were there to their last moment, and ended by themselves.
+fn check_kept_until_the_end(stage: &Stage, client: &mut Client, id: &str) {
+    for resource in ["tuner:0".to_owned(), format!("service:{CHANNEL}")] {
+        assert_eq!(client.acquire(&resource, 60_000, None).unwrap().code(), (409, "HELD"), "{resource}");
+    }
+    assert_eq!(accepted(&intend(client, CHANNEL, None)), id, "it is known, and not started again");
+    let ended = reach(client, id, &["ENDED"]);
+    assert_eq!((&ended["reason"], &ended["outcome"]), (&"R_LEASE_EXPIRED".into(), &"LOST".into()), "{ended}");
+    assert!(is_unlocked(&stage.path("slot-0")), "the pipeline is gone before its tuner is free");
+    assert_eq!(client.acquire("tuner:0", 60_000, None).unwrap().status, 201);
+    let story = stage.story();
+    story.check_exclusive();
+    let mut last = [0; 2];
+    for (number, prefix) in ["tuner:", "service:"].into_iter().enumerate() {
+        let lease = story.leases_on(prefix)[0];
+        let renewals = story.of("lease.renewed").filter(|event| event["lease"]["fence"] == lease["fence"]);
+        let expires = renewals.last().map_or(lease, |event| &event["lease"])["expiresTick"].as_u64().unwrap();
+        let end = story.end_of(&lease["fence"]).unwrap();
+        // The first of them to be over takes the other along.
+        last[number] = if text(&end["type"]) == "lease.expired" { expires } else { u64::MAX };
+        assert!(last[number] == u64::MAX || end["tick"].as_u64().unwrap() >= expires, "{end}");
+    }
+    assert!(last.iter().any(|expires| *expires != u64::MAX), "one of them ran out: {last:?}");
+}
+
+// 5.3 A: S1-42, O-11
+#[test]
+fn the_leases_of_a_killed_worker_last_until_they_run_out() {
+    let mut stage = Stage::new(Setup { ttl_ms: TTL_MS, ..Setup::with(Worker::Apart) });
+    let (mut client, id) = running(&stage);
+    stage.kill_worker();
+    check_kept_until_the_end(&stage, &mut client, &id);
+    let next = accepted(&intend(&mut client, CHANNEL, None));
+    assert_ne!(next, id, "what is over is not found again");
+    assert_eq!(look(&mut client, &next)["state"], "NEW", "and nobody is there to start it");
+}
+
+// 5.3 A: S1-42
+#[test]
+fn the_leases_of_a_worker_that_was_killed_with_its_server_last_until_they_run_out() {
+    let mut stage = Stage::new(Setup { ttl_ms: TTL_MS, ..Setup::with(Worker::Inside) });
+    let (_, id) = running(&stage);
+    stage.put_worker(Worker::Nowhere);
+    stage.kill_server();
+    stage.start_server();
+    check_kept_until_the_end(&stage, &mut stage.client(), &id);
+}
+
+// 5.3 A: S1-34, S1-42, S1-47
+#[test]
+fn in_phase_one_attempts_are_busy_until_the_leases_of_a_killed_worker_run_out() {
+    let mut stage = Stage::new(Setup { ttl_ms: TTL_MS, ..Setup::with(Worker::Apart) }.in_phase_one());
+    let (mut client, id) = running(&stage);
+    stage.kill_worker();
+    let mut refused = 0;
+    wait_until("the lease runs out", || {
+        let answer = intend(&mut client, CHANNEL, Some("de"));
+        refused += usize::from(answer.code() == (409, "LEASE_BUSY"));
+        answer.status == 202
+    });
+    assert!(refused > 0, "it was held at first");
+    assert_eq!(look(&mut client, &id)["reason"], "R_LEASE_EXPIRED");
+    assert!(is_unlocked(&stage.path("slot-0")));
+}
+
+/// A worker is killed and comes back at once: what it showed is over, and can be shown again long before leases run out.
+fn check_free_at_once(mut stage: Stage, restart: impl FnOnce(&mut Stage)) {
+    // One that does not want to end, and one that leaves somebody behind.
+    let channels = ["stubborn", "strays"];
+    let mut client = stage.client();
+    let ids = channels.map(|channel| accepted(&intend(&mut client, channel, None)));
+    wait_until("both are shown", || stage.read("started").lines().count() == 2);
+    ids.iter().for_each(|id| drop(reach(&mut client, id, &["RUNNING"])));
+    restart(&mut stage);
+    client = stage.client();
+    for id in &ids {
+        let ended = reach(&mut client, id, &["ENDED"]);
+        assert_eq!((&ended["reason"], &ended["outcome"]), (&"R_WORKER_RESTARTED".into(), &"LOST".into()));
+        let lock = stage.path(&format!("slot-{}", ended["slot"]));
+        assert!(is_unlocked(&lock), "it was seen gone before: {:?}", users_of(&lock));
+    }
+    for channel in channels {
+        let id = accepted(&intend(&mut client, channel, Some("de")));
+        let session = reach(&mut client, &id, &["RUNNING", "ENDED"]);
+        assert_eq!(session["state"], "RUNNING", "{session}");
+    }
+    let story = stage.story();
+    story.check_exclusive();
+    for lease in story.leases_on("tuner:").iter().take(2).chain(story.leases_on("service:").iter().take(2)) {
+        let end = story.end_of(&lease["fence"]).unwrap();
+        assert_eq!(end["cause"], "WIPED", "{end}");
+    }
+    stage.check_violations();
+}
+
+// 5.3 B: S1-43, O-12
+#[test]
+fn a_worker_that_comes_back_finds_everything_free_at_once() {
+    check_free_at_once(Stage::new(Setup::with(Worker::Apart)), |stage| {
+        stage.kill_worker();
+        stage.start_worker();
+    });
+}
+
+// 5.3 B: S1-43, O-12
+#[test]
+fn a_server_that_comes_back_with_its_worker_finds_everything_free_at_once() {
+    check_free_at_once(Stage::new(Setup::with(Worker::Inside)), |stage| {
+        stage.kill_server();
+        stage.start_server();
+    });
+}
+
+// 5.3 B, in phase 1: S1-43, S1-47
+#[test]
+fn in_phase_one_a_worker_that_comes_back_finds_everything_free_at_once() {
+    check_free_at_once(Stage::new(Setup::with(Worker::Apart).in_phase_one()), |stage| {
+        stage.kill_worker();
+        stage.start_worker();
+    });
+}
+
+// S1-5, S1-14, S1-19: the server alone is killed.
+#[test]
+fn a_worker_apart_goes_on_while_its_server_is_away() {
+    let mut stage = Stage::new(Setup::with(Worker::Apart));
+    let (mut client, id) = running(&stage);
+    let before = look(&mut client, &id);
+    stage.kill_server();
+    assert!(!is_unlocked(&stage.path("slot-0")), "it is shown on");
+    stage.start_server();
+    client = stage.client();
+    let after = look(&mut client, &id);
+    for name in ["state", "process", "slot", "revision"] {
+        assert_eq!(after[name], before[name], "{after}");
+    }
+    assert_eq!(accepted(&intend(&mut client, CHANNEL, None)), id, "the same wish, also after a restart");
+    client.ask(&format!("DELETE /api/v3/sessions/{id}"), None, "").unwrap();
+    let ended = reach(&mut client, &id, &["ENDED"]);
+    assert_eq!(ended["reason"], "R_STOPPED", "its worker hears of it: {ended}");
+    assert!(is_unlocked(&stage.path("slot-0")));
+    assert_eq!(stage.read("started").lines().count(), 1);
+}
