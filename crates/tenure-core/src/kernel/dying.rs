@@ -72,7 +72,8 @@ impl<'a> Draft<'a> {
     pub(crate) fn is_engaged(&self, agent: &Holder) -> bool {
         let waits = || self.pending_now().any(|pending| pending.rank.agent == *agent);
         let died = || self.state.agent(agent).is_some_and(|agent| agent.retry_at.is_some());
-        !self.living_leases_of(agent).is_empty() || waits() || died()
+        let gets = || self.granted().any(|issued| issued.holder == *agent);
+        !self.living_leases_of(agent).is_empty() || gets() || waits() || died()
     }
 
     /// What an agent is told that was told to wait, once everything is settled.
@@ -170,6 +171,16 @@ impl<'a> Draft<'a> {
             }
             self.revoke(lease, Cause::Transferred, principal, "its agent wants it in a stronger way");
             continues = Some(lease.fence);
+        }
+        // It may have got it in this very decision, for another manifest of its own.
+        let got = self.granted_on(&want.resource).filter(|issued| issued.holder == *agent).last();
+        if let Some((fence, mode)) = got.map(|issued| (issued.fence, issued.mode)) {
+            if mode.covers(want.mode) {
+                return fence;
+            }
+            let (by, detail) = (principal.clone(), "its agent wants it in a stronger way".into());
+            self.push(Event::Revoked { lease: fence, at: self.now, cause: Cause::Transferred, by, detail });
+            continues = Some(fence);
         }
         let (holder, resource, key) = (agent, &want.resource, None);
         let grant = Grant { holder, principal, want, resource, key, ticket, continues };

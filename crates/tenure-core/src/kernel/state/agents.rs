@@ -287,7 +287,9 @@ impl State {
 
     /// Whoever waits is older than everybody that it waits for, and so nobody waits in a circle.
     pub(super) fn invariant_waits_lead_from_old_to_young(&self) -> Result<(), String> {
-        let pending: Vec<&Pending> = self.agents.pending().collect();
+        // What is over is in nobody's way, announced or not.
+        let waits = |pending: &&Pending| !is_over(self.now.0, pending.until.0);
+        let pending: Vec<&Pending> = self.agents.pending().filter(waits).collect();
         for (index, waiting) in pending.iter().enumerate() {
             let who = &waiting.rank;
             let known = self.agents.get(&who.agent).and_then(|agent| agent.priority) == Some(who.priority);
@@ -295,7 +297,8 @@ impl State {
             for want in &waiting.wants {
                 for lease in self.leases_around(&want.resource) {
                     let holder = self.holder_name(lease.holder);
-                    if lease.mode.goes_with(want.mode) || *holder == who.agent {
+                    let is_past = is_over(self.now.0, lease.expires_at.0);
+                    if is_past || lease.mode.goes_with(want.mode) || *holder == who.agent {
                         continue;
                     }
                     let is_younger = self.rank_of(holder).is_some_and(|rank| rank > *who);
@@ -307,8 +310,9 @@ impl State {
                 }
             }
         }
-        let wanted = pending.iter().map(|pending| pending.wants.len()).sum();
-        super::ensure(self.agents.load() == (pending.len(), wanted), || {
+        let wanted = self.agents.pending().map(|pending| pending.wants.len()).sum();
+        let count = self.agents.pending().count();
+        super::ensure(self.agents.load() == (count, wanted), || {
             "waits of agents are miscounted".into()
         })
     }
