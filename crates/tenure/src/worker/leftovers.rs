@@ -3,7 +3,7 @@
 //! Each pipeline has a watchdog that ends it by itself. Here that is only made quicker, and whatever a watchdog that was
 //! killed too has left behind is found by its environment.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::time::Duration;
 
@@ -51,10 +51,11 @@ pub async fn end(sessions: &[SessionView]) -> io::Result<Ended> {
     let (mut ended, begun) = (Ended::default(), now());
     loop {
         let processes = Process::all()?;
+        let named = named(&processes);
         let is_late = now().saturating_sub(begun) >= WATCHDOG_PATIENCE;
         let mut left = Vec::new();
         families.retain_mut(|family| {
-            let found = family.living(&processes);
+            let found = family.living(&processes, &named);
             let was_empty = std::mem::replace(&mut family.was_empty, found.is_empty());
             if found.is_empty() && was_empty {
                 ended.gone.push(family.session.clone());
@@ -78,10 +79,12 @@ pub async fn end(sessions: &[SessionView]) -> io::Result<Ended> {
 impl Family {
     /// Who of these belongs to it and lives: whoever was recorded, has the session in its environment, or descends from
     /// such a one.
-    fn living(&self, processes: &[Process]) -> Vec<Process> {
+    fn living(&self, processes: &[Process], named: &HashMap<i32, String>) -> Vec<Process> {
         let us = getpid().as_raw_nonzero().get();
-        let mut found: HashSet<i32> =
-            processes.iter().filter(|p| self.is_root(p)).map(|p| p.number).collect();
+        let is_root = |process: &&Process| {
+            self.is_recorded(process) || named.get(&process.number) == Some(&self.session)
+        };
+        let mut found: HashSet<i32> = processes.iter().filter(is_root).map(|root| root.number).collect();
         loop {
             let before = found.len();
             let below = processes.iter().filter(|process| found.contains(&process.parent));
@@ -96,11 +99,10 @@ impl Family {
         processes.iter().filter(lives).copied().collect()
     }
 
-    fn is_root(&self, process: &Process) -> bool {
-        let is_recorded = self.recorded.is_some_and(|recorded| {
+    fn is_recorded(&self, process: &Process) -> bool {
+        self.recorded.is_some_and(|recorded| {
             [recorded.command, recorded.watchdog].contains(&(process.number, process.started))
-        });
-        is_recorded || process.variable("TENURE_SESSION").as_ref() == Some(&self.session)
+        })
     }
 
     /// Kills everybody but watchdogs, to whom orphans fall: those go when nobody is left, or are killed last.
@@ -121,6 +123,13 @@ impl Family {
             self.recorded.is_some_and(|recorded| recorded.watchdog == (process.number, process.started));
         is_recorded || process.arguments().get(1).is_some_and(|name| name == watched::NAME.as_bytes())
     }
+}
+
+/// Which session each process has in its environment. Read once for all sessions: with a thousand of them, to read it for
+/// each would take longer than the guard lasts, which is not renewed meanwhile.
+fn named(processes: &[Process]) -> HashMap<i32, String> {
+    let of = |process: &Process| Some((process.number, process.variable("TENURE_SESSION")?));
+    processes.iter().filter_map(of).collect()
 }
 
 /// Sends a signal to this very process, and to nobody who has its number by now.
@@ -156,7 +165,8 @@ mod tests {
         theirs.kill().unwrap();
         theirs.wait().unwrap();
         let family = Family { session: mine, recorded: None, was_empty: false };
-        assert_eq!(family.living(&Process::all().unwrap()), Vec::new());
+        let processes = Process::all().unwrap();
+        assert_eq!(family.living(&processes, &named(&processes)), Vec::new());
     }
 
     #[tokio::test]
