@@ -51,11 +51,11 @@ pub async fn end(sessions: &[SessionView]) -> io::Result<Ended> {
     let (mut ended, begun) = (Ended::default(), now());
     loop {
         let processes = Process::all()?;
-        let named = named(&processes);
+        let shown = sessions_of(&processes);
         let is_late = now().saturating_sub(begun) >= WATCHDOG_PATIENCE;
         let mut left = Vec::new();
         families.retain_mut(|family| {
-            let found = family.living(&processes, &named);
+            let found = family.living(&processes, &shown);
             let was_empty = std::mem::replace(&mut family.was_empty, found.is_empty());
             if found.is_empty() && was_empty {
                 ended.gone.push(family.session.clone());
@@ -76,13 +76,20 @@ pub async fn end(sessions: &[SessionView]) -> io::Result<Ended> {
     }
 }
 
+/// Which session each process has in its environment. Read once for all sessions: with a thousand of them, to read it for
+/// each would take longer than the guard lasts, which is not renewed meanwhile.
+fn sessions_of(processes: &[Process]) -> HashMap<i32, String> {
+    let of = |process: &Process| Some((process.number, process.variable("TENURE_SESSION")?));
+    processes.iter().filter_map(of).collect()
+}
+
 impl Family {
     /// Who of these belongs to it and lives: whoever was recorded, has the session in its environment, or descends from
     /// such a one.
-    fn living(&self, processes: &[Process], named: &HashMap<i32, String>) -> Vec<Process> {
+    fn living(&self, processes: &[Process], shown: &HashMap<i32, String>) -> Vec<Process> {
         let us = getpid().as_raw_nonzero().get();
         let is_root = |process: &&Process| {
-            self.is_recorded(process) || named.get(&process.number) == Some(&self.session)
+            self.is_recorded(process) || shown.get(&process.number) == Some(&self.session)
         };
         let mut found: HashSet<i32> = processes.iter().filter(is_root).map(|root| root.number).collect();
         loop {
@@ -125,13 +132,6 @@ impl Family {
     }
 }
 
-/// Which session each process has in its environment. Read once for all sessions: with a thousand of them, to read it for
-/// each would take longer than the guard lasts, which is not renewed meanwhile.
-fn named(processes: &[Process]) -> HashMap<i32, String> {
-    let of = |process: &Process| Some((process.number, process.variable("TENURE_SESSION")?));
-    processes.iter().filter_map(of).collect()
-}
-
 /// Sends a signal to this very process, and to nobody who has its number by now.
 fn send(process: &Process, signal: Signal) {
     let Some(number) = Pid::from_raw(process.number) else { return };
@@ -166,7 +166,7 @@ mod tests {
         theirs.wait().unwrap();
         let family = Family { session: mine, recorded: None, was_empty: false };
         let processes = Process::all().unwrap();
-        assert_eq!(family.living(&processes, &named(&processes)), Vec::new());
+        assert_eq!(family.living(&processes, &sessions_of(&processes)), Vec::new());
     }
 
     #[tokio::test]
