@@ -20,7 +20,7 @@ use crate::intents::view::{anchor, view_of};
 
 /// About how many bytes of sessions are in one answer. Callers make sessions long, and a worker that could not read an
 /// answer would take none of them.
-const MOST_BYTES: usize = 4 << 20;
+const MOST_BYTES: usize = 1 << 20;
 
 /// Which sessions changed, waiting for one if there is none.
 #[utoipa::path(
