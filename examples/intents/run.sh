@@ -38,7 +38,7 @@ fail() {
 }
 
 echo "# The server is started."
-while ! grep -q 'local socket' "$work/said"; do
+while ! grep -qs 'local socket' "$work/said"; do
     kill -0 "$server" 2> /dev/null || fail "the server ended"
     sleep 0.1
 done

@@ -1,5 +1,6 @@
 //! `POST /api/v3/intents`: who asks, may that one, is it sound, was it asked before; then it is stored and told.
 
+use std::iter;
 use std::mem::discriminant;
 use std::sync::Arc;
 
@@ -48,11 +49,21 @@ pub(super) async fn intend(
 async fn accept(app: &App, caller: &Caller, intent: Intent) -> Result<IntentAccepted, Failure> {
     caller.require_resource(intent.target.resource().as_str())?;
     let keys = &app.intents.keys;
-    let (accepted, is_it) = accept_under(app, caller, &intent, keys.of(&intent)).await?;
-    if is_it {
-        return Ok(accepted);
+    let beside = keys.beside(&intent);
+    // What stood in its way then may be over by now; it is still known by the key that it got.
+    if !goes_on(app, beside) {
+        let (accepted, is_it) = accept_under(app, caller, &intent, keys.of(&intent)).await?;
+        if is_it {
+            return Ok(accepted);
+        }
     }
-    Ok(accept_under(app, caller, &intent, keys.beside(&intent)).await?.0)
+    Ok(accept_under(app, caller, &intent, beside).await?.0)
+}
+
+/// Whether a session goes on under either key.
+fn goes_on(app: &App, (key, previous_key): (IntentKey, Option<IntentKey>)) -> bool {
+    let mut keys = iter::once(key).chain(previous_key);
+    app.registrar.read(|state| keys.any(|key| state.session_under(key).is_some()))
 }
 
 /// Accepts an intent under a key. Says whether the session under that is what was asked for.

@@ -161,7 +161,7 @@ impl State {
     }
 
     /// The session that goes on under a key.
-    pub(crate) fn session_under(&self, key: IntentKey) -> Option<&Session> {
+    pub fn session_under(&self, key: IntentKey) -> Option<&Session> {
         self.sessions.under(key)
     }
 
