@@ -108,7 +108,7 @@ fn in_words_of_intents(failure: Failure) -> Failure {
     match problem.code {
         Code::Held => {
             let holder = problem.holder.clone().unwrap_or_default();
-            let detail = format!("{holder} has it; no session was made: ask again later, or watch that one");
+            let detail = format!("{holder} has it; no session was made: ask again when that is over");
             in_other_words(&mut problem, Code::LeaseBusy, detail);
         }
         Code::OutcomeUnknown => {
