@@ -1,16 +1,12 @@
 //! `POST /api/v3/intents`: who asks, may that one, is it sound, was it asked before; then it is stored and told.
 
-use std::iter;
-use std::mem::discriminant;
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tenure_api::{Code, IntentAccepted};
-use tenure_core::kernel::{
-    Accept, Answer, Command, Intent, IntentAnswer, IntentCommand, IntentKey, SessionState,
-};
+use tenure_core::kernel::{Accept, Answer, Command, Intent, IntentAnswer, IntentCommand, SessionState};
 
 use super::read::Wanted;
 use super::{ids, stop, view};
@@ -48,40 +44,15 @@ pub(super) async fn intend(
 
 async fn accept(app: &App, caller: &Caller, intent: Intent) -> Result<IntentAccepted, Failure> {
     caller.require_resource(intent.target.resource().as_str())?;
-    let keys = &app.intents.keys;
-    let beside = keys.beside(&intent);
-    // What stood in its way then may be over by now; it is still known by the key that it got.
-    if !goes_on(app, beside) {
-        let (accepted, is_it) = accept_under(app, caller, &intent, keys.of(&intent)).await?;
-        if is_it {
-            return Ok(accepted);
-        }
-    }
-    Ok(accept_under(app, caller, &intent, beside).await?.0)
-}
-
-/// Whether a session goes on under either key.
-fn goes_on(app: &App, (key, previous_key): (IntentKey, Option<IntentKey>)) -> bool {
-    let mut keys = iter::once(key).chain(previous_key);
-    app.registrar.read(|state| keys.any(|key| state.session_under(key).is_some()))
-}
-
-/// Accepts an intent under a key. Says whether the session under that is what was asked for.
-async fn accept_under(
-    app: &App,
-    caller: &Caller,
-    intent: &Intent,
-    (key, previous_key): (IntentKey, Option<IntentKey>),
-) -> Result<(IntentAccepted, bool), Failure> {
-    let lease = app.intents.lease_at_once().map(|ttl| Ok::<_, Failure>((ttl, nonce()?))).transpose()?;
+    let (key, previous_key) = app.intents.keys.of(&intent);
     let accept = Accept {
         session: ids::session()?,
-        intent: intent.clone(),
+        intent,
         key,
         previous_key,
         principal: caller.principal.clone(),
         patience: app.intents.patience(),
-        lease,
+        lease: app.intents.lease_at_once().map(|ttl| Ok::<_, Failure>((ttl, nonce()?))).transpose()?,
     };
     let command = Command::Intent(Box::new(IntentCommand::Accept(accept)));
     let response = app.registrar.ask(command).await;
@@ -92,8 +63,7 @@ async fn accept_under(
         let session = state.session(&session).ok_or_else(unexpected)?;
         // A worker may have been quicker than this answer; the one that is told first is that it began.
         let (now, end) = if is_new { (SessionState::New, None) } else { (session.state, session.end) };
-        let is_it = discriminant(&session.intent.target) == discriminant(&intent.target);
-        Ok((view::accepted(session, now, end), is_it))
+        Ok(view::accepted(session, now, end))
     })
 }
 
