@@ -52,6 +52,9 @@ pub struct Changes {
     pub revision: u64,
     /// As they are now.
     pub sessions: Vec<SessionView>,
+    /// Whether there are more than fit into one answer. Ask for them at once.
+    #[serde(default)]
+    pub more: bool,
 }
 
 /// `POST /api/v3/worker/take`: this session with its leases.

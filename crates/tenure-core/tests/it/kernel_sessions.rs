@@ -20,6 +20,17 @@ fn the_same_intent_twice_is_one_session() {
     assert!(desk.state.session(&holder("s2")).is_none());
 }
 
+// S1-28: the formula gives a channel and a recording of one name, from its first second on, the same key.
+#[test]
+fn a_channel_and_a_recording_with_one_key_are_two_wishes() {
+    let mut desk = Desk::default();
+    assert_eq!(desk.accept(0, channel("s1", "film", 1)), Ok((holder("s1"), true)));
+    assert_eq!(desk.accept(0, recording("s2", "film", 0, 1)), Ok((holder("s2"), true)));
+    desk.stop(1, "s1").expect("nobody has it");
+    assert_eq!(desk.accept(1, recording("s3", "film", 0, 1)), Ok((holder("s2"), false)), "its own goes on");
+    assert_eq!(desk.accept(1, channel("s4", "film", 1)), Ok((holder("s4"), true)));
+}
+
 // S1-31, S1-32, S1-15: different keys are different sessions; the worker finds the second one busy.
 #[test]
 fn another_key_is_another_session_and_the_loser_is_told() {

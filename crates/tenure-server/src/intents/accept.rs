@@ -1,15 +1,12 @@
 //! `POST /api/v3/intents`: who asks, may that one, is it sound, was it asked before; then it is stored and told.
 
-use std::mem::discriminant;
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tenure_api::{Code, IntentAccepted};
-use tenure_core::kernel::{
-    Accept, Answer, Command, Intent, IntentAnswer, IntentCommand, IntentKey, SessionState,
-};
+use tenure_core::kernel::{Accept, Answer, Command, Intent, IntentAnswer, IntentCommand, SessionState};
 
 use super::read::Wanted;
 use super::{ids, stop, view};
@@ -47,30 +44,15 @@ pub(super) async fn intend(
 
 async fn accept(app: &App, caller: &Caller, intent: Intent) -> Result<IntentAccepted, Failure> {
     caller.require_resource(intent.target.resource().as_str())?;
-    let keys = &app.intents.keys;
-    let (accepted, is_it) = accept_under(app, caller, &intent, keys.of(&intent)).await?;
-    if is_it {
-        return Ok(accepted);
-    }
-    Ok(accept_under(app, caller, &intent, keys.beside(&intent)).await?.0)
-}
-
-/// Accepts an intent under a key. Says whether the session under that is what was asked for.
-async fn accept_under(
-    app: &App,
-    caller: &Caller,
-    intent: &Intent,
-    (key, previous_key): (IntentKey, Option<IntentKey>),
-) -> Result<(IntentAccepted, bool), Failure> {
-    let lease = app.intents.lease_at_once().map(|ttl| Ok::<_, Failure>((ttl, nonce()?))).transpose()?;
+    let (key, previous_key) = app.intents.keys.of(&intent);
     let accept = Accept {
         session: ids::session()?,
-        intent: intent.clone(),
+        intent,
         key,
         previous_key,
         principal: caller.principal.clone(),
         patience: app.intents.patience(),
-        lease,
+        lease: app.intents.lease_at_once().map(|ttl| Ok::<_, Failure>((ttl, nonce()?))).transpose()?,
     };
     let command = Command::Intent(Box::new(IntentCommand::Accept(accept)));
     let response = app.registrar.ask(command).await;
@@ -81,8 +63,7 @@ async fn accept_under(
         let session = state.session(&session).ok_or_else(unexpected)?;
         // A worker may have been quicker than this answer; the one that is told first is that it began.
         let (now, end) = if is_new { (SessionState::New, None) } else { (session.state, session.end) };
-        let is_it = discriminant(&session.intent.target) == discriminant(&intent.target);
-        Ok((view::accepted(session, now, end), is_it))
+        Ok(view::accepted(session, now, end))
     })
 }
 
@@ -97,7 +78,7 @@ fn in_words_of_intents(failure: Failure) -> Failure {
     match problem.code {
         Code::Held => {
             let holder = problem.holder.clone().unwrap_or_default();
-            let detail = format!("{holder} has it; no session was made: ask again later, or watch that one");
+            let detail = format!("{holder} has it; no session was made: ask again when that is over");
             in_other_words(&mut problem, Code::LeaseBusy, detail);
         }
         Code::OutcomeUnknown => {

@@ -3,7 +3,7 @@
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
-use tenure_core::kernel::{Intent, IntentKey, Target};
+use tenure_core::kernel::{Intent, IntentKey};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
@@ -67,27 +67,13 @@ impl Keys {
 
     /// The key of an intent, and the one that it had before the secret was another.
     pub(super) fn of(&self, intent: &Intent) -> (IntentKey, Option<IntentKey>) {
-        self.made_of(&message(intent, ""))
-    }
-
-    /// The same for an intent whose key leads to something of another kind: a key does not say whether its target is a
-    /// channel or a recording, so one of each with the same name has the same key.
-    pub(super) fn beside(&self, intent: &Intent) -> (IntentKey, Option<IntentKey>) {
-        let kind = match intent.target {
-            Target::Service(_) => "service",
-            Target::Recording { .. } => "recording",
-        };
-        self.made_of(&message(intent, kind))
-    }
-
-    fn made_of(&self, message: &str) -> (IntentKey, Option<IntentKey>) {
-        let IntentSecrets { current, previous } = &self.0;
-        (current.key_of(message), previous.as_ref().map(|secret| secret.key_of(message)))
+        let (IntentSecrets { current, previous }, message) = (&self.0, message(intent));
+        (current.key_of(&message), previous.as_ref().map(|secret| secret.key_of(&message)))
     }
 }
 
 /// What a key is made of. Its parts contain no `|`: the kernel refuses such an intent.
-fn message(intent: &Intent, kind: &str) -> String {
+fn message(intent: &Intent) -> String {
     let target = &intent.target;
     let mut profile = intent.profile.to_string();
     if !intent.params.is_empty() {
@@ -96,16 +82,14 @@ fn message(intent: &Intent, kind: &str) -> String {
             profile.push_str(&format!("{byte:02x}"));
         }
     }
-    if !kind.is_empty() {
-        profile.push(PARTS);
-        profile.push_str(kind);
-    }
     format!("{CONTEXT}|{TYPE}|{}|{profile}|{}", target.id(), target.bucket())
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    use tenure_core::kernel::Target;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::sources::Value;
 use super::{ConfigurationError, Sources};
-use crate::worker::{Settings, Template};
+use crate::worker::{InvalidTemplate, Settings, Template};
 
 const COMMAND: &str = "intents.pipeline.command";
 const RECORDING_COMMAND: &str = "intents.pipeline.recording_command";
@@ -82,12 +82,9 @@ pub fn ttl_ms(sources: &Sources) -> Result<u64, ConfigurationError> {
 /// A command: a list in a file, and the same as JSON in the environment, where arguments may hold anything.
 fn template(sources: &Sources, key: &'static str) -> Result<Option<Template>, ConfigurationError> {
     let Some(Value { text, origin }) = sources.get(key) else { return Ok(None) };
-    let value = text.to_string_lossy().into_owned();
-    let Ok(arguments) = serde_json::from_str::<Vec<String>>(&value) else {
-        let expected = "a program with its arguments, as a list of strings";
-        return Err(ConfigurationError::BadValue { origin, value, expected });
-    };
-    let template = Template::parse(&arguments);
+    let arguments = serde_json::from_str::<Vec<String>>(&text.to_string_lossy());
+    let template =
+        arguments.map_err(|_| InvalidTemplate::NotAList).and_then(|arguments| Template::parse(&arguments));
     template.map(Some).map_err(|reason| ConfigurationError::Template { origin, reason })
 }
 
@@ -128,6 +125,18 @@ mod tests {
         let found = configuration(&[], &[variable], "").unwrap().worker.unwrap();
         let arguments = ["sh", "-c", "echo a, b"].map(str::to_owned);
         assert_eq!(found.settings.command, Template::parse(&arguments).unwrap());
+    }
+
+    #[test]
+    fn a_command_that_is_none_is_not_repeated_because_it_may_hold_a_password() {
+        let text = "ffmpeg -i http://root:hunter2@box/{service}";
+        let variable = ("TENURE_INTENTS_PIPELINE_COMMAND", text);
+        let of_variable = configuration(&[], &[variable], "").unwrap_err().to_string();
+        let of_file = of(&format!("[intents.pipeline]\ncommand = '{text}'")).unwrap_err();
+        for refused in [of_variable, of_file] {
+            assert!(refused.contains("a program with its arguments"), "{refused}");
+            assert!(!refused.contains("hunter2"), "{refused}");
+        }
     }
 
     #[test]

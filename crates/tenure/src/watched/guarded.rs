@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
-use rustix::process::{Pid, Signal, getpid, kill_process_group, set_child_subreaper};
+use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group, set_child_subreaper};
 
 use super::link::{Leaves, Link, Order, Report, send_standard};
 use super::strays;
@@ -77,11 +77,13 @@ impl Guarded {
     /// The command has to end.
     pub async fn end(&mut self) {
         self.order(&Order::End).await;
+        self.wake();
     }
 
     /// The command has to be gone at once.
     pub async fn kill(&mut self) {
         self.order(&Order::Kill).await;
+        self.wake();
     }
 
     /// What happened to the command. Nothing: the watchdog is gone, and [`Guarded::bereave`] has to follow.
@@ -117,6 +119,14 @@ impl Guarded {
         let Self { mut watchdog, link, .. } = self;
         drop(link);
         strays::bury(&mut watchdog);
+    }
+
+    /// A watchdog that somebody has stopped hears nothing before it goes on, and nobody else would end the command. It is
+    /// not buried while this exists, so the number is its own.
+    fn wake(&self) {
+        if let Some(watchdog) = strays::number(&self.watchdog) {
+            let _ = kill_process(watchdog, Signal::CONT);
+        }
     }
 
     /// A watchdog that does not hear is gone, which is found when its report is read.

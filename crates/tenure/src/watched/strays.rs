@@ -56,7 +56,8 @@ fn forget(watchdog: &Child) {
     }
 }
 
-fn number(child: &Child) -> Option<Pid> {
+/// The number of a watchdog.
+pub fn number(child: &Child) -> Option<Pid> {
     Pid::from_raw(i32::try_from(child.id()).ok()?)
 }
 

@@ -3,7 +3,7 @@
 //! Each pipeline has a watchdog that ends it by itself. Here that is only made quicker, and whatever a watchdog that was
 //! killed too has left behind is found by its environment.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::time::Duration;
 
@@ -54,10 +54,11 @@ pub async fn end(sessions: &[SessionView], beside: &[String]) -> io::Result<Ende
     let (mut ended, begun) = (Ended::default(), now());
     loop {
         let processes = Process::all()?;
+        let shown = sessions_of(&processes);
         let is_late = now().saturating_sub(begun) >= WATCHDOG_PATIENCE;
         let mut left = Vec::new();
         families.retain_mut(|family| {
-            let found = family.living(&processes);
+            let found = family.living(&processes, &shown);
             let was_empty = std::mem::replace(&mut family.was_empty, found.is_empty());
             if found.is_empty() && was_empty {
                 ended.gone.push(family.session.clone());
@@ -78,13 +79,22 @@ pub async fn end(sessions: &[SessionView], beside: &[String]) -> io::Result<Ende
     }
 }
 
+/// Which session each process has in its environment. Read once for all sessions: with a thousand of them, to read it for
+/// each would take longer than the guard lasts, which is not renewed meanwhile.
+fn sessions_of(processes: &[Process]) -> HashMap<i32, String> {
+    let of = |process: &Process| Some((process.number, process.variable("TENURE_SESSION")?));
+    processes.iter().filter_map(of).collect()
+}
+
 impl Family {
     /// Who of these belongs to it and lives: whoever was recorded, has the session in its environment, or descends from
     /// such a one.
-    fn living(&self, processes: &[Process]) -> Vec<Process> {
+    fn living(&self, processes: &[Process], shown: &HashMap<i32, String>) -> Vec<Process> {
         let us = getpid().as_raw_nonzero().get();
-        let mut found: HashSet<i32> =
-            processes.iter().filter(|p| self.is_root(p)).map(|p| p.number).collect();
+        let is_root = |process: &&Process| {
+            self.is_recorded(process) || shown.get(&process.number) == Some(&self.session)
+        };
+        let mut found: HashSet<i32> = processes.iter().filter(is_root).map(|root| root.number).collect();
         loop {
             let before = found.len();
             let below = processes.iter().filter(|process| found.contains(&process.parent));
@@ -99,11 +109,10 @@ impl Family {
         processes.iter().filter(lives).copied().collect()
     }
 
-    fn is_root(&self, process: &Process) -> bool {
-        let is_recorded = self.recorded.is_some_and(|recorded| {
+    fn is_recorded(&self, process: &Process) -> bool {
+        self.recorded.is_some_and(|recorded| {
             [recorded.command, recorded.watchdog].contains(&(process.number, process.started))
-        });
-        is_recorded || process.variable("TENURE_SESSION").as_ref() == Some(&self.session)
+        })
     }
 
     /// Kills everybody but watchdogs, to whom orphans fall: those go when nobody is left, or are killed last.
@@ -164,7 +173,8 @@ mod tests {
         theirs.kill().unwrap();
         theirs.wait().unwrap();
         let family = Family { session: mine, recorded: None, was_empty: false };
-        assert_eq!(family.living(&Process::all().unwrap()), Vec::new());
+        let processes = Process::all().unwrap();
+        assert_eq!(family.living(&processes, &sessions_of(&processes)), Vec::new());
     }
 
     #[tokio::test]

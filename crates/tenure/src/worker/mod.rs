@@ -29,10 +29,11 @@ mod template;
 mod testing;
 mod unwatched;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use tenure_api::{AskChanges, Problem};
+use tenure_api::{AskChanges, Changes, Problem};
 
 pub use self::asked::Asked;
 use self::asked::Trouble;
@@ -75,8 +76,7 @@ pub async fn work(
     let identity = Identity::own().map_err(Over::System)?;
     let begin = async {
         let mut guard = guard::take(&asked, &identity, settings.ttl_ms).await?;
-        let request = AskChanges { guard: guard.fence, since: 0, wait_ms: None };
-        let first = insist!("listening to sessions", asked.changes(&request).await)?;
+        let first = all_that_go_on(&asked, guard.fence).await?;
         cleaning::clean_up(&asked, &identity, &settings, &mut guard, &first.sessions).await?;
         Ok::<_, Over>((guard, first))
     };
@@ -86,4 +86,22 @@ pub async fn work(
     };
     ready();
     Crew::new(asked, settings, guard).work(first, &stop).await
+}
+
+/// Every session that goes on, in however many parts the server tells them.
+async fn all_that_go_on(asked: &Asked, guard: u64) -> Result<Changes, Over> {
+    let (mut since, mut found) = (0, BTreeMap::new());
+    loop {
+        let request = AskChanges { guard, since, wait_ms: None };
+        let part = insist!("listening to sessions", asked.changes(&request).await)?;
+        // One that changed meanwhile is told again, as it is then.
+        found.extend(part.sessions.into_iter().map(|session| (session.session_id.clone(), session)));
+        since = part.revision;
+        if !part.more {
+            break;
+        }
+    }
+    let mut sessions: Vec<_> = found.into_values().filter(|session| session.state != "ENDED").collect();
+    sessions.sort_unstable_by_key(|session| session.revision);
+    Ok(Changes { revision: since, sessions, more: false })
 }

@@ -19,7 +19,8 @@ use super::{logs, unwatched};
 use crate::watched::{Ended, Guarded, Leaves, Report, Standard};
 
 /// What a pipeline must not know: who has these can do more than show a channel.
-const SECRETS: [&str; 4] = ["XG2G_IDEM_SECRET", "TENURE_IDEM_SECRET", "TENURE_ADMIN_TOKEN", "TENURE_TOKEN"];
+const SECRETS: [&str; 5] =
+    ["XG2G_IDEM_SECRET", "TENURE_IDEM_SECRET", "TENURE_ADMIN_TOKEN", "TENURE_TOKEN", "TENURE_LEASE_TOKEN"];
 
 /// What a pipeline knows about its session, and not about one that started the worker.
 const OWN: [&str; 9] = [

@@ -40,6 +40,11 @@ pub struct Template(Vec<Vec<Piece>>);
 /// Why something is no template.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum InvalidTemplate {
+    /// Not a list. It is not repeated: there may be a password in it.
+    #[error(
+        "is not a program with its arguments, as a list of strings such as [\"ffmpeg\", \"-i\", \"{{service}}\"]"
+    )]
+    NotAList,
     /// There is no program.
     #[error("names no program; write a list such as [\"ffmpeg\", \"-i\", \"{{service}}\"]")]
     Empty,

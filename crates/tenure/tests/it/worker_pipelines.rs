@@ -25,6 +25,7 @@ fn a_pipeline_gets_what_its_session_is_about_and_no_secret() {
     assert_eq!((value("TENURE_SLOT"), value("TENURE_SERVICE")), (Some("0"), Some("1:0:19:A B")));
     assert_eq!((value("TENURE_PROFILE"), value("TENURE_PARAMS")), (Some("hd"), Some("")));
     assert_eq!((value("TENURE_RECORDING"), value("TENURE_IDEM_SECRET")), (None, None));
+    assert_eq!(value("TENURE_LEASE_TOKEN"), None);
     let fence = value("TENURE_FENCE").unwrap();
     assert!(value("TENURE_LEASE").unwrap().ends_with(&format!("-{fence}")), "{log}");
     assert!(ended["worker"].as_str().unwrap().starts_with("worker:"));
@@ -138,6 +139,17 @@ fn a_killed_watchdog_takes_its_pipeline_along_and_no_other() {
     assert!(is_unlocked(&stage.path(&format!("lock-{slot}"))));
     assert_eq!(stage.session(&second)["state"], "RUNNING");
     assert!(!is_unlocked(&stage.path(&format!("lock-{}", 1 - slot))));
+}
+
+#[test]
+fn a_stop_ends_a_pipeline_whose_watchdog_stands_still() {
+    let stage = Stage::new("tuners = 1", &format!("echo $PPID > watchdog; {FOREVER}"));
+    let session = stage.watch("a", "hd");
+    stage.runs(&session);
+    crate::commands::signal(stage.text("watchdog").trim_end().parse().unwrap(), "STOP");
+    stage.stop(&session);
+    stage.until(&session, "ENDED R_STOPPED STOPPED");
+    assert!(is_unlocked(&stage.path("lock-0")));
 }
 
 #[test]

@@ -13,4 +13,5 @@ mod target;
 pub use command::{Accept, IntentAnswer, IntentCommand, Kept, Take};
 pub use event::{Accepted, IntentEvent};
 pub use session::{IntentKey, Session, SessionEnd, SessionState};
+pub(crate) use target::TargetKind;
 pub use target::{GUARD, Intent, ORCHESTRATOR, Target, guard, orchestrator, slot_of, tuner};

@@ -19,6 +19,14 @@ pub enum Target {
     },
 }
 
+/// Of which kind a target is. A key does not say it: a channel and a recording of one name, from its first second on, have
+/// the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum TargetKind {
+    Service,
+    Recording,
+}
+
 /// What somebody wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intent {
@@ -68,6 +76,13 @@ impl Target {
     pub fn id(&self) -> &str {
         match self {
             Target::Service(id) | Target::Recording { id, .. } => id,
+        }
+    }
+
+    pub(crate) fn kind(&self) -> TargetKind {
+        match self {
+            Target::Service(_) => TargetKind::Service,
+            Target::Recording { .. } => TargetKind::Recording,
         }
     }
 

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tenure_api::{AskChanges, Changes};
-use tenure_core::kernel::{Fence, Session, SessionState};
+use tenure_core::kernel::{self, Fence, Session, SessionState};
 
 use super::{guard_lives, must_be_worker};
 use crate::app::App;
@@ -17,6 +17,10 @@ use crate::http::fields::Fields;
 use crate::intents::changes::{Looked, wait};
 use crate::intents::sessions::checked_wait;
 use crate::intents::view::{anchor, view_of};
+
+/// About how many bytes of sessions are in one answer. Callers make sessions long, and a worker that could not read an
+/// answer would take none of them.
+const MOST_BYTES: usize = 1 << 20;
 
 /// Which sessions changed, waiting for one if there is none.
 #[utoipa::path(
@@ -53,19 +57,51 @@ pub(in crate::intents) async fn changes(app: &App, request: &AskChanges) -> Resu
     let wait_ms = checked_wait(request.wait_ms)?;
     wait(app, wait_ms, || {
         let now = app.registrar.now();
-        let (guard_left, sessions, revision, anchor) = app.registrar.read(|state| {
+        let (guard_left, part, anchor) = app.registrar.read(|state| {
             let guard_left = guard_lives(state, Fence(request.guard), now)?;
-            let revision = state.sessions_revision();
-            // A revision that there never was here is none that is known.
-            let since = if request.since > revision { 0 } else { request.since };
-            let is_news = |session: &&Session| since > 0 || session.state != SessionState::Ended;
-            let sessions: Vec<_> = state.sessions_since(since).filter(is_news).cloned().collect();
-            Ok::<_, Failure>((guard_left, sessions, revision, anchor(state)))
+            Ok::<_, Failure>((guard_left, Part::since(state, request.since), anchor(state)))
         })?;
+        let Part { revision, sessions, more } = part;
         let is_enough = revision != request.since;
         let sessions = sessions.iter().map(|session| view_of(session, anchor)).collect();
         // A guard that runs out is not always told at once.
-        Ok(Looked { found: Changes { revision, sessions }, is_enough, again_in: Some(guard_left) })
+        Ok(Looked { found: Changes { revision, sessions, more }, is_enough, again_in: Some(guard_left) })
     })
     .await
+}
+
+/// As much of what changed as fits into one answer.
+struct Part {
+    revision: u64,
+    sessions: Vec<Session>,
+    more: bool,
+}
+
+impl Part {
+    fn since(state: &kernel::State, since: u64) -> Self {
+        let revision = state.sessions_revision();
+        // A revision that there never was here is none that is known.
+        let since = if since > revision { 0 } else { since };
+        let is_news = |session: &&Session| since > 0 || session.state != SessionState::Ended;
+        let mut part = Self { revision, sessions: Vec::new(), more: false };
+        let mut bytes = 0;
+        for session in state.sessions_since(since).filter(is_news) {
+            bytes += bytes_of(session);
+            if bytes > MOST_BYTES
+                && let Some(last) = part.sessions.last()
+            {
+                (part.revision, part.more) = (last.revision, true);
+                break;
+            }
+            part.sessions.push(session.clone());
+        }
+        part
+    }
+}
+
+/// About how many bytes of an answer a session takes.
+fn bytes_of(session: &Session) -> usize {
+    let Session { intent, process, detail, .. } = session;
+    let texts = intent.target.id().len() + intent.profile.len() + intent.correlation.len();
+    1_024 + intent.params.len() + 2 * (texts + process.len() + detail.len())
 }

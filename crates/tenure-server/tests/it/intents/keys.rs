@@ -52,6 +52,11 @@ fn a_recording_is_one_session_for_each_second() {
     assert_ne!(live, from_the_start);
     assert_eq!(server.session_of(&channel("rec")), live);
     assert_eq!(at("rec", 0), from_the_start);
+    let stop = json!({ "type": "stream.stop", "session_id": from_the_start });
+    assert_eq!(server.intend(&stop).json()["state"], json!("ENDED"));
+    assert_eq!(server.session_of(&channel("rec")), live, "it goes on, whatever became of the other");
+    assert_ne!(at("rec", 0), from_the_start);
+    assert_eq!(server.session_of(&channel("rec")), live);
 }
 
 // S1-23

@@ -99,7 +99,7 @@ fn a_session_goes_its_way_with_its_leases() {
 fn a_worker_hears_of_changes_when_they_happen_and_of_the_loss_of_its_guard() {
     let server = start();
     let worker = Worker::start(&server);
-    assert_eq!(worker.changes(0, 0), json!({ "revision": 0, "sessions": [] }));
+    assert_eq!(worker.changes(0, 0), json!({ "revision": 0, "sessions": [], "more": false }));
     let first = std::thread::scope(|scope| {
         let waits = scope.spawn(|| worker.changes(0, 60_000));
         let id = server.session_of(&channel(CHANNEL));
@@ -111,7 +111,11 @@ fn a_worker_hears_of_changes_when_they_happen_and_of_the_loss_of_its_guard() {
     worker.finish(&first, "R_PIPELINE_EXITED");
     let news = worker.changes(1, 60_000);
     assert_eq!((&news["revision"], &news["sessions"][0]["state"]), (&json!(3), &json!("ENDED")));
-    assert_eq!(worker.changes(0, 60_000), json!({ "revision": 3, "sessions": [] }), "nothing goes on");
+    assert_eq!(
+        worker.changes(0, 60_000),
+        json!({ "revision": 3, "sessions": [], "more": false }),
+        "nothing goes on"
+    );
     assert_eq!(worker.changes(3, 10)["sessions"], json!([]), "the time is up");
     std::thread::scope(|scope| {
         let waits = scope.spawn(|| worker.ask("changes", &json!({ "since": 3, "waitMs": 60_000 })));
@@ -145,6 +149,38 @@ fn the_next_worker_wipes_what_the_one_before_left_behind_and_nothing_else() {
     assert_eq!(server.session(&taken)["reason"], json!("R_WORKER_RESTARTED"));
     assert_eq!(server.session(&waiting)["state"], json!("NEW"));
     assert!(!server.leased().contains(&"service:a".to_owned()));
+}
+
+/// Whoever sends long intents must not make an answer that no worker can read.
+#[test]
+fn a_worker_is_told_of_many_long_sessions_in_parts() {
+    let server = start();
+    let wish = |number: u64| {
+        let mut wish = recording("long", number * 1_000);
+        wish["params"] = json!({ "text": "x".repeat(60_000) });
+        wish
+    };
+    let mut accepted: Vec<String> = (0..24).map(|number| server.session_of(&wish(number))).collect();
+    let worker = Worker::start(&server);
+    let (mut since, mut told, mut parts) = (0, Vec::new(), 0);
+    loop {
+        let part = worker.changes(since, 0);
+        assert!(part.to_string().len() < 5 << 18, "each part is short");
+        since = part["revision"].as_u64().unwrap();
+        told.extend(part["sessions"].as_array().unwrap().iter().map(|session| text(&session["session_id"])));
+        parts += 1;
+        if parts == 1 {
+            // It is told before, and again as it became: who asks for the rest misses nothing.
+            server.intend(&json!({ "type": "stream.stop", "session_id": accepted[0] }));
+        }
+        if part["more"] != json!(true) {
+            break;
+        }
+    }
+    assert_eq!(parts, 2);
+    accepted.push(accepted[0].clone());
+    assert_eq!(told, accepted, "in order");
+    assert_eq!(worker.changes(since, 0)["sessions"], json!([]));
 }
 
 #[test]

@@ -46,7 +46,8 @@ pub(super) fn accept(draft: &mut Draft<'_>, accept: &Accept) -> Result<IntentAns
 fn before<'a>(draft: &mut Draft<'a>, accept: &Accept) -> Option<&'a Session> {
     let state = draft.state;
     let keys = [Some(accept.key), accept.previous_key].into_iter().flatten();
-    let mut sessions = keys.filter_map(|key| state.session_under(key));
+    let kind = accept.intent.target.kind();
+    let mut sessions = keys.filter_map(|key| state.session_under(key, kind));
     sessions.find(|session| draft.over(session).is_none())
 }
 

@@ -95,7 +95,7 @@ impl Restoring<'_> {
         take.ensure(is_new && is_free, "a session stands twice")?;
         take.ensure(session.revision <= revision, "a session changed after the last change")?;
         let goes_on = session.state != SessionState::Ended;
-        let taken = goes_on && state.session_under(session.key).is_some();
+        let taken = goes_on && state.session_under(session.key, session.intent.target.kind()).is_some();
         take.ensure(!taken, "two sessions have one key")?;
         take.ensure(could_be(&session, state.last_fence), "a session cannot have come there like this")?;
         take.ensure(state.holds_what_it_should(&session), "a session does not hold what it is said to")?;

@@ -45,7 +45,9 @@ impl State {
             let held = || self.leases_of_holder(id).map(|lease| lease.resource.clone()).collect::<Vec<_>>();
             let wrong = || format!("{id} is {} and holds {:?}", state.as_str(), held());
             ensure(self.holds_what_it_should(session), wrong)?;
-            let found = sessions.under(session.key).is_some_and(|found| found.id == *id);
+            let found = sessions
+                .under(session.key, session.intent.target.kind())
+                .is_some_and(|found| found.id == *id);
             let goes_on = state != SessionState::Ended;
             ensure(found == goes_on, || format!("{id} is found by its key: {found}"))?;
             ensure(session.end.is_none() == goes_on, || format!("{id} is over without an end"))?;

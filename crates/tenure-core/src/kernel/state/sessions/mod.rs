@@ -6,7 +6,7 @@ mod holdings;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::State;
-use crate::kernel::intent::{IntentKey, Session, SessionState};
+use crate::kernel::intent::{IntentKey, Session, SessionState, TargetKind};
 use crate::kernel::limits::{SESSION_BYTES_KEPT, SESSION_KEPT, SESSIONS_KEPT};
 use crate::kernel::name::Holder;
 use crate::kernel::value::Tick;
@@ -17,7 +17,7 @@ use crate::rules::time::is_over;
 pub(crate) struct Sessions {
     by_id: BTreeMap<Holder, Session>,
     /// Of those that go on.
-    keys: BTreeMap<IntentKey, Holder>,
+    keys: BTreeMap<(IntentKey, TargetKind), Holder>,
     /// Of those that no worker has taken.
     deadlines: BTreeSet<(Tick, Holder)>,
     by_revision: BTreeMap<u64, Holder>,
@@ -41,8 +41,8 @@ impl Sessions {
     }
 
     /// The session that goes on under a key.
-    pub(crate) fn under(&self, key: IntentKey) -> Option<&Session> {
-        self.keys.get(&key).and_then(|id| self.by_id.get(id))
+    pub(crate) fn under(&self, key: IntentKey, kind: TargetKind) -> Option<&Session> {
+        self.keys.get(&(key, kind)).and_then(|id| self.by_id.get(id))
     }
 
     /// How many go on, and about how large they are.
@@ -89,7 +89,7 @@ impl Sessions {
                 self.over.push_back((session.changed_at, session.id.clone()));
             }
             state => {
-                self.keys.insert(session.key, session.id.clone());
+                self.keys.insert((session.key, session.intent.target.kind()), session.id.clone());
                 self.live_bytes += session.bytes();
                 if state == SessionState::New {
                     self.deadlines.insert((session.start_by, session.id.clone()));
@@ -109,7 +109,7 @@ impl Sessions {
     fn change(&mut self, id: &Holder, at: Tick, change: impl FnOnce(&mut Session)) {
         let Some(mut session) = self.by_id.remove(id) else { return };
         self.by_revision.remove(&session.revision);
-        self.keys.remove(&session.key);
+        self.keys.remove(&(session.key, session.intent.target.kind()));
         self.deadlines.remove(&(session.start_by, id.clone()));
         self.live_bytes -= session.bytes();
         change(&mut session);
@@ -160,9 +160,9 @@ impl State {
         !self.sessions.is_empty()
     }
 
-    /// The session that goes on under a key.
-    pub(crate) fn session_under(&self, key: IntentKey) -> Option<&Session> {
-        self.sessions.under(key)
+    /// The session that goes on under a key, for a target of this kind.
+    pub(crate) fn session_under(&self, key: IntentKey, kind: TargetKind) -> Option<&Session> {
+        self.sessions.under(key, kind)
     }
 
     /// How many sessions go on, and about how large they are.
