@@ -139,7 +139,7 @@ impl<'a> Draft<'a> {
         let left = most.saturating_sub(self.ended.len());
         waits.by_ref().take(left).for_each(|waiting| self.time_out_if_over(waiting));
         let has_more_sessions = self.sweep_sessions(most.saturating_sub(self.ended.len() + self.gone.len()));
-        let has_more_agents = self.time_out_agents(most);
+        let has_more_agents = self.sweep_agents(most);
         self.end_bereft_sessions();
         self.serve_agents_and_waiters();
         leases.next().is_some() || waits.next().is_some() || has_more_sessions || has_more_agents

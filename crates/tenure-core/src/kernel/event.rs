@@ -256,8 +256,6 @@ pub enum WaitEnd {
     Withdrawn,
     /// The waiter's connection or process is gone.
     Gone,
-    /// The waiter would have waited for an older one.
-    Died,
 }
 
 impl WaitEnd {
@@ -267,7 +265,6 @@ impl WaitEnd {
             WaitEnd::TimedOut => "TIMED_OUT",
             WaitEnd::Withdrawn => "WITHDRAWN",
             WaitEnd::Gone => "GONE",
-            WaitEnd::Died => "DIED",
         }
     }
 }
