@@ -167,6 +167,25 @@ impl AgentEvent {
         Self::TYPE_NAMES[index]
     }
 
+    /// About how many bytes callers made it long by.
+    pub fn bytes(&self) -> usize {
+        match self {
+            AgentEvent::Began { rank, session, .. } => rank.agent.as_str().len() + session.len(),
+            AgentEvent::Waits(pending) => {
+                let want = |want: &Want| 64 + want.resource.as_str().len();
+                pending.rank.agent.as_str().len() + pending.wants.iter().map(want).sum::<usize>()
+            }
+            AgentEvent::Left { .. } => 0,
+            AgentEvent::Reported { agent, session, .. } => agent.as_str().len() + session.len(),
+            AgentEvent::Touched { agent, leases, .. } => agent.as_str().len() + 8 * leases.len(),
+            AgentEvent::Strayed { agent, outside, .. } => {
+                let each = |(resource, _): &(Resource, Mode)| 16 + resource.as_str().len();
+                agent.as_str().len() + outside.iter().map(each).sum::<usize>()
+            }
+            AgentEvent::Died { agent, .. } | AgentEvent::UsedUp { agent, .. } => agent.as_str().len(),
+        }
+    }
+
     /// When it happened.
     pub fn at(&self) -> Tick {
         match self {
