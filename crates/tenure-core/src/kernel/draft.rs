@@ -22,6 +22,9 @@ use crate::rules::time::is_over;
 /// must not grow beyond what can be signed and written at once.
 const GRANTED_AT_ONCE: usize = 512;
 
+/// With so many bytes of names granted, neither, for the same reason.
+const BYTES_GRANTED_AT_ONCE: usize = 1 << 20;
+
 /// The state, and what this decision adds to it.
 pub(crate) struct Draft<'a> {
     pub(crate) state: &'a State,
@@ -34,11 +37,13 @@ pub(crate) struct Draft<'a> {
     gone: BTreeSet<Ticket>,
     /// Which of the events are grants.
     grants: Vec<usize>,
+    /// How long the names of what is granted are.
+    granted_bytes: usize,
     /// Resources on which something ended and somebody waits, who may have its turn. A set: a thousand readers of
     /// one resource may end together.
     pub(super) freed: BTreeSet<Slot>,
-    /// Something ended that agents may wait for.
-    pub(super) parts_freed: bool,
+    /// On these something changed that agents who wait may get on by, or die of.
+    pub(super) stirred: BTreeSet<Resource>,
     /// A wait of an agent that begins in this decision.
     pub(super) new_pending: Option<Pending>,
     /// An attempt that begins in this decision.
@@ -47,6 +52,8 @@ pub(crate) struct Draft<'a> {
     pub(super) declaring: Option<Principal>,
     /// Waits of agents whose turn came in this decision, and what they got.
     pub(super) served_agents: Vec<(Ticket, Vec<Fence>)>,
+    /// Agents that die in this decision, when they may come back, and what is over of theirs.
+    pub(super) dead: BTreeMap<Holder, (Tick, Vec<Fence>)>,
     /// Sessions of the state that end in this decision, and how.
     pub(super) ended_sessions: BTreeMap<Holder, SessionEnd>,
     /// Holders of which a lease ended that may be a session's. By their names: how they lie in memory must not show in
@@ -75,12 +82,14 @@ impl<'a> Draft<'a> {
             ended: BTreeSet::new(),
             gone: BTreeSet::new(),
             grants: Vec::new(),
+            granted_bytes: 0,
             freed: BTreeSet::new(),
-            parts_freed: false,
+            stirred: BTreeSet::new(),
             new_pending: None,
             begun: None,
             declaring: None,
             served_agents: Vec::new(),
+            dead: BTreeMap::new(),
             ended_sessions: BTreeMap::new(),
             bereft: BTreeSet::new(),
             has_unserved: false,
@@ -182,6 +191,8 @@ impl<'a> Draft<'a> {
         state.leases_around(grant.resource).for_each(|lease| self.expire_if_over(lease));
         self.last_fence = fence;
         self.grants.push(self.events.len());
+        self.granted_bytes += grant.resource.as_str().len() + grant.holder.as_str().len();
+        self.stir(grant.resource);
         self.push(Event::Issued(Issued {
             fence,
             resource: grant.resource.clone(),
@@ -291,7 +302,7 @@ impl<'a> Draft<'a> {
 
     /// Whether so much is granted already that whoever else could be let in has to wait for the next decision.
     pub(super) fn is_full(&self) -> bool {
-        self.grants.len() >= GRANTED_AT_ONCE
+        self.grants.len() >= GRANTED_AT_ONCE || self.granted_bytes >= BYTES_GRANTED_AT_ONCE
     }
 
     /// How many waits have ended in this decision.
@@ -312,8 +323,16 @@ impl<'a> Draft<'a> {
         for want in wants {
             let around = state.slots_around(&want.resource);
             self.freed.extend(around.filter(|slot| state.is_waited_for(*slot)));
+            self.stir(&want.resource);
         }
-        self.parts_freed = true;
+    }
+
+    /// Notes that something changed on a resource that agents may wait for.
+    pub(super) fn stir(&mut self, resource: &Resource) {
+        let someone_waits = self.state.has_pending() || self.new_pending.is_some();
+        if someone_waits && has_parts(resource.as_str()) {
+            self.stirred.insert(resource.clone());
+        }
     }
 
     pub(super) fn mark_gone(&mut self, waiting: &Waiting) {
@@ -331,7 +350,7 @@ impl<'a> Draft<'a> {
     /// Notes that something ended on a resource: whoever waits for it, or for what overlaps it, may have its turn.
     pub(super) fn free(&mut self, resource: Slot) {
         let state = self.state;
-        self.parts_freed |= state.has_pending() && has_parts(state.resource_name(resource).as_str());
+        self.stir(state.resource_name(resource));
         let around = state.slots_around_at(Some(resource), state.resource_name(resource));
         self.freed.extend(around.filter(|slot| state.is_waited_for(*slot)));
     }

@@ -1,5 +1,7 @@
 //! Who among agents waits, who dies, and whose turn has come.
 
+use std::collections::BTreeSet;
+
 use super::agent::{AgentAnswer, AgentEvent, Pending, PendingEnd, Rank};
 use super::draft::{Draft, Grant};
 use super::event::{Cause, Event};
@@ -8,7 +10,7 @@ use super::name::{Holder, Principal, Resource};
 use super::state::{LeaseEntry, wants_apart};
 use super::value::{Fence, Span, Tick, Ticket};
 use super::want::Want;
-use crate::rules::overlap::has_parts;
+use crate::rules::overlap::{has_parts, overlap};
 use crate::rules::time::{extends, is_over};
 
 /// What is to become of somebody who wants something.
@@ -33,9 +35,8 @@ impl<'a> Draft<'a> {
                 let is_younger = self.age_of(&holder).is_some_and(|other| other > *rank);
                 (holder, is_younger)
             }));
-            let older =
-                self.pending_now().filter(|pending| pending.rank < *rank && pending.rank.agent != rank.agent);
-            let older = older.filter(|pending| wants_apart(&pending.wants, resource, mode));
+            let around = self.pending_apart(resource, mode);
+            let older = around.filter(|pending| pending.rank < *rank && pending.rank.agent != rank.agent);
             ahead.extend(older.map(|pending| (pending.rank.agent.clone(), false)));
         }
         let dies = ahead.iter().any(|(_, is_younger)| !is_younger);
@@ -51,55 +52,88 @@ impl<'a> Draft<'a> {
 
     /// Lets in whose turn has come: agents first, who have an age, then everybody else.
     pub(crate) fn serve_agents_and_waiters(&mut self) {
-        if std::mem::take(&mut self.parts_freed) {
-            self.settle_agents();
-        }
+        self.settle_agents();
         self.serve_waiters();
     }
 
-    /// Agents that wait for something that has something in common with `resource`, and does not go with `mode`.
+    /// Agents that wait for something that has something in common with `resource`, the oldest first.
+    pub(crate) fn pending_around<'b>(&'b self, resource: &'b Resource) -> impl Iterator<Item = &'b Pending> {
+        let someone_waits = self.state.has_pending() && has_parts(resource.as_str());
+        let of_state = someone_waits.then(|| self.state.pending_around(resource)).into_iter().flatten();
+        let new = self.new_pending.iter().filter(|pending| {
+            pending.wants.iter().any(|want| overlap(want.resource.as_str(), resource.as_str()))
+        });
+        of_state.chain(new).filter(|pending| self.pends(pending))
+    }
+
+    /// Those of them that want it in a way that does not go with `mode`.
     pub(crate) fn pending_apart<'b>(
         &'b self,
         resource: &'b Resource,
         mode: Mode,
     ) -> impl Iterator<Item = &'b Pending> {
-        let any = (self.state.has_pending() && has_parts(resource.as_str())).then(|| self.state.pending());
-        let pending = any.into_iter().flatten().filter(|pending| self.pends(pending));
-        pending.filter(move |pending| wants_apart(&pending.wants, resource, mode))
+        self.pending_around(resource).filter(move |pending| wants_apart(&pending.wants, resource, mode))
+    }
+
+    /// The waits of an agent, here and now.
+    pub(crate) fn pending_of<'b>(&'b self, agent: &'b Holder) -> impl Iterator<Item = &'b Pending> {
+        let new = self.new_pending.iter().filter(|pending| pending.rank.agent == *agent);
+        self.state.pending_of(agent).chain(new).filter(|pending| self.pends(pending))
     }
 
     /// Whether an agent's attempt goes on, as this decision leaves it.
     pub(crate) fn is_engaged(&self, agent: &Holder) -> bool {
-        let waits = || self.pending_now().any(|pending| pending.rank.agent == *agent);
+        let waits = || self.pending_of(agent).next().is_some();
         let died = || self.state.agent(agent).is_some_and(|agent| agent.retry_at.is_some());
         let gets = || self.granted().any(|issued| issued.holder == *agent);
         !self.living_leases_of(agent).is_empty() || gets() || waits() || died()
     }
 
     /// What an agent is told that was told to wait, once everything is settled.
-    pub(crate) fn after_settling(&self, answer: AgentAnswer) -> AgentAnswer {
-        let AgentAnswer::Wait { ticket, blocked_by, .. } = &answer else { return answer };
+    pub(crate) fn after_settling(&self, agent: &Holder, answer: AgentAnswer) -> AgentAnswer {
+        let (ticket, blocked_by) = match &answer {
+            AgentAnswer::Wait { ticket, blocked_by, .. } => (ticket, blocked_by),
+            AgentAnswer::Granted { leases } => return self.granted_in_the_end(leases),
+            _ => return answer,
+        };
         if let Some((_, leases)) = self.served_agents.iter().find(|(served, _)| served == ticket) {
-            return AgentAnswer::Granted { leases: leases.clone() };
+            return self.granted_in_the_end(leases);
         }
-        if !self.has_gone(*ticket) {
-            return answer;
+        match self.dead.get(agent) {
+            Some((retry_at, ended)) if self.has_gone(*ticket) => {
+                AgentAnswer::Die { retry_at: *retry_at, blocked_by: blocked_by.clone(), ended: ended.clone() }
+            }
+            _ => answer,
         }
-        let retry_at = self.events().iter().rev().find_map(|event| match event {
-            Event::Agent(event) => match &**event {
-                AgentEvent::Died { retry_at, .. } => Some(*retry_at),
-                _ => None,
-            },
-            _ => None,
-        });
-        let (retry_at, blocked_by) = (retry_at.unwrap_or(self.now), blocked_by.clone());
-        AgentAnswer::Die { retry_at, blocked_by, ended: Vec::new() }
     }
 
-    /// Whoever of those who wait would wait for an older one dies, and whoever has everything free gets it, until neither is
-    /// left. To be called after anything that an agent was given or waits for, and after anything came free.
+    /// Another wait of the same agent may have made a lease stronger since: that is another lease.
+    fn granted_in_the_end(&self, leases: &[Fence]) -> AgentAnswer {
+        let next = |fence: &Fence| {
+            let successor = self.granted().find(|issued| issued.continues == Some(*fence));
+            successor.map(|issued| issued.fence)
+        };
+        let last = |fence: &Fence| std::iter::successors(Some(*fence), next).last().unwrap_or(*fence);
+        AgentAnswer::Granted { leases: leases.iter().map(last).collect() }
+    }
+
+    /// Whoever of those who wait would wait for an older one dies, and whoever has everything free gets it, the oldest first,
+    /// until neither is left. Only those are looked at around whom something changed.
     pub(crate) fn settle_agents(&mut self) {
-        while self.let_one_die() || self.serve_one() {}
+        while !self.stirred.is_empty() {
+            let stirred = std::mem::take(&mut self.stirred);
+            let around = stirred.iter().flat_map(|resource| self.pending_around(resource));
+            let waiting: BTreeSet<(Rank, Ticket)> =
+                around.map(|pending| (pending.rank.clone(), pending.ticket)).collect();
+            waiting.into_iter().for_each(|(_, ticket)| self.settle_one(ticket));
+        }
+    }
+
+    /// The same, whatever changed.
+    pub(crate) fn settle_all_agents(&mut self) {
+        let tickets: Vec<Ticket> = self.state.pending().map(|pending| pending.ticket).collect();
+        tickets.into_iter().for_each(|ticket| self.settle_one(ticket));
+        self.settle_agents();
     }
 
     /// Announces that waits of agents are over, at most so many. Says whether there are more.
@@ -117,12 +151,12 @@ impl<'a> Draft<'a> {
     /// Lets an agent die: it may come back later, and what an older one waits for is over.
     pub(crate) fn die(&mut self, rank: &Rank) -> (Tick, Vec<Fence>) {
         let retry_at = self.now.saturating_add(self.backoff_of(&rank.agent));
-        self.push(Event::Agent(Box::new(AgentEvent::Died {
-            agent: rank.agent.clone(),
-            at: self.now,
-            retry_at,
-        })));
-        let mut ended = Vec::new();
+        let before = self.dead.remove(&rank.agent);
+        if before.is_none() {
+            let (agent, at) = (rank.agent.clone(), self.now);
+            self.push(Event::Agent(Box::new(AgentEvent::Died { agent, at, retry_at })));
+        }
+        let mut ended = before.map(|(_, ended)| ended).unwrap_or_default();
         for lease in self.living_leases_of(&rank.agent) {
             if self.an_older_one_waits_for(lease, rank) {
                 let by = self.state.principal_of(lease.holder).1.clone();
@@ -130,6 +164,7 @@ impl<'a> Draft<'a> {
                 ended.push(lease.fence);
             }
         }
+        self.dead.insert(rank.agent.clone(), (retry_at, ended.clone()));
         (retry_at, ended)
     }
 
@@ -141,8 +176,7 @@ impl<'a> Draft<'a> {
 
     fn an_older_one_waits_for(&self, lease: &LeaseEntry, rank: &Rank) -> bool {
         let resource = self.state.resource_name(lease.resource);
-        let mut older = self.pending_now().filter(|pending| pending.rank < *rank);
-        older.any(|pending| wants_apart(&pending.wants, resource, lease.mode))
+        self.pending_apart(resource, lease.mode).any(|pending| pending.rank < *rank)
     }
 
     /// Gives an agent all that it wants: what it has is renewed or made stronger, the rest is issued.
@@ -181,7 +215,9 @@ impl<'a> Draft<'a> {
         if let Some(lease) = own {
             if lease.mode.covers(want.mode) {
                 let expires_at = self.now.saturating_add(want.ttl);
-                if extends(lease.expires_at.0, expires_at.0) {
+                // Another wait of its own may have been served with it just now.
+                let until = self.held_until(lease.fence).map_or(lease.expires_at, |(until, _)| until);
+                if extends(until.0, expires_at.0) {
                     self.push(Event::Renewed { lease: lease.fence, at: self.now, expires_at, ttl: want.ttl });
                 }
                 return lease.fence;
@@ -210,17 +246,6 @@ impl<'a> Draft<'a> {
         self.fences_left() >= wants.len() as u64 && wants.iter().all(has_time)
     }
 
-    /// Who waits here and now, the oldest first.
-    pub(crate) fn pending_now(&self) -> impl Iterator<Item = &Pending> {
-        let of_state = self.state.pending().filter(|pending| self.pends(pending));
-        let new = self.new_pending.iter().filter(|pending| self.pends(pending));
-        let mut all: Vec<&Pending> = of_state.chain(new).collect();
-        if self.new_pending.is_some() {
-            all.sort_unstable_by(|one, other| (&one.rank, one.ticket).cmp(&(&other.rank, other.ticket)));
-        }
-        all.into_iter()
-    }
-
     /// The age of an agent, as this decision leaves it.
     pub(crate) fn age_of(&self, agent: &Holder) -> Option<Rank> {
         let begun = self.begun.iter().find(|rank| rank.agent == *agent).cloned();
@@ -240,29 +265,27 @@ impl<'a> Draft<'a> {
         held.into_iter()
     }
 
-    fn let_one_die(&mut self) -> bool {
-        let dying = self
-            .pending_now()
-            .find(|pending| matches!(self.fate(&pending.wants, &pending.rank), Fate::Dies(_)));
-        let Some(Pending { rank, ticket, .. }) = dying.cloned() else { return false };
-        self.push_left(ticket, PendingEnd::Died);
-        self.die(&rank);
-        true
-    }
-
-    fn serve_one(&mut self) -> bool {
-        if self.check_may_grant().is_err() || self.is_full() {
-            return false;
+    fn settle_one(&mut self, ticket: Ticket) {
+        let new = self.new_pending.as_ref().filter(|pending| pending.ticket == ticket);
+        let pending = self.state.pending_under(ticket).or(new).filter(|pending| self.pends(pending));
+        let Some(Pending { rank, wants, .. }) = pending.cloned() else { return };
+        match self.fate(&wants, &rank) {
+            Fate::Waits(_) => {}
+            Fate::Dies(_) => {
+                self.push_left(ticket, PendingEnd::Died);
+                self.die(&rank);
+            }
+            Fate::Free if self.is_full() => self.has_unserved = true,
+            Fate::Free => {
+                let known = self.state.agent(&rank.agent).map(|agent| agent.principal.clone());
+                let principal = known.or_else(|| self.declaring.clone());
+                let may = self.check_may_grant().is_ok() && self.has_means_for(&wants);
+                if let Some(principal) = principal.filter(|_| may) {
+                    let leases = self.give(&rank.agent, &principal, &wants, Some(ticket));
+                    self.served_agents.push((ticket, leases));
+                }
+            }
         }
-        let free = self.pending_now().find(|pending| {
-            self.has_means_for(&pending.wants) && self.fate(&pending.wants, &pending.rank) == Fate::Free
-        });
-        let Some(Pending { rank, ticket, wants, .. }) = free.cloned() else { return false };
-        let agent = self.state.agent(&rank.agent).map(|agent| agent.principal.clone());
-        let Some(principal) = agent.or_else(|| self.declaring.clone()) else { return false };
-        let leases = self.give(&rank.agent, &principal, &wants, Some(ticket));
-        self.served_agents.push((ticket, leases));
-        true
     }
 
     pub(super) fn push_left(&mut self, ticket: Ticket, end: PendingEnd) {

@@ -106,7 +106,13 @@ pub const RESTART_GRACE: Span = Span::from_secs(15);
 pub const MEMORY_KEPT: Span = Span::from_secs(5 * 60);
 
 /// At most this many things that an agent touched without a lease are remembered, and told, in one attempt.
-pub const STRAYS_KEPT: usize = 64;
+pub const STRAYS_KEPT: usize = 16;
+
+/// And at most so many bytes of their names.
+pub const STRAY_BYTES_KEPT: usize = 1 << 13;
+
+/// At most this many agents that hold and wait for nothing are remembered; the oldest go first.
+pub const AGENTS_KEPT: usize = 1 << 16;
 
 /// At most this many things can be told to be touched at once.
 pub const TOUCHES_AT_ONCE: usize = 1_024;

@@ -35,7 +35,7 @@ impl Draft<'_> {
     /// Lets in at most `most` waiters, whatever became free. Says whether there may be more.
     pub(crate) fn serve_oldest(&mut self, most: usize) -> bool {
         let state = self.state;
-        self.settle_agents();
+        self.settle_all_agents();
         let before = self.served();
         let mut waits = state.waits();
         for waiting in waits.by_ref() {

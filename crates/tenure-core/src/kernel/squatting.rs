@@ -57,8 +57,7 @@ impl Draft<'_> {
     }
 
     fn end_waits_of(&mut self, agent: &Holder, end: PendingEnd) {
-        let own = self.pending_now().filter(|pending| pending.rank.agent == *agent);
-        let tickets: Vec<Ticket> = own.map(|pending| pending.ticket).collect();
+        let tickets: Vec<Ticket> = self.pending_of(agent).map(|pending| pending.ticket).collect();
         tickets.into_iter().for_each(|ticket| self.push_left(ticket, end));
     }
 }

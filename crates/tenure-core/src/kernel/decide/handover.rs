@@ -28,6 +28,18 @@ pub(super) fn transfer(
             return Err(Refusal::QuotaExceeded { most });
         }
     }
+    // A holder may have a folder and what is below it. It cannot give away one and keep the other.
+    let state = draft.state;
+    let around = state.leases_around(state.resource_name(lease.resource));
+    let mut others = around.filter(|other| other.fence != lease.fence && draft.lives(other));
+    let kept =
+        others.find(|other| !other.mode.goes_with(lease.mode) && state.holder_name(other.holder) != to);
+    if let Some(kept) = kept {
+        let (resource, holder) = (state.resource_name(kept.resource), state.holder_name(kept.holder));
+        let waiting = draft.waiting_on(resource);
+        let (resource, holder) = (resource.clone(), holder.clone());
+        return Err(Refusal::Held { resource, holder, until: kept.expires_at, waiting });
+    }
     // Whoever waits for this lease will wait for `to`: if that one waits for them, nobody ever moves. Not by this
     // lease, though: whoever gets it no longer waits for who had it.
     if let Some(cycle) = draft.without(lease, |draft| draft.circle_by_handing(lease, to)) {

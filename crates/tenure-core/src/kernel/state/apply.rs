@@ -96,7 +96,7 @@ impl State {
         let fits_beside =
             |lease: &LeaseEntry| lease.mode.goes_with(issued.mode) || holder.slot() == Some(lease.holder);
         let fits =
-            self.reaches.around(&issued.resource).flat_map(|slot| self.leases_on(slot)).all(fits_beside);
+            self.reaches.around(&issued.resource).flat_map(|(_, slot)| self.leases_on(slot)).all(fits_beside);
         ensure(fits, "what overlaps its resource is held")?;
         if let Some(waiting) = issued.ticket.and_then(|ticket| self.waiting(ticket)) {
             let queued = &waiting.queued;

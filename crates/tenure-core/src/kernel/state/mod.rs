@@ -69,7 +69,7 @@ pub struct State {
     by_fence: Numbers,
     expiries: Ends,
     resources: Table<ResourceEntry>,
-    reaches: Reaches,
+    reaches: Reaches<Slot>,
     holders: Table<HolderEntry>,
     /// Those who hold and wait for nothing, by the number of their rest.
     idle_holders: BTreeMap<u64, Slot>,

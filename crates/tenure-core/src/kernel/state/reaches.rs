@@ -8,23 +8,29 @@ use super::{LeaseEntry, State, ensure};
 use crate::kernel::name::Resource;
 use crate::rules::overlap::{Reach, has_parts};
 
-/// The resources that have parts, in the order of their names. All others are not in here, and cost nothing.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Reaches {
-    names: BTreeMap<Resource, Slot>,
+/// Resources that have parts, in the order of their names, and something about each. All others are not in here, and cost nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct Reaches<V> {
+    names: BTreeMap<Resource, V>,
     /// Folders and patterns, by what names below them begin with, and then by their names: where they lie in memory must
     /// not show in an answer.
-    below: BTreeMap<Box<str>, BTreeMap<Resource, Slot>>,
+    below: BTreeMap<Box<str>, BTreeMap<Resource, V>>,
 }
 
-impl Reaches {
-    pub(crate) fn insert(&mut self, name: &Resource, slot: Slot) {
+impl<V> Default for Reaches<V> {
+    fn default() -> Self {
+        Self { names: BTreeMap::new(), below: BTreeMap::new() }
+    }
+}
+
+impl<V: Copy> Reaches<V> {
+    pub(crate) fn insert(&mut self, name: &Resource, value: V) {
         if !has_parts(name.as_str()) {
             return;
         }
-        self.names.insert(name.clone(), slot);
+        self.names.insert(name.clone(), value);
         if let Reach::Below(literal) = Reach::of(name.as_str()) {
-            self.below.entry(literal.into()).or_default().insert(name.clone(), slot);
+            self.below.entry(literal.into()).or_default().insert(name.clone(), value);
         }
     }
 
@@ -43,7 +49,7 @@ impl Reaches {
     }
 
     /// Every other resource that has something in common with `name`, whether that is in here or not.
-    pub(crate) fn around<'a>(&'a self, name: &'a Resource) -> impl Iterator<Item = Slot> + 'a {
+    pub(crate) fn around<'a>(&'a self, name: &'a Resource) -> impl Iterator<Item = (&'a Resource, V)> + 'a {
         let reach = (!self.names.is_empty() && has_parts(name.as_str())).then(|| Reach::of(name.as_str()));
         let above = reach.map(|reach| self.above(reach)).unwrap_or_default();
         let literal = match reach {
@@ -53,14 +59,14 @@ impl Reaches {
         let below = literal.into_iter().flat_map(move |literal| {
             let from = self.names.range::<str, _>((Bound::Included(literal), Bound::Unbounded));
             let inside = from.take_while(move |(inside, _)| inside.as_str().starts_with(literal));
-            inside.filter(move |(inside, _)| *inside != name).map(|(_, slot)| *slot)
+            inside.filter(move |(inside, _)| *inside != name).map(|(inside, value)| (inside, *value))
         });
         above.into_iter().chain(below)
     }
 
     /// Folders and patterns that begin as `reach` does, the longest beginning first. What begins like a folder or a pattern
     /// itself is not among them: it is found below.
-    fn above(&self, reach: Reach<'_>) -> Vec<Slot> {
+    fn above(&self, reach: Reach<'_>) -> Vec<(&Resource, V)> {
         let mut text = match reach {
             Reach::Itself(text) => Some(text),
             Reach::Below(text) => shorter(text),
@@ -70,7 +76,7 @@ impl Reaches {
             let up_to = (Bound::Unbounded, Bound::Included(rest));
             let Some((literal, alike)) = self.below.range::<str, _>(up_to).next_back() else { break };
             if rest.starts_with(&**literal) {
-                found.extend(alike.values().copied());
+                found.extend(alike.iter().map(|(name, value)| (name, *value)));
                 text = shorter(literal).and_then(|shorter| rest.get(..shorter.len()));
             } else {
                 // What is no beginning shows how much of the text the next can share.
@@ -85,8 +91,8 @@ impl Reaches {
     }
 
     /// Every resource that has parts, in the order of their names.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Resource, Slot)> {
-        self.names.iter().map(|(name, slot)| (name, *slot))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Resource, V)> {
+        self.names.iter().map(|(name, value)| (name, *value))
     }
 }
 
@@ -123,7 +129,7 @@ impl State {
         slot: Option<Slot>,
         resource: &'a Resource,
     ) -> impl Iterator<Item = Slot> + 'a {
-        slot.into_iter().chain(self.reaches.around(resource))
+        slot.into_iter().chain(self.reaches.around(resource).map(|(_, slot)| slot))
     }
 
     /// Every two leases that have something in common go together, or are one holder's; and whatever has parts is found.
@@ -133,7 +139,7 @@ impl State {
         for (name, slot) in self.reaches.iter() {
             let same = self.find_resource(name) == Some(slot);
             ensure(same, || format!("{name} is found in a wrong place"))?;
-            for other in self.reaches.around(name) {
+            for (_, other) in self.reaches.around(name) {
                 for lease in self.leases_on(slot) {
                     let apart =
                         |one: &&LeaseEntry| !one.mode.goes_with(lease.mode) && one.holder != lease.holder;
@@ -172,7 +178,7 @@ mod tests {
             for asked in names.iter().chain([&Resource::parse(&asked).unwrap()]) {
                 let has = |other: &Resource| other != asked && overlap(asked.as_str(), other.as_str());
                 let expected: BTreeSet<&Resource> = names.iter().filter(|name| has(name)).collect();
-                let found: Vec<&Resource> = reaches.around(asked).map(|slot| slab.get(slot)).collect();
+                let found: Vec<&Resource> = reaches.around(asked).map(|(_, slot)| slab.get(slot)).collect();
                 prop_assert_eq!(found.len(), expected.len(), "{} of {:?}", asked, found);
                 prop_assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected);
             }

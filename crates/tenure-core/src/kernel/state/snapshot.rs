@@ -87,7 +87,7 @@ impl State {
             sessions: self.sessions.iter().cloned().collect(),
             sessions_revision: self.sessions.revision(),
             agents: self.agents.iter().map(|(id, agent)| (id.clone(), agent.clone())).collect(),
-            pending: self.agents.pending().cloned().collect(),
+            pending: self.agents.waits.iter().cloned().collect(),
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::kernel::draft::Draft;
 use crate::kernel::dying::Fate;
 use crate::kernel::event::Event;
 use crate::kernel::name::Holder;
-use crate::kernel::state::wants_apart;
 use crate::kernel::want::Want;
 use crate::rules::names::{InvalidInput, check_name};
 use crate::rules::overlap::has_parts;
@@ -25,12 +24,11 @@ pub(super) fn declare(draft: &mut Draft<'_>, declare: &Declare) -> Result<AgentA
     begin(draft, declare, &rank)?;
     let answer = judge(draft, declare, &rank)?;
     draft.settle_agents();
-    Ok(draft.after_settling(answer))
+    Ok(draft.after_settling(&declare.agent, answer))
 }
 
 fn judge(draft: &mut Draft<'_>, declare: &Declare, rank: &Rank) -> Result<AgentAnswer, Refusal> {
-    let again =
-        draft.pending_now().find(|pending| pending.rank == *rank && is_same(&pending.wants, &declare.wants));
+    let again = draft.pending_of(&declare.agent).find(|pending| is_same(&pending.wants, &declare.wants));
     let again = again.map(|pending| (pending.ticket, pending.until));
     match draft.fate(&declare.wants, rank) {
         Fate::Free => {
@@ -79,6 +77,8 @@ fn wait(
     let pending = Pending { ticket, rank: rank.clone(), wants: declare.wants.clone(), at: draft.now, until };
     draft.push(Event::Agent(Box::new(AgentEvent::Waits(pending.clone()))));
     draft.new_pending = Some(pending);
+    // Whoever younger waits for something of it would wait for an older one now.
+    declare.wants.iter().for_each(|want| draft.stir(&want.resource));
     Ok(AgentAnswer::Wait { ticket, position, until, blocked_by })
 }
 
@@ -108,6 +108,12 @@ fn check(draft: &Draft<'_>, declare: &Declare) -> Result<(), Refusal> {
     check_name("session_id", &declare.session)?;
     if declare.wants.is_empty() || declare.wants.len() > limits.wants {
         return Err(invalid("intents", format!("has to have from 1 to {} entries", limits.wants)));
+    }
+    let bytes: usize = declare.wants.iter().map(|want| want.resource.as_str().len()).sum();
+    if bytes > limits.request_bytes {
+        let reason =
+            format!("names have {bytes} bytes together; at most {} are allowed", limits.request_bytes);
+        return Err(invalid("intents", reason));
     }
     let mut names: Vec<_> = declare.wants.iter().map(|want| &want.resource).collect();
     names.sort_unstable();
@@ -152,10 +158,11 @@ fn is_same(one: &[Want], other: &[Want]) -> bool {
 }
 
 fn position(draft: &Draft<'_>, declare: &Declare, rank: &Rank) -> usize {
-    let older = draft.pending_now().take_while(|pending| pending.rank < *rank);
-    let touches = |pending: &&Pending| {
-        let mut wants = declare.wants.iter();
-        wants.any(|want| wants_apart(&pending.wants, &want.resource, want.mode))
-    };
-    1 + older.filter(touches).count()
+    let wants = declare.wants.iter();
+    let around = wants.flat_map(|want| draft.pending_apart(&want.resource, want.mode));
+    let mut older: Vec<_> =
+        around.filter(|pending| pending.rank < *rank).map(|pending| pending.ticket).collect();
+    older.sort_unstable();
+    older.dedup();
+    1 + older.len()
 }

@@ -4,7 +4,7 @@ use crate::kernel::agent::{AgentAnswer, AgentEvent};
 use crate::kernel::answer::Refusal;
 use crate::kernel::draft::Draft;
 use crate::kernel::event::Event;
-use crate::kernel::limits::{STRAYS_KEPT, TOUCHES_AT_ONCE};
+use crate::kernel::limits::{STRAY_BYTES_KEPT, STRAYS_KEPT, TOUCHES_AT_ONCE};
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::value::{Fence, Span};
@@ -64,7 +64,12 @@ fn note_use(draft: &mut Draft<'_>, agent: &Holder, mut used: Vec<Fence>) {
 fn note_strays(draft: &mut Draft<'_>, agent: &Holder, outside: &[(Resource, Mode)]) {
     let known = draft.state.agent(agent).map(|agent| &agent.strayed[..]).unwrap_or_default();
     let room = STRAYS_KEPT.saturating_sub(known.len());
+    let mut bytes: usize = known.iter().map(|resource| resource.as_str().len()).sum();
     let new = outside.iter().filter(|(resource, _)| !known.contains(resource)).take(room);
+    let new = new.take_while(|(resource, _)| {
+        bytes += resource.as_str().len();
+        bytes <= STRAY_BYTES_KEPT
+    });
     let new: Vec<_> = new.cloned().collect();
     if !new.is_empty() {
         let event = AgentEvent::Strayed { agent: agent.clone(), at: draft.now, outside: new };

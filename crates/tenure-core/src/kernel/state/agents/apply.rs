@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Agent;
 use crate::kernel::agent::{AgentEvent, Pending, Phase};
-use crate::kernel::limits::{AGENT_KEPT, STRAYS_KEPT};
+use crate::kernel::limits::{AGENT_KEPT, AGENTS_KEPT};
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Principal};
 use crate::kernel::state::{Misfit, Slot, State};
@@ -22,7 +22,9 @@ impl State {
                 let younger = last
                     .is_none_or(|(last, used_up)| last < rank.priority || last == rank.priority && !used_up);
                 ensure(younger, "an agent is older than in its last attempt")?;
-                ensure(!self.is_engaged(&rank.agent), "an attempt begins before the last one is over")?;
+                // Who has held plain leases only had no age before.
+                let is_over = last.is_none() || !self.is_engaged(&rank.agent);
+                ensure(is_over, "an attempt begins before the last one is over")?;
                 self.know(&rank.agent, principal, session, *at, |agent| {
                     if agent.priority != Some(rank.priority) {
                         (agent.held_before, agent.used_up) = (Span(0), false);
@@ -34,7 +36,7 @@ impl State {
             }
             AgentEvent::Waits(pending) => self.apply_waits(pending)?,
             AgentEvent::Left { ticket, at, .. } => {
-                let pending = self.agents.remove_pending(*ticket);
+                let pending = self.agents.waits.remove(*ticket);
                 let pending = pending.ok_or(Misfit("it ends a wait that is not there"))?;
                 self.agents.change(&pending.rank.agent, *at, |_| {});
             }
@@ -71,7 +73,7 @@ impl State {
                 self.ensure_known(agent)?;
                 self.agents.change(agent, *at, |agent| {
                     for (resource, _) in outside {
-                        if agent.strayed.len() < STRAYS_KEPT && !agent.strayed.contains(resource) {
+                        if !agent.strayed.contains(resource) {
                             agent.strayed.push(resource.clone());
                         }
                     }
@@ -98,7 +100,7 @@ impl State {
         ensure(pending.wants.iter().all(plain), "it waits for what agents do not wait for")?;
         self.last_ticket = pending.ticket;
         self.agents.change(&pending.rank.agent, pending.at, |_| {});
-        self.agents.enter_pending(pending.clone());
+        self.agents.waits.insert(pending.clone());
         Ok(())
     }
 
@@ -111,7 +113,7 @@ impl State {
         at: Tick,
     ) {
         if let Some(ticket) = ticket {
-            self.agents.remove_pending(ticket);
+            self.agents.waits.remove(ticket);
         }
         if self.agents.get(agent).is_some() && mode.changes() {
             self.agents.touch(lease, at);
@@ -137,14 +139,17 @@ impl State {
         });
     }
 
-    /// Drops agents of whom nothing was heard for a day, and who hold and wait for nothing.
+    /// Drops agents of whom nothing was heard for a day, or who are too many, and who hold and wait for nothing.
     pub(in crate::kernel::state) fn forget_agents(&mut self) {
-        while let Some((changed_at, id)) = self.agents.by_change.first().cloned() {
-            if !is_over(self.now.0, changed_at.saturating_add(AGENT_KEPT).0) {
+        // One event makes one agent known at the most. Those who are there are passed over, a few at a time.
+        for _ in 0..8 {
+            let Some((changed_at, id)) = self.agents.by_change.first().cloned() else { break };
+            let is_kept = !is_over(self.now.0, changed_at.saturating_add(AGENT_KEPT).0);
+            if is_kept && self.agents.by_id.len() <= AGENTS_KEPT {
                 break;
             }
             let holds = self.find_holder(&id).is_some_and(|slot| self.leases_of(slot).next().is_some());
-            if holds || self.agents.waits(&id) {
+            if holds || self.agents.waits_of(&id).next().is_some() {
                 // Nothing happened to it, but it is there: look again a day later.
                 let now = self.now;
                 self.agents.change(&id, now, |_| {});

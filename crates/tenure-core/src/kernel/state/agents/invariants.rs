@@ -10,7 +10,7 @@ impl State {
     pub(in crate::kernel::state) fn invariant_waits_lead_from_old_to_young(&self) -> Result<(), String> {
         // What is over is in nobody's way, announced or not.
         let waits = |pending: &&Pending| !is_over(self.now.0, pending.until.0);
-        let pending: Vec<&Pending> = self.agents.pending().filter(waits).collect();
+        let pending: Vec<&Pending> = self.agents.waits.iter().filter(waits).collect();
         for (index, waiting) in pending.iter().enumerate() {
             let who = &waiting.rank;
             let known = self.agents.get(&who.agent).and_then(|agent| agent.priority) == Some(who.priority);
@@ -31,9 +31,7 @@ impl State {
                 }
             }
         }
-        let wanted = self.agents.pending().map(|pending| pending.wants.len()).sum();
-        let count = self.agents.pending().count();
-        ensure(self.agents.load() == (count, wanted), || "waits of agents are miscounted".into())
+        ensure(self.agents.waits.adds_up(), || "waits of agents are miscounted".into())
     }
 
     /// Whoever is known to hold something does, and what agents change is noted as long as they have it, and no longer.

@@ -2,10 +2,12 @@
 
 mod apply;
 mod invariants;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use self::waits::Waits;
 use super::{LeaseEntry, State};
 use crate::kernel::agent::{Pending, Phase, Rank};
 use crate::kernel::limits::Limits;
@@ -86,13 +88,9 @@ impl Agent {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Agents {
     by_id: BTreeMap<Holder, Agent>,
-    /// Who waits, the oldest first.
-    pending: BTreeMap<(Rank, Ticket), Pending>,
-    by_ticket: BTreeMap<Ticket, Rank>,
-    deadlines: BTreeSet<(Tick, Ticket)>,
+    /// Who waits.
+    pub(in crate::kernel::state) waits: Waits,
     by_change: BTreeSet<(Tick, Holder)>,
-    /// What all of them wait for together.
-    wanted: usize,
     /// Those who hold something, by [`Agent::clock`].
     clocks: BTreeSet<(Tick, Holder)>,
     /// When what a lease is for was last touched, or the lease got: of leases that agents have in order to change something.
@@ -113,32 +111,16 @@ impl Agents {
         self.by_id.iter()
     }
 
-    /// Who waits, the oldest first.
-    pub(crate) fn pending(&self) -> impl Iterator<Item = &Pending> {
-        self.pending.values()
-    }
-
-    pub(crate) fn has_pending(&self) -> bool {
-        !self.pending.is_empty()
-    }
-
-    pub(crate) fn waiting(&self, ticket: Ticket) -> Option<&Pending> {
-        let rank = self.by_ticket.get(&ticket)?;
-        self.pending.get(&(rank.clone(), ticket))
-    }
-
-    pub(crate) fn waits(&self, agent: &Holder) -> bool {
-        self.pending.keys().any(|(rank, _)| rank.agent == *agent)
-    }
-
-    /// How many waits there are, and for how much.
-    pub(crate) fn load(&self) -> (usize, usize) {
-        (self.pending.len(), self.wanted)
+    /// The waits of an agent: all of them are of the age that it has.
+    pub(crate) fn waits_of<'a>(&'a self, agent: &Holder) -> impl Iterator<Item = &'a Pending> {
+        let priority = self.get(agent).and_then(|known| known.priority);
+        let rank = priority.map(|priority| Rank { priority, agent: agent.clone() });
+        rank.into_iter().flat_map(|rank| self.waits.of(&rank).collect::<Vec<_>>())
     }
 
     /// When the first wait is over, or the first agent has held leases or left one untouched for as long as is permitted.
     pub(crate) fn next_deadline(&self, limits: &Limits) -> Option<Tick> {
-        let wait = self.deadlines.first().map(|(at, _)| *at);
+        let wait = self.waits.first_end();
         let clock = self.clocks.first().zip(limits.lease_time);
         let touch = self.by_touch.first().zip(limits.idle);
         let clock = clock.map(|((from, _), longest)| from.saturating_add(longest));
@@ -174,27 +156,6 @@ impl Agents {
         if let Some(before) = self.touched.remove(&lease) {
             self.by_touch.remove(&(before, lease));
         }
-    }
-
-    /// The waits that are over at `now`, oldest end first.
-    pub(crate) fn overdue(&self, now: Tick) -> impl Iterator<Item = &Pending> {
-        let over = self.deadlines.iter().take_while(move |(at, _)| is_over(now.0, at.0));
-        over.filter_map(|(_, ticket)| self.waiting(*ticket))
-    }
-
-    pub(crate) fn enter_pending(&mut self, pending: Pending) {
-        self.wanted += pending.wants.len();
-        self.by_ticket.insert(pending.ticket, pending.rank.clone());
-        self.deadlines.insert((pending.until, pending.ticket));
-        self.pending.insert((pending.rank.clone(), pending.ticket), pending);
-    }
-
-    pub(crate) fn remove_pending(&mut self, ticket: Ticket) -> Option<Pending> {
-        let rank = self.by_ticket.remove(&ticket)?;
-        let pending = self.pending.remove(&(rank, ticket))?;
-        self.deadlines.remove(&(pending.until, ticket));
-        self.wanted -= pending.wants.len();
-        Some(pending)
     }
 
     pub(crate) fn enter(&mut self, id: Holder, agent: Agent) {
@@ -247,25 +208,38 @@ impl State {
 
     /// The agents that wait, the oldest first.
     pub fn pending(&self) -> impl Iterator<Item = &Pending> {
-        self.agents.pending()
+        self.agents.waits.iter()
     }
 
     pub(crate) fn has_pending(&self) -> bool {
-        self.agents.has_pending()
+        !self.agents.waits.is_empty()
     }
 
     /// How many agents wait, and for how much.
     pub(crate) fn pending_load(&self) -> (usize, usize) {
-        self.agents.load()
+        self.agents.waits.load()
     }
 
     pub(crate) fn pending_under(&self, ticket: Ticket) -> Option<&Pending> {
-        self.agents.waiting(ticket)
+        self.agents.waits.get(ticket)
+    }
+
+    /// The waits of an agent.
+    pub fn pending_of(&self, agent: &Holder) -> impl Iterator<Item = &Pending> {
+        self.agents.waits_of(agent)
+    }
+
+    /// The waits of agents for something that has something in common with `resource`, the oldest first, each once.
+    pub fn pending_around<'a>(&'a self, resource: &'a Resource) -> Vec<&'a Pending> {
+        let mut around: Vec<&Pending> = self.agents.waits.around(resource).collect();
+        around.sort_unstable_by(|one, other| (&one.rank, one.ticket).cmp(&(&other.rank, other.ticket)));
+        around.dedup_by_key(|pending| pending.ticket);
+        around
     }
 
     /// The waits of agents that are over at `now`.
     pub(crate) fn overdue_pending(&self, now: Tick) -> impl Iterator<Item = &Pending> {
-        self.agents.overdue(now)
+        self.agents.waits.over(now)
     }
 
     /// When what a lease is for was last touched, if an agent has it in order to change something.
@@ -289,7 +263,7 @@ impl State {
     /// Whether its attempt goes on: it holds something or waits for something, or it died and has not come back.
     pub(crate) fn is_engaged(&self, agent: &Holder) -> bool {
         let holds = self.find_holder(agent).is_some_and(|slot| self.leases_of(slot).next().is_some());
-        let waits = || self.agents.waits(agent);
+        let waits = || self.agents.waits_of(agent).next().is_some();
         let died = || self.agents.get(agent).is_some_and(|agent| agent.retry_at.is_some());
         holds || waits() || died()
     }

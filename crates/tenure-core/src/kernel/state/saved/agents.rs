@@ -91,7 +91,7 @@ impl Restoring<'_> {
             let place = Some((rank.clone(), ticket));
             self.take.ensure(last < place, "those who wait are not in their order")?;
             last = place;
-            self.state.agents.enter_pending(Pending { ticket, rank, wants, at, until });
+            self.state.agents.waits.insert(Pending { ticket, rank, wants, at, until });
         }
         let fits = self.state.invariant_waits_lead_from_old_to_young().is_ok();
         self.take.ensure(fits, "somebody waits for an older one")?;
