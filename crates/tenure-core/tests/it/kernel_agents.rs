@@ -106,7 +106,7 @@ enum Step {
     Heartbeat { agent: u8, back: u64 },
     Release { agent: u8, all: bool },
     Report { agent: u8, phase: Phase },
-    Plain { name: u8, waits: bool },
+    Plain { name: u8, waits: bool, as_agent: Option<(u8, bool)> },
     Expire,
     Save,
 }
@@ -125,7 +125,8 @@ fn step() -> impl Strategy<Value = (u64, Step)> {
         2 => (0..5_u8, 0..4_u64).prop_map(|(agent, back)| Step::Heartbeat { agent, back }),
         3 => (0..5_u8, any::<bool>()).prop_map(|(agent, all)| Step::Release { agent, all }),
         2 => (0..5_u8, prop::sample::select(&Phase::ALL[..])).prop_map(|(agent, phase)| Step::Report { agent, phase }),
-        2 => (0..6_u8, any::<bool>()).prop_map(|(name, waits)| Step::Plain { name, waits }),
+        3 => (0..6_u8, any::<bool>(), prop::option::of((0..5_u8, any::<bool>())))
+            .prop_map(|(name, waits, as_agent)| Step::Plain { name, waits, as_agent }),
         2 => Just(Step::Expire),
         1 => Just(Step::Save),
     ];
@@ -194,11 +195,15 @@ fn play(steps: &[(u64, Step)]) {
                     remembers: None,
                 })));
             }
-            Step::Plain { name, waits } => {
+            Step::Plain { name, waits, as_agent } => {
                 let patience = Span::from_secs(if *waits { 40 } else { 0 });
+                // Now and then under the name of an agent, its own or somebody else's.
+                let person = || Holder::parse("person").expect("a name");
+                let plain = || Principal::parse("token:plain").expect("a name");
+                let own = as_agent.filter(|(_, own)| *own).map(|(agent, _)| principal(agent));
                 let acquire = Acquire {
-                    principal: Principal::parse("token:plain").expect("a name"),
-                    holder: Holder::parse("person").expect("a name"),
+                    principal: own.unwrap_or_else(plain),
+                    holder: as_agent.map_or_else(person, |(agent, _)| holder(agent)),
                     wants: vec![want(*name, Mode::Exclusive)],
                     contention: Contention::Queue { patience },
                     key: None,

@@ -85,7 +85,8 @@ impl State {
         ensure(lasts(issued.at.0, issued.expires_at.0) && issued.ttl > Span(0), "it grants no time")?;
         ensure(issued.ticket.is_none_or(|ticket| ticket <= self.last_ticket), "its ticket was never drawn")?;
         let holder = self.holders.look_up(issued.holder.as_str());
-        let own = self.may_be_at(holder.slot(), &issued.principal, issued.at);
+        let own = self.may_be_at(holder.slot(), &issued.principal, issued.at)
+            && self.may_be_agent(&issued.holder, &issued.principal);
         ensure(own, "its holder is somebody else's")?;
         self.check_issue_to_session(issued)?;
         let mut resource = self.resources.look_up(issued.resource.as_str());
@@ -168,7 +169,8 @@ impl State {
         let last = |want: &Want| want.ttl > Span(0);
         ensure(queued.wants.iter().all(last), "it waits for a lease of no time")?;
         let holder = self.holders.look_up(queued.holder.as_str());
-        let own = self.may_be_at(holder.slot(), &queued.principal, queued.at);
+        let own = self.may_be_at(holder.slot(), &queued.principal, queued.at)
+            && self.may_be_agent(&queued.holder, &queued.principal);
         ensure(own, "its holder is somebody else's")?;
         self.check_is_no_session(&queued.holder)?;
         if let Some(key) = queued.key

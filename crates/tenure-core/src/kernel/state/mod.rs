@@ -321,7 +321,12 @@ impl State {
 
     /// Whether `principal` may use `holder` as a name: nobody else holds, waits, or recently did, under it.
     pub(crate) fn may_be(&self, holder: &Holder, principal: &Principal, now: Tick) -> bool {
-        self.may_be_at(self.find_holder(holder), principal, now)
+        self.may_be_at(self.find_holder(holder), principal, now) && self.may_be_agent(holder, principal)
+    }
+
+    /// Whether no agent of another principal has this name.
+    fn may_be_agent(&self, holder: &Holder, principal: &Principal) -> bool {
+        self.agents.is_empty() || self.agent(holder).is_none_or(|agent| agent.principal == *principal)
     }
 
     /// The same of the holder at `slot`; nothing, if there is none.

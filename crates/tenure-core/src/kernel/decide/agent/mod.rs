@@ -28,10 +28,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, command: &AgentCommand) -> Result<An
 
 /// Whether this principal may speak for this agent.
 fn check_own(draft: &Draft<'_>, agent: &Holder, principal: &Principal) -> Result<(), Refusal> {
-    let known = draft.state.agent(agent);
-    let is_foreign =
-        known.is_some_and(|known| known.principal != *principal) && draft.state.is_engaged(agent);
-    if is_foreign || !draft.state.may_be(agent, principal, draft.now) {
+    if !draft.state.may_be(agent, principal, draft.now) {
         return Err(Refusal::HolderTaken { holder: agent.clone() });
     }
     super::check_is_no_session(draft, agent)
