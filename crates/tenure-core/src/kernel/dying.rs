@@ -2,7 +2,7 @@
 
 use super::agent::{AgentAnswer, AgentEvent, Pending, PendingEnd, Rank};
 use super::draft::{Draft, Grant};
-use super::event::{Cause, Event};
+use super::event::{Cause, Event, Issued};
 use super::mode::Mode;
 use super::name::{Holder, Principal, Resource};
 use super::state::{LeaseEntry, wants_apart};
@@ -63,8 +63,10 @@ impl<'a> Draft<'a> {
         resource: &'b Resource,
         mode: Mode,
     ) -> impl Iterator<Item = &'b Pending> {
-        let any = (self.state.has_pending() && has_parts(resource.as_str())).then(|| self.state.pending());
-        let pending = any.into_iter().flatten().filter(|pending| self.pends(pending));
+        let parts = has_parts(resource.as_str());
+        let any = (parts && self.state.has_pending()).then(|| self.state.pending());
+        let new = self.new_pending.iter().filter(move |_| parts);
+        let pending = any.into_iter().flatten().chain(new).filter(|pending| self.pends(pending));
         pending.filter(move |pending| wants_apart(&pending.wants, resource, mode))
     }
 
@@ -76,11 +78,15 @@ impl<'a> Draft<'a> {
         !self.living_leases_of(agent).is_empty() || gets() || waits() || died()
     }
 
-    /// What an agent is told that was told to wait, once everything is settled.
+    /// What an agent is told that was told to wait, or given something, once everything is settled.
     pub(crate) fn after_settling(&self, answer: AgentAnswer) -> AgentAnswer {
+        let newest = |leases: &[Fence]| leases.iter().map(|lease| self.newest(*lease)).collect();
+        if let AgentAnswer::Granted { leases } = &answer {
+            return AgentAnswer::Granted { leases: newest(leases) };
+        }
         let AgentAnswer::Wait { ticket, blocked_by, .. } = &answer else { return answer };
         if let Some((_, leases)) = self.served_agents.iter().find(|(served, _)| served == ticket) {
-            return AgentAnswer::Granted { leases: leases.clone() };
+            return AgentAnswer::Granted { leases: newest(leases) };
         }
         if !self.has_gone(*ticket) {
             return answer;
@@ -94,6 +100,14 @@ impl<'a> Draft<'a> {
         });
         let (retry_at, blocked_by) = (retry_at.unwrap_or(self.now), blocked_by.clone());
         AgentAnswer::Die { retry_at, blocked_by, ended: Vec::new() }
+    }
+
+    /// What a lease goes on as at the end of this decision: a wait of the same agent, whose turn came after it, may have
+    /// made it stronger.
+    fn newest(&self, lease: Fence) -> Fence {
+        let continued =
+            |newest, issued: &Issued| if issued.continues == Some(newest) { issued.fence } else { newest };
+        self.granted().fold(lease, continued)
     }
 
     /// Whoever of those who wait would wait for an older one dies, and whoever has everything free gets it, until neither is
@@ -173,21 +187,21 @@ impl<'a> Draft<'a> {
         ticket: Option<Ticket>,
     ) -> Fence {
         let state = self.state;
-        let own = self
-            .living_leases_of(agent)
-            .into_iter()
-            .find(|lease| *state.resource_name(lease.resource) == want.resource);
-        let mut continues = None;
-        if let Some(lease) = own {
-            if lease.mode.covers(want.mode) {
-                let expires_at = self.now.saturating_add(want.ttl);
-                if extends(lease.expires_at.0, expires_at.0) {
-                    self.push(Event::Renewed { lease: lease.fence, at: self.now, expires_at, ttl: want.ttl });
-                }
-                return lease.fence;
+        // Mostly one. There are several if others gave it some, or if it has plain ones too.
+        let mut own = self.living_leases_of(agent);
+        own.retain(|lease| *state.resource_name(lease.resource) == want.resource);
+        if let Some(lease) = own.iter().find(|lease| lease.mode.covers(want.mode)) {
+            let expires_at = self.now.saturating_add(want.ttl);
+            // Another manifest of its own may have renewed it in this very decision.
+            let until = self.held_until(lease.fence).map_or(lease.expires_at, |(until, _)| until);
+            if extends(until.0, expires_at.0) {
+                self.push(Event::Renewed { lease: lease.fence, at: self.now, expires_at, ttl: want.ttl });
             }
+            return lease.fence;
+        }
+        let mut continues = own.first().map(|lease| lease.fence);
+        for lease in own {
             self.revoke(lease, Cause::Transferred, principal, "its agent wants it in a stronger way");
-            continues = Some(lease.fence);
         }
         // It may have got it in this very decision, for another manifest of its own.
         let got = self.granted_on(&want.resource).filter(|issued| issued.holder == *agent).last();

@@ -1,12 +1,13 @@
 //! Upgrade and downgrade: the same holder, another mode.
 
 use super::handover::{Successor, continue_as};
+use crate::kernel::agent::Pending;
 use crate::kernel::answer::{Answer, Refusal};
 use crate::kernel::command::ChangeMode;
 use crate::kernel::draft::Draft;
 use crate::kernel::mode::Modes;
 use crate::kernel::name::Holder;
-use crate::kernel::state::{LeaseEntry, Waiting};
+use crate::kernel::state::{LeaseEntry, Waiting, wants_apart};
 use crate::kernel::value::Tick;
 
 /// Succeeds only if nobody else is in the way, now: two that both hold and both wait to upgrade would
@@ -54,7 +55,13 @@ fn in_the_way(draft: &Draft<'_>, lease: &LeaseEntry, change: &ChangeMode) -> Opt
             |waiting: &&Waiting| waiting.modes_on(slot).meets(newly_apart) && draft.waits(waiting);
         state.queue_on(slot).find(is_overtaken)
     });
-    overtaken.map(|waiting| (waiting.queued.holder.clone(), waiting.queued.until))
+    let overtaken = overtaken.map(|waiting| (waiting.queued.holder.clone(), waiting.queued.until));
+    overtaken.or_else(|| {
+        let mut agents = draft.pending_apart(resource, change.mode);
+        let is_new = |pending: &&Pending| !wants_apart(&pending.wants, resource, lease.mode);
+        let agent = agents.find(is_new)?;
+        Some((agent.rank.agent.clone(), agent.until))
+    })
 }
 
 fn change_mode(
