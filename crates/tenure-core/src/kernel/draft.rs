@@ -104,7 +104,7 @@ impl<'a> Draft<'a> {
         Decision { events: self.events, answer, has_unserved: self.has_unserved }
     }
 
-    pub(super) fn events(&self) -> &[Event] {
+    pub(in crate::kernel) fn events(&self) -> &[Event] {
         &self.events
     }
 

@@ -207,23 +207,21 @@ impl<'a> Draft<'a> {
         ticket: Option<Ticket>,
     ) -> Fence {
         let state = self.state;
-        let own = self
-            .living_leases_of(agent)
-            .into_iter()
-            .find(|lease| *state.resource_name(lease.resource) == want.resource);
-        let mut continues = None;
-        if let Some(lease) = own {
-            if lease.mode.covers(want.mode) {
-                let expires_at = self.now.saturating_add(want.ttl);
-                // Another wait of its own may have been served with it just now.
-                let until = self.held_until(lease.fence).map_or(lease.expires_at, |(until, _)| until);
-                if extends(until.0, expires_at.0) {
-                    self.push(Event::Renewed { lease: lease.fence, at: self.now, expires_at, ttl: want.ttl });
-                }
-                return lease.fence;
+        // Mostly one. There are several if others gave it some, or if it has plain ones too.
+        let mut own = self.living_leases_of(agent);
+        own.retain(|lease| *state.resource_name(lease.resource) == want.resource);
+        if let Some(lease) = own.iter().find(|lease| lease.mode.covers(want.mode)) {
+            let expires_at = self.now.saturating_add(want.ttl);
+            // Another manifest of its own may have renewed it in this very decision.
+            let until = self.held_until(lease.fence).map_or(lease.expires_at, |(until, _)| until);
+            if extends(until.0, expires_at.0) {
+                self.push(Event::Renewed { lease: lease.fence, at: self.now, expires_at, ttl: want.ttl });
             }
+            return lease.fence;
+        }
+        let mut continues = own.first().map(|lease| lease.fence);
+        for lease in own {
             self.revoke(lease, Cause::Transferred, principal, "its agent wants it in a stronger way");
-            continues = Some(lease.fence);
         }
         // It may have got it in this very decision, for another manifest of its own.
         let got = self.granted_on(&want.resource).filter(|issued| issued.holder == *agent).last();

@@ -44,16 +44,27 @@ impl Draft<'_> {
         let mut agents = state.agents_that_held_for(longest, self.now);
         let detail = format!("quota: its agent has held leases for {} with one priority", seconds(longest));
         for id in agents.by_ref().take(most) {
+            let used = self.held_by(id);
             self.expire_all_of(id);
+            if used < longest {
+                // All that it had was over in time, and only nobody had said so.
+                continue;
+            }
             for lease in self.living_leases_of(id) {
                 self.revoke(lease, Cause::Revoked, &by(), &detail);
             }
             self.end_waits_of(id, PendingEnd::UsedUp);
-            let used = state.agent(id).map_or(Span(0), |agent| agent.held(self.now));
             let event = AgentEvent::UsedUp { agent: id.clone(), at: self.now, used };
             self.push(Event::Agent(Box::new(event)));
         }
         agents.next().is_some()
+    }
+
+    /// For how long an agent has held leases with its age: until now, or until the last of them was over.
+    fn held_by(&self, id: &Holder) -> Span {
+        let leases = self.state.find_holder(id).into_iter().flat_map(|slot| self.state.leases_of(slot));
+        let last = leases.map(|lease| lease.expires_at).max().unwrap_or(self.now);
+        self.state.agent(id).map_or(Span(0), |agent| agent.held(last.min(self.now)))
     }
 
     fn end_waits_of(&mut self, agent: &Holder, end: PendingEnd) {

@@ -1,6 +1,13 @@
 //! One integration binary: what the crate promises, from outside.
 
 mod kernel_agents;
+mod kernel_agents_attempts;
+mod kernel_agents_dying;
+mod kernel_agents_model;
+mod kernel_agents_squatting;
+mod kernel_agents_steps;
+mod kernel_agents_table;
+mod kernel_agents_time;
 mod kernel_apply;
 mod kernel_bad_input;
 mod kernel_bytes;
@@ -36,3 +43,4 @@ mod lease_strategies;
 mod session_desk;
 mod session_model;
 mod story;
+mod story_agents;

@@ -19,6 +19,8 @@ use tenure_core::kernel::{
 use tenure_core::lease::{LeaseReducer, ReleaseReason};
 use tenure_core::reducer::{Reducer, ReducerContext};
 
+use crate::story_agents as agents;
+
 /// Plays a story with the usual limits.
 pub fn check(story: &str) {
     World::new(Limits::default()).play(story);
@@ -142,6 +144,7 @@ fn command(words: &[&str]) -> Command {
             principal: principal(&format!("{name}'s")),
             end: WaitEnd::Withdrawn,
         },
+        ["agent", name, words @ ..] => agents::command(name, words),
         ["serve", most] => Command::Serve { most: most.parse().expect("a number") },
         ["expire"] => Command::Expire { most: 1000 },
         ["expire", most] => Command::Expire { most: most.parse().expect("a number") },
@@ -154,10 +157,7 @@ fn command(words: &[&str]) -> Command {
 fn acquire(resources: &str, name: &str, ttl: &str, options: &[&str]) -> Command {
     let option = |wanted: &str| options.iter().position(|word| *word == wanted).map(|at| options[at + 1]);
     let want = |text: &str| {
-        // A folder may stand before it.
-        let named = text.rsplit_once('/').filter(|(_, mode)| Mode::parse(mode).is_some());
-        let (resource, mode) = named.unwrap_or((text, "exclusive"));
-        let mode = Mode::parse(mode).unwrap_or_else(|| panic!("no mode {mode}"));
+        let (resource, mode) = named(text);
         let mut resources = resource.split('|').map(|name| Resource::parse(name).expect("a resource"));
         let first = resources.next().expect("a text has at least one part");
         Want::new(first, mode, seconds(ttl), Nonce([1; 16])).or(resources)
@@ -199,17 +199,12 @@ fn render_event(event: &Event, choosy: &[Option<Ticket>]) -> Option<String> {
         }
         Event::Revoked { lease, cause, .. } => Some(format!("revoked {} {cause:?}", lease.0)),
         Event::Left { ticket, end, .. } => Some(format!("left t{} {end:?}", ticket.0)),
+        Event::Agent(event) => agents::render_event(event),
         _ => None,
     }
 }
 
 fn render_answer(answer: &Answer) -> String {
-    let numbers = |leases: &[Fence]| {
-        leases.iter().fold(String::new(), |mut text, fence| {
-            let _ = write!(text, " {}", fence.0);
-            text
-        })
-    };
     match answer {
         Answer::Granted { leases } => format!("granted{}", numbers(leases)),
         Answer::Queued { ticket, position, until, blocked_by } => {
@@ -228,7 +223,7 @@ fn render_answer(answer: &Answer) -> String {
         Answer::Withdrawn { waited: false } => "gone before".into(),
         Answer::Swept { more } => if *more { "swept, more" } else { "swept" }.into(),
         Answer::Intent(answer) => format!("{answer:?}"),
-        Answer::Agent(answer) => format!("{answer:?}"),
+        Answer::Agent(answer) => agents::render_answer(answer),
         Answer::Refused(refusal) => render_refusal(refusal),
     }
 }
@@ -260,17 +255,31 @@ fn render_refusal(refusal: &Refusal) -> String {
     }
 }
 
-fn names(holders: &[Holder]) -> String {
+/// `db/shared` or `db`, which is exclusive. A folder may stand before the mode.
+pub fn named(text: &str) -> (&str, Mode) {
+    let named = text.rsplit_once('/').and_then(|(name, mode)| Some((name, Mode::parse(mode)?)));
+    named.unwrap_or((text, Mode::Exclusive))
+}
+
+/// The numbers of leases, each after a space.
+pub fn numbers(leases: &[Fence]) -> String {
+    leases.iter().fold(String::new(), |mut text, fence| {
+        let _ = write!(text, " {}", fence.0);
+        text
+    })
+}
+
+pub fn names(holders: &[Holder]) -> String {
     let names: Vec<&str> = holders.iter().map(Holder::as_str).collect();
     names.join(" ")
 }
 
-fn time(tick: Tick) -> String {
+pub fn time(tick: Tick) -> String {
     let text = format!("{}.{:06}", tick.0 / 1_000_000, tick.0 % 1_000_000);
     text.trim_end_matches('0').trim_end_matches('.').into()
 }
 
-fn seconds(text: &str) -> Span {
+pub fn seconds(text: &str) -> Span {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let fraction = format!("{fraction:0<6}");
     let part =
@@ -278,10 +287,10 @@ fn seconds(text: &str) -> Span {
     Span(part(whole) * 1_000_000 + part(&fraction))
 }
 
-fn holder(name: &str) -> Holder {
+pub fn holder(name: &str) -> Holder {
     Holder::parse(name).expect("a holder")
 }
 
-fn principal(name: &str) -> Principal {
+pub fn principal(name: &str) -> Principal {
     Principal::parse(name).expect("a principal")
 }

@@ -7,9 +7,8 @@ use crate::kernel::command::ChangeMode;
 use crate::kernel::draft::Draft;
 use crate::kernel::mode::Modes;
 use crate::kernel::name::Holder;
-use crate::kernel::state::{LeaseEntry, Waiting};
+use crate::kernel::state::{LeaseEntry, Waiting, wants_apart};
 use crate::kernel::value::Tick;
-use crate::rules::overlap::overlap;
 
 /// Succeeds only if nobody else is in the way, now: two that both hold and both wait to upgrade would
 /// wait for ever. Waiters that the lease keeps out already are not overtaken by this; those that it does
@@ -56,15 +55,13 @@ fn in_the_way(draft: &Draft<'_>, lease: &LeaseEntry, change: &ChangeMode) -> Opt
             |waiting: &&Waiting| waiting.modes_on(slot).meets(newly_apart) && draft.waits(waiting);
         state.queue_on(slot).find(is_overtaken)
     });
-    let agent = || {
-        let wants = |pending: &&Pending| {
-            let mut wants = pending.wants.iter().filter(|want| newly_apart.contains(want.mode));
-            wants.any(|want| overlap(want.resource.as_str(), resource.as_str()))
-        };
-        let agent = draft.pending_around(resource).find(wants)?;
+    let overtaken = overtaken.map(|waiting| (waiting.queued.holder.clone(), waiting.queued.until));
+    overtaken.or_else(|| {
+        let mut agents = draft.pending_apart(resource, change.mode);
+        let is_new = |pending: &&Pending| !wants_apart(&pending.wants, resource, lease.mode);
+        let agent = agents.find(is_new)?;
         Some((agent.rank.agent.clone(), agent.until))
-    };
-    overtaken.map(|waiting| (waiting.queued.holder.clone(), waiting.queued.until)).or_else(agent)
+    })
 }
 
 fn change_mode(

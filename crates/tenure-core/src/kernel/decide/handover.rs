@@ -28,18 +28,7 @@ pub(super) fn transfer(
             return Err(Refusal::QuotaExceeded { most });
         }
     }
-    // A holder may have a folder and what is below it. It cannot give away one and keep the other.
-    let state = draft.state;
-    let around = state.leases_around(state.resource_name(lease.resource));
-    let mut others = around.filter(|other| other.fence != lease.fence && draft.lives(other));
-    let kept =
-        others.find(|other| !other.mode.goes_with(lease.mode) && state.holder_name(other.holder) != to);
-    if let Some(kept) = kept {
-        let (resource, holder) = (state.resource_name(kept.resource), state.holder_name(kept.holder));
-        let waiting = draft.waiting_on(resource);
-        let (resource, holder) = (resource.clone(), holder.clone());
-        return Err(Refusal::Held { resource, holder, until: kept.expires_at, waiting });
-    }
+    check_fits_beside(draft, lease, to)?;
     // Whoever waits for this lease will wait for `to`: if that one waits for them, nobody ever moves. Not by this
     // lease, though: whoever gets it no longer waits for who had it.
     if let Some(cycle) = draft.without(lease, |draft| draft.circle_by_handing(lease, to)) {
@@ -50,6 +39,20 @@ pub(super) fn transfer(
         lease,
         Successor { holder: to, principal, mode: lease.mode, nonce, detail: "transferred" },
     )
+}
+
+/// Who holds a folder may also hold what is below it. In other hands, the two would be apart.
+fn check_fits_beside(draft: &Draft<'_>, lease: &LeaseEntry, to: &Holder) -> Result<(), Refusal> {
+    let state = draft.state;
+    let resource = state.resource_name(lease.resource);
+    let mut others = state.leases_around(resource).filter(|other| other.fence != lease.fence);
+    let apart = others.find(|other| {
+        draft.lives(other) && !other.mode.goes_with(lease.mode) && state.holder_name(other.holder) != to
+    });
+    let Some(other) = apart else { return Ok(()) };
+    let (resource, holder) = (state.resource_name(other.resource), state.holder_name(other.holder).clone());
+    let waiting = draft.waiting_on(resource);
+    Err(Refusal::Held { resource: resource.clone(), holder, until: other.expires_at, waiting })
 }
 
 /// What a lease becomes.

@@ -247,7 +247,8 @@ impl State {
         self.drop_resource_if_unused(lease.resource);
         self.rest_holder_if_idle(lease.holder, at);
         if !self.agents.is_empty() {
-            self.agent_has_lost(lease.fence, lease.holder, at);
+            // What was over before anybody said so was held until it was over.
+            self.agent_has_lost(lease.fence, lease.holder, at.min(lease.expires_at));
         }
     }
 

@@ -17,6 +17,8 @@ pub(super) fn heartbeat(
 ) -> Result<AgentAnswer, Refusal> {
     super::check_own(draft, agent, principal)?;
     draft.check_may_renew()?;
+    // First what is over: that may let in a wait of this very agent, and make one of its other leases a stronger one.
+    announce_ends(draft, agent, leases);
     let mut beaten = Vec::with_capacity(leases.len());
     for fence in leases {
         // Twice in one request is once.
@@ -25,6 +27,15 @@ pub(super) fn heartbeat(
         beaten.push((*fence, pulse));
     }
     Ok(AgentAnswer::Beaten(beaten))
+}
+
+fn announce_ends(draft: &mut Draft<'_>, agent: &Holder, leases: &[Fence]) {
+    let state = draft.state;
+    for lease in leases.iter().filter_map(|fence| state.find_lease(*fence)) {
+        if state.holder_name(lease.holder) == agent && !draft.lives(lease) {
+            draft.settle(state.resource_name(lease.resource));
+        }
+    }
 }
 
 fn beat(draft: &mut Draft<'_>, agent: &Holder, fence: Fence) -> Pulse {
@@ -37,12 +48,16 @@ fn beat(draft: &mut Draft<'_>, agent: &Holder, fence: Fence) -> Pulse {
         return Pulse::Unknown;
     }
     if !draft.lives(lease) {
-        draft.settle(state.resource_name(lease.resource));
-        return Pulse::Over(End::Expired);
+        let cause = draft.events().iter().find_map(|event| match event {
+            Event::Revoked { lease, cause, .. } if *lease == fence => Some(*cause),
+            _ => None,
+        });
+        return Pulse::Over(cause.map_or(End::Expired, End::Revoked));
     }
     let expires_at = draft.now.saturating_add(lease.ttl);
-    if !extends(lease.expires_at.0, expires_at.0) {
-        return Pulse::Until(lease.expires_at);
+    let until = draft.held_until(fence).map_or(lease.expires_at, |(until, _)| until);
+    if !extends(until.0, expires_at.0) {
+        return Pulse::Until(until);
     }
     draft.push(Event::Renewed { lease: fence, at: draft.now, expires_at, ttl: lease.ttl });
     Pulse::Until(expires_at)

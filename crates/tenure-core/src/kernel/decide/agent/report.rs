@@ -69,6 +69,7 @@ fn grace(draft: &mut Draft<'_>, report: &Report) -> Result<(), Refusal> {
 }
 
 fn let_go(draft: &mut Draft<'_>, report: &Report, reason: ReleaseReason) {
+    draft.time_out_agents(usize::MAX);
     draft.withdraw_all_of(&report.agent);
     draft.expire_all_of(&report.agent);
     for lease in draft.living_leases_of(&report.agent) {

@@ -1,0 +1,134 @@
+//! How old an agent is, for how long that stands, and what it may remember of itself.
+
+use crate::story::check;
+
+// S3-9, S3-10
+#[test]
+fn an_age_stands_as_long_as_the_attempt() {
+    check(
+        "
+         0  agent a declares 20 FILE:a/MUTATES          -> granted 1
+         0  agent a declares 10 FILE:b/MUTATES          -> PriorityFixed { has: 20 }
+         0  agent a declares 30 FILE:b/MUTATES          -> PriorityFixed { has: 20 }
+         0  agent a declares 20 FILE:b/MUTATES          -> granted 2
+         1  agent a releases 1 2                        -> released 1 2
+         1  agent a declares 19 FILE:b/MUTATES          -> PriorityFixed { has: 20 }
+         1  agent a declares 30 FILE:b/MUTATES          -> granted 3
+         1  agent a declares 20 FILE:b/MUTATES          -> PriorityFixed { has: 30 }
+    ",
+    );
+}
+
+// S3-9: who died has not given up. S3-10: who gives up begins anew.
+#[test]
+fn an_age_outlasts_a_death_and_ends_when_it_is_given_up() {
+    check(
+        "
+         0  agent old declares 10 FILE:a/MUTATES        -> granted 1
+         0  agent young declares 20 FILE:a/MUTATES      -> died young, dies behind old
+         1  agent young declares 21 FILE:b/MUTATES      -> PriorityFixed { has: 20 }
+         1  agent young reports ABORTED                 -> noted
+         1  agent young declares 21 FILE:b/MUTATES      -> granted 2
+    ",
+    );
+}
+
+// S3-9: who waits has not given up either.
+#[test]
+fn an_age_stands_while_its_agent_waits() {
+    check(
+        "
+         0  agent young declares 20 FILE:a/MUTATES          -> granted 1
+         0  agent old declares 10 FILE:a/MUTATES wait 5     -> waits t1 place 1 behind young until 5
+         4  agent old declares 11 FILE:b/MUTATES            -> PriorityFixed { has: 10 }
+         5  agent old declares 11 FILE:b/MUTATES            -> left t1 TIMED_OUT, granted 2
+    ",
+    );
+}
+
+// S3-9: a lease that is over is no attempt that goes on.
+#[test]
+fn an_attempt_ends_with_the_last_lease_announced_or_not() {
+    check(
+        "
+         0          agent a declares 20 FILE:a/MUTATES for 10   -> granted 1
+         9.999999   agent a declares 30 FILE:b/MUTATES for 10   -> PriorityFixed { has: 20 }
+        10          agent a declares 30 FILE:b/MUTATES for 10   -> expired 1, granted 2
+    ",
+    );
+}
+
+// S3-15, S3-21
+#[test]
+fn who_is_done_or_gives_up_has_nothing_and_waits_for_nothing() {
+    for phase in ["COMPLETED", "ABORTED"] {
+        check(&format!(
+            "
+         0  agent young declares 20 FILE:a/MUTATES+FILE:b/MUTATES   -> granted 1 2
+         0  agent m declares 15 FILE:c/MUTATES                      -> granted 3
+         0  agent m declares 15 FILE:a/MUTATES                      -> waits t1 place 1 behind young until 60
+         0  agent old declares 10 FILE:c/MUTATES                    -> waits t2 place 1 behind m until 60
+         1  agent m reports {phase}                                 -> left t1 WITHDRAWN, served t2 with 4, noted
+         1  agent m beats 3                                         -> beats: 3 released
+         2  agent young releases 1                                  -> released 1
+    "
+        ));
+    }
+}
+
+#[test]
+fn other_things_that_an_agent_does_change_nothing_that_it_has() {
+    for phase in ["PLANNING", "ACQUIRING", "EXECUTING", "PAUSED", "VERIFYING"] {
+        check(&format!(
+            "
+         0  agent a declares 20 FILE:a/MUTATES for 10   -> granted 1
+         9  agent a reports {phase}                     -> noted
+        10  expire                                      -> expired 1, swept
+    "
+        ));
+    }
+}
+
+// An agent's name is its principal's: nobody else speaks for it.
+#[test]
+fn nobody_speaks_for_an_agent_of_another() {
+    let mut world = crate::story::World::new(Default::default());
+    world.play("0 agent a declares 1 FILE:a/MUTATES -> granted 1");
+    let words: [&[&str]; 5] = [
+        &["declares", "1", "FILE:b/MUTATES"],
+        &["beats", "1"],
+        &["releases", "1"],
+        &["reports", "COMPLETED"],
+        &["touches", "FILE:b/MUTATES"],
+    ];
+    for words in words {
+        let mut command = crate::story_agents::command("a", words);
+        let tenure_core::kernel::Command::Agent(inner) = &mut command else {
+            unreachable!("it is an agent's")
+        };
+        crate::story_agents::speak_as(inner, "mallory");
+        let decision = world.take(&command, tenure_core::kernel::Tick(1));
+        let taken = tenure_core::kernel::Refusal::HolderTaken { holder: crate::story::holder("a") };
+        assert_eq!(decision.answer, tenure_core::kernel::Answer::Refused(taken), "{words:?}");
+    }
+}
+
+// O-19, S3-18
+#[test]
+fn what_an_agent_remembers_counts_for_five_minutes_and_only_from_its_latest_life() {
+    check(
+        "
+           0          agent a declares 20 FILE:a/MUTATES for 1000       -> granted 1
+           1          agent a reports DIE_RESTART age 20 epoch 1        -> noted
+           2          agent a reports EXECUTING age 20 epoch 2          -> noted
+           3          agent a reports EXECUTING age 20 epoch 1          -> MemoryStale { epoch: 2 }
+           3          agent a reports EXECUTING age 21 epoch 2          -> PriorityFixed { has: 20 }
+         300.999999   agent a reports EXECUTING age 20 epoch 2          -> noted
+         301          agent a reports EXECUTING age 20 epoch 3          -> MemoryStale { epoch: 2 }
+         301          agent a reports EXECUTING                         -> noted
+         302          agent a reports DIE_RESTART                       -> noted
+         303          agent a reports EXECUTING age 20 epoch 3          -> noted
+         304          agent a beats 1                                   -> beats: 1 until 1304
+    ",
+    );
+}

@@ -1,0 +1,153 @@
+//! A second opinion on what becomes of a manifest: plain lists, and the rules as they are told to people.
+
+use tenure_core::kernel::{Declare, Fence, Holder, Mode, Rank, Refusal, Resource, State, Tick, Want};
+
+use crate::kernel_model::{meet, together};
+
+/// What becomes of a manifest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Granted,
+    Wait,
+    Die,
+    PriorityFixed,
+    LeaseTimeUsed,
+}
+
+/// Who holds what and who waits for what, with the age of each.
+#[derive(Debug)]
+pub struct Model {
+    held: Vec<(Option<Rank>, Holder, Resource, Mode)>,
+    waiting: Vec<(Rank, Vec<Want>)>,
+}
+
+impl Model {
+    /// Everything that lives, provided that everything that is over has been announced.
+    pub fn of(state: &State, now: Tick) -> Option<Self> {
+        let age = |holder: &Holder| {
+            let priority = state.agent(holder)?.priority?;
+            Some(Rank { priority, agent: holder.clone() })
+        };
+        let leases: Vec<_> = state.leases_from(Fence(0)).collect();
+        let pending: Vec<_> = state.pending().collect();
+        if leases.iter().any(|lease| lease.expires_at <= now) || pending.iter().any(|one| one.until <= now) {
+            return None;
+        }
+        let held = leases
+            .iter()
+            .map(|lease| (age(lease.holder), lease.holder.clone(), lease.resource.clone(), lease.mode));
+        let waiting = pending.iter().map(|pending| (pending.rank.clone(), pending.wants.clone()));
+        Some(Self { held: held.collect(), waiting: waiting.collect() })
+    }
+
+    /// What a manifest has to be answered with.
+    pub fn verdict(mut self, state: &State, declare: &Declare) -> Verdict {
+        let own = Rank { priority: declare.priority, agent: declare.agent.clone() };
+        if let Some(refusal) = self.refusal(state, &own) {
+            return refusal;
+        }
+        // An attempt that begins makes the agent as old as it says, for what it holds without an age too.
+        for held in self.held.iter_mut().filter(|held| held.1 == own.agent) {
+            held.0 = Some(own.clone());
+        }
+        match self.judge(&own, &declare.wants) {
+            Verdict::Wait => self.settle(own, declare.wants.clone()),
+            verdict => verdict,
+        }
+    }
+
+    fn refusal(&self, state: &State, own: &Rank) -> Option<Verdict> {
+        let agent = state.agent(&own.agent)?;
+        let has = agent.priority?;
+        let goes_on = agent.retry_at.is_some()
+            || self.held.iter().any(|held| held.1 == own.agent)
+            || self.waiting.iter().any(|(rank, _)| rank.agent == own.agent);
+        if agent.used_up && own.priority <= has {
+            return Some(Verdict::LeaseTimeUsed);
+        }
+        let is_other = own.priority < has || goes_on && own.priority != has;
+        is_other.then_some(Verdict::PriorityFixed)
+    }
+
+    fn judge(&self, own: &Rank, wants: &[Want]) -> Verdict {
+        let apart = |resource: &Resource, mode: Mode| {
+            wants.iter().any(|want| meet(&want.resource, resource) && !together(want.mode, mode))
+        };
+        let holders = self.held.iter().filter(|held| held.1 != own.agent && apart(&held.2, held.3));
+        let ages: Vec<Option<&Rank>> = holders.map(|held| held.0.as_ref()).collect();
+        let older = self.waiting.iter().filter(|(rank, _)| rank.agent != own.agent && rank < own);
+        let is_behind = older.flat_map(|(_, theirs)| theirs).any(|want| apart(&want.resource, want.mode));
+        if is_behind || ages.iter().any(|age| age.is_none_or(|age| age < own)) {
+            return Verdict::Die;
+        }
+        if ages.is_empty() { Verdict::Granted } else { Verdict::Wait }
+    }
+
+    /// Whoever now waits behind an older one dies, and loses what an older one waits for; then whoever has everything free
+    /// gets it.
+    fn settle(mut self, own: Rank, wants: Vec<Want>) -> Verdict {
+        self.waiting.push((own.clone(), wants.clone()));
+        loop {
+            self.waiting.sort_by(|one, other| one.0.cmp(&other.0));
+            let find =
+                |verdict| self.waiting.iter().position(|(rank, wants)| self.judge(rank, wants) == verdict);
+            if let Some(index) = find(Verdict::Die) {
+                let (dead, _) = self.waiting.remove(index);
+                let older: Vec<Want> =
+                    self.waiting.iter().filter(|one| one.0 < dead).flat_map(|one| one.1.clone()).collect();
+                self.held.retain(|(_, holder, resource, mode)| {
+                    let wanted = older
+                        .iter()
+                        .any(|want| meet(&want.resource, resource) && !together(want.mode, *mode));
+                    *holder != dead.agent || !wanted
+                });
+            } else if let Some(index) = find(Verdict::Granted) {
+                let (rank, got) = self.waiting.remove(index);
+                if rank == own && got == wants {
+                    return Verdict::Granted;
+                }
+                let agent = rank.agent.clone();
+                let own =
+                    got.into_iter().map(|want| (Some(rank.clone()), agent.clone(), want.resource, want.mode));
+                self.held.extend(own);
+            } else {
+                return Verdict::Wait;
+            }
+        }
+    }
+}
+
+/// The verdict that a refusal stands for.
+pub fn refused(refusal: &Refusal) -> Verdict {
+    match refusal {
+        Refusal::PriorityFixed { .. } => Verdict::PriorityFixed,
+        Refusal::LeaseTimeUsed { .. } => Verdict::LeaseTimeUsed,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Which of these an agent has no lease for.
+pub fn outside(state: &State, now: Tick, agent: &Holder, touched: &[(Resource, Mode)]) -> Vec<Resource> {
+    // 2: alone, 1: lets others look, 0: looks.
+    let strength = |mode: Mode| match mode {
+        Mode::Exclusive | Mode::Mutates | Mode::Deletes | Mode::Renames => 2,
+        Mode::Provides => 1,
+        Mode::Shared | Mode::Consumes | Mode::DependsOn => 0,
+    };
+    let part_of = |name: &str, whole: &str| {
+        let beginning = whole.trim_end_matches('*');
+        name == whole || beginning.ends_with('/') && name.starts_with(beginning)
+    };
+    let leases =
+        || state.leases_from(Fence(0)).filter(|lease| lease.holder == agent && now < lease.expires_at);
+    let mut outside: Vec<Resource> = Vec::new();
+    for (resource, mode) in touched {
+        let within = leases().any(|lease| {
+            strength(lease.mode) >= strength(*mode) && part_of(resource.as_str(), lease.resource.as_str())
+        });
+        if !within && !outside.contains(resource) {
+            outside.push(resource.clone());
+        }
+    }
+    outside
+}
