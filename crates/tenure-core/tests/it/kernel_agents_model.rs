@@ -33,6 +33,9 @@ impl Model {
         if leases.iter().any(|lease| lease.expires_at <= now) || pending.iter().any(|one| one.until <= now) {
             return None;
         }
+        if state.tickets().any(|waiting| waiting.until <= now) {
+            return None;
+        }
         let held = leases
             .iter()
             .map(|lease| (age(lease.holder), lease.holder.clone(), lease.resource.clone(), lease.mode));
