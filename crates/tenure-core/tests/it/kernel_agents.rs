@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tenure_core::kernel::{
-    Acquire, AgentAnswer, AgentCommand, Anchor, Answer, Command, Contention, Declare, Event, Fence, Holder,
-    LedgerTag, Limits, Mode, Nonce, Phase, Principal, Pulse, Rank, Refusal, Report, Resource, Span, Stamp,
-    State, Tick, Want, decide, decode, encode,
+    Acquire, AgentAnswer, AgentCommand, Anchor, Answer, Command, Contention, Declare, End, Event, Fence,
+    Holder, LedgerTag, Limits, Mode, Nonce, Phase, Principal, Pulse, Rank, Refusal, Report, Resource, Span,
+    Stamp, State, Tick, Want, decide, decode, encode,
 };
 
 use crate::kernel_model::{meet, together};
@@ -259,6 +259,40 @@ proptest! {
     fn whatever_agents_do_nobody_waits_for_an_older_one(steps in prop::collection::vec(step(), 1..40)) {
         play(&steps);
     }
+}
+
+// S3-14, S3-25
+#[test]
+fn a_heartbeat_counts_until_the_last_tick_and_not_at_the_end() {
+    let mut world = World::new();
+    let agent = |command| Command::Agent(Box::new(command));
+    let declare = Declare {
+        agent: holder(1),
+        principal: principal(1),
+        session: "s".into(),
+        priority: 1,
+        wants: vec![want(3, Mode::Mutates)],
+        patience: Span::from_secs(1),
+    };
+    world.take(&agent(AgentCommand::Declare(declare)));
+    let leases = leases_of(&world.state, &holder(1));
+    let mut beat = |now: u64| {
+        world.now = now;
+        let (agent_id, principal) = (holder(1), principal(1));
+        let command = AgentCommand::Heartbeat { agent: agent_id, principal, leases: leases.clone() };
+        match world.take(&agent(command)) {
+            Answer::Agent(answer) => match *answer {
+                AgentAnswer::Beaten(beaten) => beaten[0].1,
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        }
+    };
+    let last = TTL.0 - 1;
+    assert_eq!(beat(last), Pulse::Until(Tick(last + TTL.0)), "from now on, and not from its old end");
+    let end = last + TTL.0;
+    assert_eq!(beat(end), Pulse::Over(End::Expired), "not a tick longer");
+    assert_eq!(beat(end + 1), Pulse::Over(End::Expired));
 }
 
 #[test]

@@ -146,3 +146,6 @@ impl<'a> Index<'a> {
         above.chain(inside.flat_map(|(_, places)| places)).map(|(place, _)| *place)
     }
 }
+
+#[cfg(test)]
+mod tests;

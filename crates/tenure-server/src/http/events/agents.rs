@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tenure_api::{AgentChange, Wanted};
 use tenure_core::kernel::{
-    Agent, AgentEvent, Anchor, Fence, Holder, LedgerTag, Mode, Pending, Phase, Principal, Resource, Span, Tick,
-    Ticket, Want,
+    Agent, AgentEvent, Anchor, Fence, Holder, LedgerTag, Mode, Pending, Phase, Principal, Resource, Span,
+    Tick, Ticket, Want,
 };
 
 use crate::http::times::time_by;

@@ -21,7 +21,8 @@ fn names_paths_and_lists_have_bounds_and_what_is_on_them_is_taken() {
     let server = start();
     let long = "n".repeat(256);
     let path = "p".repeat(4_096);
-    let most = with(with(manifest(&long, 1, &[("MUTATES", &path)]), "session_id", json!(long)), "ttl", json!(1_000));
+    let most =
+        with(with(manifest(&long, 1, &[("MUTATES", &path)]), "session_id", json!(long)), "ttl", json!(1_000));
     let verdict = server.declare(&most);
     assert_eq!(verdict["leases"][0]["resource"], json!(format!("FILE:{path}")));
     assert_eq!(server.agent(&long)["session_id"], json!(long));
@@ -46,7 +47,8 @@ fn names_paths_and_lists_have_bounds_and_what_is_on_them_is_taken() {
         assert!(reason.starts_with("intents[1].object.path: "), "{reason}");
     }
     let many = |count: usize| {
-        let intents: Vec<_> = (0..count).map(|number| intent("CONSUMES", &format!("file-{number}"))).collect();
+        let intents: Vec<_> =
+            (0..count).map(|number| intent("CONSUMES", &format!("file-{number}"))).collect();
         with(one(), "intents", json!(intents))
     };
     assert!(refused(&server, &many(257)).starts_with("intents: has 257 entries"));
@@ -77,9 +79,12 @@ fn what_is_wrong_with_an_intent_names_its_place() {
         let reason = refused(&server, &third(field, value));
         assert!(reason.starts_with(place), "{place} is not in {reason}");
     }
-    for (field, value) in
-        [("confidence", json!(0)), ("confidence", json!(1)), ("session_id", json!("s")), ("subject", json!("me"))]
-    {
+    for (field, value) in [
+        ("confidence", json!(0)),
+        ("confidence", json!(1)),
+        ("session_id", json!("s")),
+        ("subject", json!("me")),
+    ] {
         assert_eq!(server.post("/v1/manifest", &third(field, value)).status, 200, "{field}");
     }
     let mut ageless = one();
@@ -94,7 +99,8 @@ fn a_path_has_one_form_and_is_wanted_once_in_the_strongest_way() {
     let wants = [("CONSUMES", "./a//b"), ("PROVIDES", "other"), ("MUTATES", "a/./b"), ("DEPENDS_ON", "a/b")];
     let verdict = server.declare(&manifest("a", 1, &wants));
     let leases = verdict["leases"].as_array().unwrap();
-    let shown: Vec<_> = leases.iter().map(|lease| (text(&lease["resource"]), text(&lease["predicate"]))).collect();
+    let shown: Vec<_> =
+        leases.iter().map(|lease| (text(&lease["resource"]), text(&lease["predicate"]))).collect();
     let expected = [("FILE:a/b", "MUTATES"), ("FILE:other", "PROVIDES")];
     assert_eq!(shown, expected.map(|(name, way)| (name.to_owned(), way.to_owned())));
     let asked = server.get("/v1/resource/FILE:.%2Fa%2F%2Fb/state").json();
@@ -118,7 +124,11 @@ fn what_is_wrong_elsewhere_is_named_too() {
         invalid(&path, json!({ "agent_id": "a" }), "lease_ids: is missing");
         invalid(&path, json!({ "agent_id": "a", "lease_ids": [1] }), "lease_ids: must be a list of strings");
         invalid(&path, json!({ "agent_id": "", "lease_ids": [] }), "agent_id: ");
-        invalid(&path, json!({ "agent_id": "a", "lease_ids": vec!["x"; 1_025] }), "lease_ids: has 1025 entries");
+        invalid(
+            &path,
+            json!({ "agent_id": "a", "lease_ids": vec!["x"; 1_025] }),
+            "lease_ids: has 1025 entries",
+        );
         invalid(&path, json!({ "agent_id": "a", "lease_ids": [], "more": 1 }), "\"more\": ");
     }
     let state = "/v1/agents/a/state";

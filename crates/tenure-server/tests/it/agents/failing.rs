@@ -45,7 +45,10 @@ fn when_the_ledger_cannot_be_written_there_is_no_grant_then_or_later() {
         .iter()
         .map(|lease| lease["resource"].as_str().unwrap().to_owned())
         .collect();
-    assert_eq!(held.iter().filter(|name| **name != format!("FILE:{path}")).collect::<Vec<_>>(), granted.iter().collect::<Vec<_>>());
+    assert_eq!(
+        held.iter().filter(|name| **name != format!("FILE:{path}")).collect::<Vec<_>>(),
+        granted.iter().collect::<Vec<_>>()
+    );
     if code == "UNAVAILABLE" {
         assert_eq!(held, granted, "nothing happened, as it said");
     }

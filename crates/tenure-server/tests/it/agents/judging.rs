@@ -45,7 +45,8 @@ fn all_of_a_manifest_is_granted_or_nothing_and_its_worst_part_decides() {
     let wants = [("MUTATES", "free"), ("MUTATES", "x")];
     let waits = server.declare(&manifest("middle", 20, &wants));
     assert_eq!((verdict(&waits), &waits["blockedBy"]), ("WAIT", &json!(["young"])));
-    let dies = server.declare(&manifest("middle", 20, &[("MUTATES", "x"), ("MUTATES", "y"), ("MUTATES", "free")]));
+    let dies =
+        server.declare(&manifest("middle", 20, &[("MUTATES", "x"), ("MUTATES", "y"), ("MUTATES", "free")]));
     assert_eq!((verdict(&dies), &dies["blockedBy"]), ("DIE", &json!(["old", "young"])));
     assert_eq!(server.agent("middle")["leases"], json!([]), "nothing of it");
     let free = server.get("/v1/resource/FILE:free/state").json();
@@ -76,7 +77,8 @@ fn who_waits_is_granted_by_the_server_and_finds_it_with_the_same_manifest() {
     assert_eq!(waits[0]["blockedBy"], json!(["young"]));
     server.give_back("young", &lease);
     // It is granted in the same moment, without anybody asking.
-    let held: Vec<_> = server.agent("old")["leases"].as_array().unwrap().iter().map(|lease| lease["id"].clone()).collect();
+    let held: Vec<_> =
+        server.agent("old")["leases"].as_array().unwrap().iter().map(|lease| lease["id"].clone()).collect();
     assert_eq!(held.len(), 2);
     let granted = server.declare(&wish);
     assert_eq!((verdict(&granted), json!(ids(&granted))), ("GRANTED", json!(held)), "those leases");

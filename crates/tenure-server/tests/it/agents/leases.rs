@@ -26,12 +26,12 @@ fn state<'a>(truth: &'a Value, id: &str) -> &'a str {
 fn every_lease_ends_and_none_lasts_longer_than_the_cap() {
     let server = start();
     for ttl in [0, 999] {
-        let refused = server.post("/v1/manifest", &with(manifest("a", 1, &[("MUTATES", "x")]), "ttl", json!(ttl)));
+        let refused =
+            server.post("/v1/manifest", &with(manifest("a", 1, &[("MUTATES", "x")]), "ttl", json!(ttl)));
         refused.is_problem(400, "TTL_OUT_OF_RANGE");
     }
-    for (index, (asked, given)) in [(1_000, 1_000), (300_000, 300_000), (300_001, 300_000), (u64::MAX, 300_000)]
-        .into_iter()
-        .enumerate()
+    for (index, (asked, given)) in
+        [(1_000, 1_000), (300_000, 300_000), (300_001, 300_000), (u64::MAX, 300_000)].into_iter().enumerate()
     {
         let path = format!("file-{index}");
         let verdict = server.declare(&with(manifest("a", 1, &[("MUTATES", &path)]), "ttl", json!(asked)));
@@ -54,7 +54,11 @@ fn a_heartbeat_gives_all_leases_their_time_again_from_now_on() {
     assert_eq!(beaten["rejected"], json!([]));
     for (index, id) in leases.iter().enumerate() {
         let renewed = &beaten["renewed"][index];
-        assert_eq!((&renewed["id"], &renewed["remainingMs"]), (&json!(id), &json!(60_000)), "in the order asked");
+        assert_eq!(
+            (&renewed["id"], &renewed["remainingMs"]),
+            (&json!(id), &json!(60_000)),
+            "in the order asked"
+        );
         assert!(text(&renewed["expires_at"]) > text(&before[id]["expires_at"]), "{beaten}");
         assert_eq!(state(&server.truth("a", &leases), id), "ACTIVE");
     }
@@ -72,7 +76,8 @@ fn without_a_heartbeat_a_lease_ends_by_itself_and_nothing_brings_it_back() {
     let asked = [leases[0].clone(), other[0].clone(), "lease-of-nobody".to_owned()];
     let beaten = server.beat("a", &asked);
     assert_eq!(beaten["renewed"][0]["id"], json!(other[0]), "one that is over takes nothing from the others");
-    let rejected = json!([{ "id": leases[0], "code": "EXPIRED" }, { "id": "lease-of-nobody", "code": "NOT_FOUND" }]);
+    let rejected =
+        json!([{ "id": leases[0], "code": "EXPIRED" }, { "id": "lease-of-nobody", "code": "NOT_FOUND" }]);
     assert_eq!(beaten["rejected"], rejected);
     let truth = server.truth("a", &leases);
     assert_eq!((state(&truth, &leases[0]), &truth[&leases[0]]["held"]), ("EXPIRED", &json!(false)));

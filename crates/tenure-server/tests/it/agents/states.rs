@@ -43,7 +43,7 @@ fn a_digest_counts_for_the_latest_life_and_says_nothing_about_leases() {
     let leases = server.agent("a")["leases"].as_array().unwrap().clone();
     let lost = text(&leases[1]["id"]);
     assert_eq!(server.says("a", "DIE_RESTART").status, 200);
-    server.give_back("a", &[lost.clone()]);
+    server.give_back("a", std::slice::from_ref(&lost));
     let wanted = [("MUTATES", "held"), ("MUTATES", "lost"), ("CONSUMES", "blocked")];
     let report = |epoch: u64, priority: u64| {
         let digest = digest("a", priority, epoch, &wanted);
@@ -54,7 +54,11 @@ fn a_digest_counts_for_the_latest_life_and_says_nothing_about_leases() {
     assert_eq!((&back["epoch"], &back["session_id"]), (&json!(1), &json!("s2")));
     let now: Vec<_> = back["pending"].as_array().unwrap().iter().map(|each| text(&each["now"])).collect();
     assert_eq!(now, ["HELD", "FREE", "BLOCKED"]);
-    assert_eq!(server.truth("a", &[lost.clone()])[&lost]["held"], json!(false), "whatever it remembers");
+    assert_eq!(
+        server.truth("a", std::slice::from_ref(&lost))[&lost]["held"],
+        json!(false),
+        "whatever it remembers"
+    );
     report(0, 10).is_problem(409, "DIGEST_STALE");
     report(2, 11).is_problem(409, "PRIORITY_FIXED");
     assert_eq!(report(2, 10).json()["epoch"], json!(2));
