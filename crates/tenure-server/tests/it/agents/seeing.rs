@@ -99,7 +99,7 @@ fn the_graph_says_who_is_in_the_way_of_whom_and_why() {
     assert_eq!(node("young"), json!({ "id": "young", "priority_timestamp": 20, "state": "EXECUTING" }));
     assert_eq!(node("third"), json!({ "id": "third" }));
     // The same is said of the resource, with agents in front.
-    let _fourth = server.line_up(None, &patient("FILE:src/lib.rs", "fourth", 60_000, 60_000), 2);
+    let _fourth = server.line_up(None, &patient("FILE:src/lib.rs", "fourth", 60_000, 60_000), 1);
     let state = server.get("/v1/resource/FILE:src%2Flib.rs/state").json();
     assert_eq!((&state["held"], &state["leases"][0]["resource"]), (&json!(true), &json!("FILE:src/")));
     assert_eq!(state["waiting"], json!(["old", "fourth"]));

@@ -90,7 +90,7 @@ fn who_has_held_leases_for_too_long_loses_them_and_begins_anew_behind_the_others
 // S3-34
 #[test]
 fn what_is_not_touched_is_taken_and_what_is_touched_is_kept() {
-    let settings = |settings: &mut tenure_server::Settings| settings.agents.idle_ms = Some(1_500);
+    let settings = |settings: &mut tenure_server::Settings| settings.agents.idle_ms = Some(3_000);
     let server = start_in(tempfile::tempdir().unwrap(), settings).unwrap();
     let mut stream = listen(&server, "/v1/events", None);
     let wants = [("MUTATES", "used"), ("MUTATES", "unused"), ("CONSUMES", "read")];
