@@ -142,7 +142,7 @@ impl Agent {
             self.priority = self.priority.max(now / SECOND + self.skew);
             self.more = 0;
             self.want(now, rng);
-        } else if rng.percent(5) && !self.leases.is_empty() {
+        } else if rng.percent(15) && !self.leases.is_empty() {
             asks.push((Ask::Other, self.touch(rng)));
         }
         asks

@@ -48,9 +48,9 @@ fn every_law_of_agents_holds_for_100_000_rounds() {
 
 /// One crew for long: whoever is the oldest must not fall behind in the course of it.
 #[test]
-fn one_crew_goes_on_for_50_000_rounds() {
-    let census = hold(77..=77, 50_000);
-    assert!(census["agent got all that it wanted"] > 500, "{census:#?}");
+fn one_crew_goes_on_for_30_000_rounds() {
+    let census = hold(77..=77, 30_000);
+    assert!(census["agent got all that it wanted"] > 150, "{census:#?}");
 }
 
 #[test]

@@ -259,7 +259,8 @@ impl State {
         self.agents.load()
     }
 
-    pub(crate) fn pending_under(&self, ticket: Ticket) -> Option<&Pending> {
+    /// The wait of an agent with this ticket.
+    pub fn pending_under(&self, ticket: Ticket) -> Option<&Pending> {
         self.agents.waiting(ticket)
     }
 
