@@ -352,6 +352,48 @@ pub struct Wanted {
     pub predicate: String,
 }
 
+/// What happened to an agent, as it is told in events. What does not belong to an event is left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentChange {
+    /// Its name; empty where nobody remembers whose wait it was.
+    #[serde(rename = "agent_id")]
+    pub agent_id: String,
+    /// In which session it is.
+    #[serde(rename = "session_id", default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// What it said that it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// The priority of its attempt.
+    #[serde(rename = "priority_timestamp", default, skip_serializing_if = "Option::is_none")]
+    pub priority_timestamp: Option<u64>,
+    /// Which of its lives this is, as it said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<u64>,
+    /// The wait that began or ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<u64>,
+    /// What was waited for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wants: Vec<Wanted>,
+    /// When the wait gives up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_until: Option<String>,
+    /// When it may come back, if it died.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+    /// What it touched without a lease for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<Wanted>,
+    /// The leases whose resources it touched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leases: Vec<String>,
+    /// For how long it had held leases with one priority.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_ms: Option<u64>,
+}
+
 /// `GET /v1/agents`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Agents {
@@ -395,6 +437,9 @@ pub struct Contention {
     pub nodes: Vec<ContentionNode>,
     /// Who waits for whom, on what.
     pub edges: Vec<ContentionEdge>,
+    /// There are more edges than are told at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
 }
 
 /// Somebody who waits or is waited for.
@@ -423,7 +468,10 @@ pub struct ContentionEdge {
     pub predicate: String,
     /// Whether the other has it (`HOLDS`) or waits in front (`WAITS`).
     pub because: String,
-    /// How long the one waits at the most.
+    /// How long the one waits at the most, from now.
     #[serde(rename = "waitTimeoutMs")]
     pub wait_timeout_ms: u64,
+    /// Any one of several resources would do, and this is one of them: the other need not go.
+    #[serde(rename = "oneOfSeveral", default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_of_several: bool,
 }

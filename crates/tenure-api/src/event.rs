@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::agent::AgentChange;
 use crate::lease::Lease;
 use crate::queue::Waiter;
 use crate::session::SessionView;
@@ -26,6 +27,9 @@ pub struct ServerEvent {
     /// The session that it is about, as it was right after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionView>,
+    /// The agent that it is about, as it was right after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentChange>,
     /// Why a wait ended, or a lease was revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,

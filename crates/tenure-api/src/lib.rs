@@ -17,10 +17,10 @@ mod token;
 mod worker;
 
 pub use agent::{
-    AgentLease, AgentLeases, AgentView, AgentWait, Agents, Beat, Contention, ContentionEdge, ContentionNode,
-    DigestIdentity, DigestRecovery, Heartbeat, Manifest, ManifestIntent, ManifestObject, PendingIntent,
-    Reconciled, Rejected, ReleasedLeases, ReportState, ResourceState, StateDigest, Touch, Touched, TrueLease,
-    Verdict, Wanted,
+    AgentChange, AgentLease, AgentLeases, AgentView, AgentWait, Agents, Beat, Contention, ContentionEdge,
+    ContentionNode, DigestIdentity, DigestRecovery, Heartbeat, Manifest, ManifestIntent, ManifestObject,
+    PendingIntent, Reconciled, Rejected, ReleasedLeases, ReportState, ResourceState, StateDigest, Touch,
+    Touched, TrueLease, Verdict, Wanted,
 };
 pub use code::Code;
 pub use control::ControlStatus;

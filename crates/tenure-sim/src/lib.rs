@@ -8,6 +8,7 @@ mod agenda;
 mod census;
 mod client;
 mod clock;
+mod crew;
 mod fleet;
 mod host;
 pub mod laws;
@@ -18,4 +19,4 @@ mod storage;
 mod storm;
 
 pub use log::Census;
-pub use run::{SeedReport, run_seed};
+pub use run::{SeedReport, run_crew, run_seed};

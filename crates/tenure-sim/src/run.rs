@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::crew::Crew;
 use crate::fleet::Fleet;
 use crate::laws::{Lawful, Violation};
 use crate::log::{Census, Log};
@@ -34,9 +35,18 @@ pub struct SeedReport {
     pub lines: Vec<String>,
 }
 
-/// Runs `steps` steps of a seed. Odd seeds are fleets, even ones storms.
+/// Runs `steps` steps of a seed. Every fifth seed is a crew of agents; of the others odd ones are fleets, even ones storms.
 pub fn run_seed(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
-    if seed % 2 == 1 { run::<Fleet>(seed, steps, keep_lines) } else { run::<Storm>(seed, steps, keep_lines) }
+    match seed {
+        _ if seed.is_multiple_of(5) => run_crew(seed, steps, keep_lines),
+        _ if seed % 2 == 1 => run::<Fleet>(seed, steps, keep_lines),
+        _ => run::<Storm>(seed, steps, keep_lines),
+    }
+}
+
+/// Runs `steps` steps of a crew of agents, whatever the seed.
+pub fn run_crew(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
+    run::<Crew>(seed, steps, keep_lines)
 }
 
 fn run<S: Scenario>(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {

@@ -19,6 +19,8 @@ pub enum Verdict {
 pub struct Model {
     held: Vec<(Option<Rank>, Holder, Resource, Mode)>,
     waiting: Vec<(Rank, Vec<Want>)>,
+    /// Those who wait in line, with those who have no age: no agent waits for them, and they do not wait as agents.
+    in_line: Vec<Holder>,
 }
 
 impl Model {
@@ -33,11 +35,15 @@ impl Model {
         if leases.iter().any(|lease| lease.expires_at <= now) || pending.iter().any(|one| one.until <= now) {
             return None;
         }
+        if state.tickets().any(|waiting| waiting.until <= now) {
+            return None;
+        }
         let held = leases
             .iter()
             .map(|lease| (age(lease.holder), lease.holder.clone(), lease.resource.clone(), lease.mode));
         let waiting = pending.iter().map(|pending| (pending.rank.clone(), pending.wants.clone()));
-        Some(Self { held: held.collect(), waiting: waiting.collect() })
+        let in_line = state.tickets().map(|waiting| waiting.holder.clone());
+        Some(Self { held: held.collect(), waiting: waiting.collect(), in_line: in_line.collect() })
     }
 
     /// What a manifest has to be answered with.
@@ -69,18 +75,24 @@ impl Model {
         is_other.then_some(Verdict::PriorityFixed)
     }
 
-    fn judge(&self, own: &Rank, wants: &[Want]) -> Verdict {
+    fn judge<'a>(&'a self, own: &Rank, wants: &[Want]) -> Verdict {
         let apart = |resource: &Resource, mode: Mode| {
             wants.iter().any(|want| meet(&want.resource, resource) && !together(want.mode, mode))
         };
         let holders = self.held.iter().filter(|held| held.1 != own.agent && apart(&held.2, held.3));
-        let ages: Vec<Option<&Rank>> = holders.map(|held| held.0.as_ref()).collect();
+        let age =
+            |holder: &Holder, age: &'a Option<Rank>| age.as_ref().filter(|_| !self.in_line.contains(holder));
+        let ages: Vec<Option<&Rank>> = holders.map(|held| age(&held.1, &held.0)).collect();
         let older = self.waiting.iter().filter(|(rank, _)| rank.agent != own.agent && rank < own);
         let is_behind = older.flat_map(|(_, theirs)| theirs).any(|want| apart(&want.resource, want.mode));
         if is_behind || ages.iter().any(|age| age.is_none_or(|age| age < own)) {
             return Verdict::Die;
         }
-        if ages.is_empty() { Verdict::Granted } else { Verdict::Wait }
+        match (ages.is_empty(), self.in_line.contains(&own.agent)) {
+            (true, _) => Verdict::Granted,
+            (false, true) => Verdict::Die,
+            (false, false) => Verdict::Wait,
+        }
     }
 
     /// Whoever now waits behind an older one dies, and loses what an older one waits for; then whoever has everything free

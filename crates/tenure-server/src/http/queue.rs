@@ -7,7 +7,8 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde::Deserialize;
 use tenure_api::{Queue, Waiter};
-use tenure_core::kernel::{self, Resource, Tick, TicketView};
+use tenure_core::kernel::{self, Holder, Mode, Resource, Tick, Ticket, TicketView, Want};
+use tenure_core::rules::overlap::overlap;
 use tenure_core::rules::time::{is_over, remaining};
 
 use super::answer::{Failure, json};
@@ -56,23 +57,41 @@ pub(super) fn asked_about(caller: &Caller, uri: &Uri) -> Result<Resource, Failur
 
 /// Who waits, of those whose time is not over.
 pub(super) fn waiting(state: &kernel::State, resource: &Resource, caller: &Caller, now: Tick) -> Vec<Waiter> {
-    let in_line = state.queue_of(resource).filter(|waiter| !is_over(now.0, waiter.until.0));
-    (1..)
-        .zip(in_line)
-        .map(|(position, waiter)| shown(state, resource, caller, now, position, waiter))
-        .collect()
+    // Agents come before everybody who has no age.
+    let agents = state.pending().filter(|pending| !is_over(now.0, pending.until.0));
+    let agents = agents.filter_map(|pending| {
+        let mode = pending.wants.iter().find(|want| overlap(want.resource.as_str(), resource.as_str()))?.mode;
+        let (ticket, holder, wants) = (pending.ticket, &pending.rank.agent, &pending.wants[..]);
+        Some(InLine { ticket, holder, mode: Some(mode), wants, since: pending.at, until: pending.until })
+    });
+    let others = state.queue_of(resource).filter(|waiter| !is_over(now.0, waiter.until.0));
+    let others = others.map(|waiter| {
+        let TicketView { ticket, holder, wants, since, until, .. } = waiter;
+        let is_meant = |want: &&Want| want.resources().any(|name| name == resource);
+        InLine {
+            ticket,
+            holder,
+            mode: wants.iter().find(is_meant).map(|want| want.mode),
+            wants,
+            since,
+            until,
+        }
+    });
+    let in_line = (1..).zip(agents.chain(others));
+    in_line.map(|(position, waiter)| shown(state, caller, now, position, &waiter)).collect()
 }
 
-fn shown(
-    state: &kernel::State,
-    resource: &Resource,
-    caller: &Caller,
-    now: Tick,
-    position: usize,
-    waiter: TicketView<'_>,
-) -> Waiter {
-    let mode =
-        waiter.wants.iter().find(|want| want.resources().any(|name| name == resource)).map(|want| want.mode);
+/// Somebody who waits, in whichever way.
+struct InLine<'a> {
+    ticket: Ticket,
+    holder: &'a Holder,
+    mode: Option<Mode>,
+    wants: &'a [Want],
+    since: Tick,
+    until: Tick,
+}
+
+fn shown(state: &kernel::State, caller: &Caller, now: Tick, position: usize, waiter: &InLine<'_>) -> Waiter {
     // What else it waits for may be none of the caller's business.
     let names = waiter.wants.iter().flat_map(|want| want.resources()).map(|name| name.as_str());
     let names = names.filter(|name| caller.may_see(name));
@@ -80,7 +99,7 @@ fn shown(
         ticket: waiter.ticket.0,
         position,
         holder: waiter.holder.as_str().to_owned(),
-        mode: mode.map_or_else(String::new, |mode| mode.as_str().to_owned()),
+        mode: waiter.mode.map_or_else(String::new, |mode| mode.as_str().to_owned()),
         resources: names.map(str::to_owned).collect(),
         since: time_of(state, waiter.since),
         waited_ms: now.since(waiter.since).as_millis(),

@@ -41,6 +41,7 @@ fn secrets_are_made_once_and_only_their_owner_reads_them() {
     assert_eq!(std::fs::read_to_string(data.join("token.key")).unwrap().trim_end().len(), 64);
 }
 
+// S3-35
 #[test]
 fn the_second_server_on_a_directory_says_that_there_is_a_first() {
     let server = start();

@@ -64,7 +64,7 @@ impl Host {
             let true_time = self.true_time_of(read(&record)?.at());
             self.keep(record, true_time)?;
         }
-        self.laws.sessions_are_whole()?;
+        self.laws.all_is_in_order()?;
         self.batches += 1;
         if self.batches.is_multiple_of(16) {
             self.check_agreement()?;

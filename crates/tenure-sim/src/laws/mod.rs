@@ -1,12 +1,14 @@
 //! What must never happen, judged from what is durable and what was answered: a model of its own, as
 //! simple as can be, that shares nothing with the kernel but the events.
 
+mod agents;
 mod sessions;
 
 use std::collections::BTreeMap;
 
 use tenure_core::kernel::{Event, Fence, Holder, Issued, Mode, Queued, Resource, Tick, Ticket, Want};
 
+pub use agents::Agents;
 pub use sessions::{ModelSession, Sessions};
 
 /// A law that was broken.
@@ -25,6 +27,7 @@ pub struct Laws {
     last_fence: Fence,
     last_tick: Tick,
     sessions: Sessions,
+    agents: Agents,
 }
 
 #[derive(Debug, Clone)]
@@ -82,8 +85,7 @@ impl Laws {
                 law(left.is_some(), || format!("{ticket:?} leaves without having come"))
             }
             Event::Intent(event) => self.sessions.step(event),
-            // What agents may do is judged by what they get.
-            Event::Agent(_) => Ok(()),
+            Event::Agent(event) => self.agents.step(event, &self.leases),
             Event::Marked { .. } | Event::Resumed { .. } | Event::Restored { .. } => Ok(()),
         }
     }
@@ -100,7 +102,7 @@ impl Laws {
 
     /// Whether nothing is held and nobody waits.
     pub fn is_quiet(&self) -> bool {
-        self.leases.is_empty() && self.waits.is_empty()
+        self.leases.is_empty() && self.waits.is_empty() && self.agents.waits().next().is_none()
     }
 
     /// The live leases: number, resource, holder.
@@ -113,9 +115,15 @@ impl Laws {
         &self.sessions
     }
 
-    /// Judges a moment between two batches: sessions and leases agree.
-    pub fn sessions_are_whole(&self) -> Lawful {
-        self.sessions.agree_with(self.live())
+    /// The agents, as the ledger tells of them.
+    pub fn agents(&self) -> &Agents {
+        &self.agents
+    }
+
+    /// Judges a moment between two batches: sessions and leases agree, and nobody waits for an older one.
+    pub fn all_is_in_order(&mut self) -> Lawful {
+        self.sessions.agree_with(self.live())?;
+        self.agents.are_in_order(&self.leases, self.last_tick)
     }
 
     /// Judges a moment in which nothing is left to do: whoever waits waits for something.
@@ -124,7 +132,7 @@ impl Laws {
             let free = self.way_to_serve(waiting, &waiting.wants, &mut Vec::new());
             law(!free, || format!("{:?} waits, and what it wants is free", waiting.ticket))?;
         }
-        Ok(())
+        self.agents.none_is_left_behind(&self.leases, self.last_tick)
     }
 
     /// Whether there is a free resource for each of the wants, none of them `taken`.
@@ -156,6 +164,12 @@ impl Laws {
             let together = lease.mode.goes_with(issued.mode);
             law(together, || format!("{fence:?} and {other:?} both hold {}", issued.resource))?;
         }
+        for (other, lease) in self.leases.iter().filter(|(_, lease)| lease.holder != issued.holder) {
+            let apart = agents::overlap(lease.resource.as_str(), issued.resource.as_str())
+                && !agents::together(lease.mode, issued.mode);
+            law(!apart, || format!("{fence:?} and {other:?} hold {} in part", issued.resource))?;
+        }
+        self.agents.was_granted(&issued.holder, issued.ticket, issued.at)?;
         self.order_is_kept(issued)?;
         let given = Given { true_time, at: issued.at };
         let (resource, holder) = (issued.resource.clone(), issued.holder.clone());

@@ -233,7 +233,7 @@ fn a_session_that_disagrees_with_its_leases() {
     let whole = |events: &[Event]| {
         let mut laws = Laws::default();
         events.iter().for_each(|event| laws.durable(event, event.at().0).expect("lawful so far"));
-        laws.sessions_are_whole().map_err(|Violation(text)| text)
+        laws.all_is_in_order().map_err(|Violation(text)| text)
     };
     let lease = |name: &str| {
         let resource = Resource::parse("recording:film:1").unwrap();

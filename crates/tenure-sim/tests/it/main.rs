@@ -1,5 +1,6 @@
 //! The simulator itself, and what it says of Tenure.
 
+mod crews;
 mod determinism;
 mod laws_can_be_broken;
 mod seeds;

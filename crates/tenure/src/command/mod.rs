@@ -1,7 +1,9 @@
 //! What can be asked of the command line.
 
 mod acquire;
+mod agents;
 mod completions;
+mod contention;
 mod control;
 mod explain;
 mod lease_token;
@@ -51,6 +53,8 @@ pub enum Command {
     Explain(explain::Explain),
     Control(control::Control),
     Session(session::Session),
+    Agents(agents::Agents),
+    Contention(contention::Contention),
     Token(token::Token),
     Verify(verify::Verify),
     Replay(replay::ReplayAt),
@@ -79,6 +83,8 @@ impl Command {
             Command::Explain(explain) => explain.run(),
             Command::Control(control) => control.run(),
             Command::Session(session) => session.run(),
+            Command::Agents(agents) => agents.run(),
+            Command::Contention(contention) => contention.run(),
             Command::Token(token) => token.run(),
             Command::Completions(completions) => completions.run(),
             Command::Verify(verify) => verify.run(),

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use clap::Args;
-use tenure_api::ServerEvent;
+use tenure_api::{AgentChange, ServerEvent, Wanted};
 use tenure_client::{EventFilter, From};
 
 use crate::failure::Failure;
@@ -63,7 +63,7 @@ fn parse_from(text: &str) -> Result<From, String> {
 }
 
 fn line(event: &ServerEvent) -> String {
-    let ServerEvent { seq, r#type, at, lease, waiter, session, cause, detail } = event;
+    let ServerEvent { seq, r#type, at, lease, waiter, session, agent, cause, detail } = event;
     let mut words = Vec::new();
     if let Some(lease) = lease {
         words.push(format!("{} {} by {} fence {}", lease.id, lease.resource, lease.holder, lease.fence));
@@ -84,9 +84,25 @@ fn line(event: &ServerEvent) -> String {
         words.extend(session.slot.map(|slot| format!("tuner {slot}")));
         words.extend(session.outcome.iter().cloned());
     }
+    words.extend(agent.iter().map(of_agent));
     words.extend(cause.iter().cloned());
     words.extend(detail.iter().map(|detail| detail.replace(char::is_control, " ")));
     format!("{seq:>8}  {at:<24}  {type:<15}  {}", words.join("  ")).trim_end().to_owned()
+}
+
+fn of_agent(agent: &AgentChange) -> String {
+    let list = |wanted: &[Wanted]| {
+        let each = wanted.iter().map(|wanted| format!("{} {}", wanted.predicate, wanted.resource));
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let mut words = vec![agent.agent_id.clone()];
+    words.extend(agent.state.clone());
+    words.extend(agent.priority_timestamp.map(|priority| format!("priority {priority}")));
+    words.extend((!agent.wants.is_empty()).then(|| format!("for {}", list(&agent.wants))));
+    words.extend((!agent.outside.is_empty()).then(|| format!("without a lease: {}", list(&agent.outside))));
+    words.extend(agent.retry_after_ms.map(|after| format!("may come back after {after} ms")));
+    words.extend(agent.held_ms.map(|held| format!("held leases for {held} ms")));
+    words.join("  ")
 }
 
 #[cfg(test)]
@@ -109,6 +125,7 @@ mod tests {
             lease: None,
             waiter: None,
             session: None,
+            agent: None,
             cause: Some("REVOKED".into()),
             detail: Some("two\nlines".into()),
         };

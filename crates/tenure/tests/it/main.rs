@@ -1,5 +1,6 @@
 //! The real program.
 
+mod agents_commands;
 mod api_leases;
 mod asking;
 mod client;

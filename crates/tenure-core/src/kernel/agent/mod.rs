@@ -5,7 +5,8 @@
 //! can close. Where an older one comes in front of somebody who waits, that one dies too: it would wait for an older one.
 //!
 //! Plain leases and those of other faces have no age. An agent that finds one in its way dies: it must never wait for
-//! somebody who might wait for it. Everybody else finds agents that wait in front of them.
+//! somebody who might wait for it. Everybody else finds agents that wait in front of them. Who waits as an agent, or has what
+//! an agent waits for, does not wait in line as well, and an agent does not wait for who does.
 
 mod command;
 mod event;

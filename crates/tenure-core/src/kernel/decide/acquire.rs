@@ -34,8 +34,8 @@ pub(super) fn acquire(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer
         Err(short) => short,
     };
     match on_contention(acquire.contention, draft.now) {
-        Verdict::Queue { until } => queue(draft, acquire, until),
-        Verdict::Refuse => {
+        Verdict::Queue { until } if !draft.must_not_line_up(&acquire.holder) => queue(draft, acquire, until),
+        _ => {
             let found = draft.in_the_way(&acquire.wants, &short, has);
             let (resource, blocker) = found.expect("with nothing in the way there is enough for each");
             let (waiting, holder) = (draft.waiting_on(resource), blocker.holder.clone());

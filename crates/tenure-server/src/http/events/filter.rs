@@ -1,6 +1,6 @@
 //! Which events somebody wants to hear of, and may.
 
-use tenure_core::kernel::{Event, Resource};
+use tenure_core::kernel::{Event, Principal, Resource};
 
 use super::happened::{About, Happened};
 use crate::http::answer::Failure;
@@ -74,6 +74,14 @@ impl Filter {
             },
             About::Session(Some(then)) => fits(&then.resource) && is_seen(&then.resource),
             About::Session(None) => self.resource.is_none() && self.caller.may_see(""),
+            About::Agent(then) => {
+                let mut names = then.resources();
+                match names.clone().next() {
+                    Some(_) => names.clone().any(fits) && names.all(is_seen),
+                    // It names nothing that a token could be limited to, so it is told to whom the agent belongs.
+                    None => self.resource.is_none() && self.is_for(then.principal.as_ref()),
+                }
+            }
             About::Wait(wait) => match &wait.queued {
                 Some(asked) => {
                     let mut names = asked.wants.iter().map(|(resource, _)| resource);
@@ -82,6 +90,12 @@ impl Filter {
                 None => self.resource.is_none() && self.caller.may_see(""),
             },
         }
+    }
+}
+
+impl Filter {
+    fn is_for(&self, principal: Option<&Principal>) -> bool {
+        self.caller.may_see("") || self.caller.is_good() && principal == Some(&self.caller.principal)
     }
 }
 

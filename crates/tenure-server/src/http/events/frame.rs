@@ -66,6 +66,7 @@ impl Form {
             lease: None,
             waiter: None,
             session: None,
+            agent: None,
             cause: None,
             detail: Some(why.to_owned()),
         };

@@ -4,8 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use axum::body::Bytes;
 use tenure_api::ServerEvent;
-use tenure_core::kernel::{Anchor, Event, Fence, Holder, LedgerTag, Resource, Session, State, Tick, Ticket};
+use tenure_core::kernel::{
+    Agent, Anchor, Event, Fence, Holder, LedgerTag, Pending, Resource, Session, State, Tick, Ticket,
+};
 
+use super::agents::AgentThen;
 use super::facts::{Asked, Facts, Wait};
 use super::frame;
 use super::sessions::SessionThen;
@@ -32,6 +35,7 @@ pub(super) enum About {
     Wait(Wait),
     /// Nothing where its beginning is forgotten.
     Session(Option<Box<SessionThen>>),
+    Agent(Box<AgentThen>),
 }
 
 /// What is known of the time before an event.
@@ -43,6 +47,9 @@ pub(super) trait Before {
     fn session(&self, id: &Holder) -> Option<Session>;
     /// How many changes of sessions there were; 0 where nobody remembers.
     fn sessions_revision(&self) -> u64;
+    fn agent(&self, id: &Holder) -> Option<Agent>;
+    /// What an agent waits for.
+    fn pending(&self, ticket: Ticket) -> Option<Pending>;
 }
 
 impl Before for &State {
@@ -65,6 +72,14 @@ impl Before for &State {
     fn sessions_revision(&self) -> u64 {
         // With the one that is about to happen.
         State::sessions_revision(self) + 1
+    }
+
+    fn agent(&self, id: &Holder) -> Option<Agent> {
+        State::agent(self, id).cloned()
+    }
+
+    fn pending(&self, ticket: Ticket) -> Option<Pending> {
+        State::pending_under(self, ticket).cloned()
     }
 }
 
@@ -99,6 +114,11 @@ impl Happened {
                 let (before, revision) = (before.session(event.session()), before.sessions_revision());
                 About::Session(SessionThen::after(event, before, revision).map(Box::new))
             }
+            Event::Agent(event) => {
+                let then = AgentThen::after(event, |id| before.agent(id), |ticket| before.pending(ticket));
+                cause = then.cause;
+                About::Agent(Box::new(then))
+            }
             event => Facts::after(event, |fence| before.lease(fence)).map_or(About::Nothing, About::Lease),
         };
         if let Event::Revoked { cause: ground, detail: said, .. } = event {
@@ -113,6 +133,7 @@ impl Happened {
         let names = match &self.about {
             About::Nothing | About::Session(None) => 0,
             About::Session(Some(then)) => then.bytes(),
+            About::Agent(then) => then.resources().map(|resource| 64 + resource.as_str().len()).sum(),
             About::Lease(facts) => facts.start.as_ref().map_or(0, |start| start.resource.as_str().len()),
             About::Wait(wait) => wait.queued.as_ref().map_or(0, |asked| 64 * asked.wants.len()),
         };
@@ -131,12 +152,13 @@ impl Happened {
     }
 
     fn shown(&self) -> ServerEvent {
-        let (mut lease, mut waiter, mut session) = (None, None, None);
+        let (mut lease, mut waiter, mut session, mut agent) = (None, None, None, None);
         match &self.about {
             About::Nothing => {}
             About::Lease(facts) => lease = Some(facts.shown(self.at, self.tag, self.anchor)),
             About::Wait(wait) => waiter = Some(wait.shown(self.at, self.anchor)),
             About::Session(then) => session = then.as_ref().map(|then| then.shown(self.anchor)),
+            About::Agent(then) => agent = Some(then.shown(self.at, self.tag, self.anchor)),
         }
         ServerEvent {
             seq: self.seq,
@@ -145,6 +167,7 @@ impl Happened {
             lease,
             waiter,
             session,
+            agent,
             cause: self.cause.map(str::to_owned),
             detail: self.detail.as_deref().map(str::to_owned),
         }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::kernel::{
-    Anchor, Event, Fence, Holder, LedgerTag, Resource, Session, SessionState, State, Ticket, decode,
+    Agent, AgentEvent, Anchor, Event, Fence, Holder, LedgerTag, Pending, Resource, Session, SessionState,
+    State, Ticket, decode,
 };
 use tenure_ledger::{Batch, Seq};
 use tenure_registrar::shell::{Feed, Next, Subscription, View};
@@ -17,7 +18,7 @@ use super::happened::{About, Before, Happened};
 /// So many leases and waits are remembered while reading. What began before is looked up in the view.
 const MOST_KNOWN: usize = 65_536;
 
-/// So many sessions, which may be large.
+/// So many sessions, and so many waits of agents, which may be large.
 const MOST_KNOWN_SESSIONS: usize = 1_024;
 
 /// Somebody who catches up.
@@ -36,6 +37,7 @@ struct Known {
     leases: BTreeMap<Fence, Facts>,
     waits: BTreeMap<Ticket, Arc<Asked>>,
     sessions: BTreeMap<Holder, Session>,
+    pending: BTreeMap<Ticket, Pending>,
     view: Arc<View>,
 }
 
@@ -58,6 +60,7 @@ impl History {
             leases: BTreeMap::new(),
             waits: BTreeMap::new(),
             sessions: BTreeMap::new(),
+            pending: BTreeMap::new(),
             view: view.clone(),
         };
         Self { subscription: feed.subscribe(Seq(after)), after, known, tag, anchor, _turn: turn }
@@ -115,11 +118,23 @@ impl Known {
             }
             _ => {}
         }
+        if let Event::Agent(event) = event {
+            match &**event {
+                AgentEvent::Waits(pending) if self.pending.len() < MOST_KNOWN_SESSIONS => {
+                    self.pending.insert(pending.ticket, pending.clone());
+                }
+                AgentEvent::Left { ticket, .. } => {
+                    self.pending.remove(ticket);
+                }
+                _ => {}
+            }
+        }
         // Whoever was served waits no longer.
         if let Event::Issued(issued) = event
             && let Some(ticket) = issued.ticket
         {
             self.waits.remove(&ticket);
+            self.pending.remove(&ticket);
         }
     }
 }
@@ -149,5 +164,14 @@ impl Before for Known {
 
     fn sessions_revision(&self) -> u64 {
         0
+    }
+
+    /// As it is now: what changes of an agent is in the event itself.
+    fn agent(&self, id: &Holder) -> Option<Agent> {
+        self.view.read(|state| state.agent(id).cloned())
+    }
+
+    fn pending(&self, ticket: Ticket) -> Option<Pending> {
+        self.pending.get(&ticket).cloned()
     }
 }

@@ -6,6 +6,7 @@
 //!               history    what is older, from the ledger, on a few threads that may wait for the disk
 //! ```
 
+mod agents;
 mod courier;
 mod facts;
 mod filter;

@@ -46,7 +46,7 @@ pub(super) async fn explain(
         let last_refusal = refused.map(|refused| shown(state, &refused, now));
         let mut explanation = Explanation {
             resource: resource.as_str().to_owned(),
-            held: held(state, &resource, now),
+            held: held(state, &resource, &caller, now),
             waiting: waiting(state, &resource, &caller, now),
             last_refusal,
             last_end: last_end(state, &resource, now),
@@ -59,9 +59,10 @@ pub(super) async fn explain(
     Ok(json(StatusCode::OK, &explanation))
 }
 
-/// Who holds it, oldest first.
-fn held(state: &kernel::State, resource: &Resource, now: Tick) -> Vec<Lease> {
-    let alive = state.leases_on_resource(resource).filter(|lease| !is_over(now.0, lease.expires_at.0));
+/// Who holds it, or something that overlaps it, oldest first.
+fn held(state: &kernel::State, resource: &Resource, caller: &Caller, now: Tick) -> Vec<Lease> {
+    let alive = state.leases_around_resource(resource).filter(|lease| !is_over(now.0, lease.expires_at.0));
+    let alive = alive.filter(|lease| caller.may_see(lease.resource.as_str()));
     let mut leases: Vec<_> = alive.map(|lease| live(state, lease, now)).collect();
     leases.sort_unstable_by_key(|lease| lease.fence);
     leases

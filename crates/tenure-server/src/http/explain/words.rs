@@ -14,7 +14,7 @@ pub(super) fn about(explanation: &Explanation, held_back: Option<(String, Span)>
     if held.is_empty() {
         words.push(format!("Nobody holds {resource}."));
     }
-    words.extend(held.iter().take(NAMED).map(|lease| holds(resource, lease)));
+    words.extend(held.iter().take(NAMED).map(holds));
     if let Some(more) = held.len().checked_sub(NAMED).filter(|more| *more > 0) {
         words.push(format!("{more} more hold it in the same way."));
     }
@@ -37,8 +37,8 @@ pub(super) fn about(explanation: &Explanation, held_back: Option<(String, Span)>
     words
 }
 
-fn holds(resource: &str, lease: &Lease) -> String {
-    let Lease { holder, mode, fence, acquired_at, expires_at, remaining_ms, .. } = lease;
+fn holds(lease: &Lease) -> String {
+    let Lease { resource, holder, mode, fence, acquired_at, expires_at, remaining_ms, .. } = lease;
     let left = in_words(*remaining_ms);
     let renewed = match lease.renewal_count {
         0 => "unless it is renewed".to_owned(),

@@ -220,7 +220,8 @@ impl State {
         self.agents.waits.load()
     }
 
-    pub(crate) fn pending_under(&self, ticket: Ticket) -> Option<&Pending> {
+    /// The wait of an agent with this ticket.
+    pub fn pending_under(&self, ticket: Ticket) -> Option<&Pending> {
         self.agents.waits.get(ticket)
     }
 

@@ -1,0 +1,10 @@
+//! Agents over real HTTP.
+
+mod bounds;
+mod client;
+mod declaring;
+mod failing;
+mod judging;
+mod leases;
+mod seeing;
+mod states;

@@ -1,0 +1,205 @@
+//! Who sees what of agents, and who waits for whom.
+
+use serde_json::{Value, json};
+
+use super::client::{manifest, with};
+use crate::line::patient;
+use crate::server::{Running, start, text};
+use crate::stream::{listen, listen_as};
+
+fn verdict(server: &Running, agent: &str, priority: u64, path: &str) -> String {
+    text(&server.declare(&manifest(agent, priority, &[("MUTATES", path)]))["verdict"])
+}
+
+fn pair(one: &str, other: &str) -> (String, String) {
+    (one.to_owned(), other.to_owned())
+}
+
+// O-17
+#[test]
+fn two_that_want_what_the_other_has_do_not_wait_for_each_other() {
+    // Whichever of the two asks first.
+    for old_asks_first in [true, false] {
+        let server = start();
+        server.mutate("old", 10, &["x"]);
+        server.mutate("young", 20, &["y"]);
+        if old_asks_first {
+            assert_eq!(verdict(&server, "old", 10, "y"), "WAIT");
+            assert_eq!(server.waits(), [pair("old", "young")]);
+            assert_eq!(verdict(&server, "young", 20, "x"), "DIE");
+        } else {
+            assert_eq!(verdict(&server, "young", 20, "x"), "DIE");
+            assert_eq!(server.waits(), []);
+            assert_eq!(verdict(&server, "old", 10, "y"), "WAIT");
+            assert_eq!(server.waits(), [pair("old", "young")]);
+            // It comes back, as it was told to, and loses what the old one waits for.
+            assert_eq!(verdict(&server, "young", 20, "x"), "DIE");
+        }
+        assert_eq!(server.waits(), [], "the old one has both");
+        assert_eq!(server.agent("old")["leases"].as_array().unwrap().len(), 2);
+    }
+}
+
+// O-17
+#[test]
+fn who_stands_in_line_under_an_agents_name_closes_no_circle_either() {
+    let server = start();
+    server.mutate("old", 10, &["x"]);
+    server.mutate("young", 20, &["y"]);
+    assert_eq!(verdict(&server, "old", 10, "y"), "WAIT");
+    // An agent waits for what it has, so it does not get in line.
+    let refused = server.post("/v1/leases", &patient("FILE:x", "young", 60_000, 60_000));
+    assert_eq!(refused.is_problem(409, "HELD")["holder"], json!("old"));
+    assert_eq!(server.waits(), [pair("old", "young")]);
+    server.says("old", "ABORTED");
+    // The other way round: who is in line is not waited for.
+    server.mutate("old", 11, &["x"]);
+    let waiting = server.line_up(None, &patient("FILE:x", "young", 60_000, 60_000), 1);
+    assert_eq!(server.waits(), [pair("young", "old")]);
+    assert_eq!(verdict(&server, "old", 11, "y"), "DIE");
+    assert_eq!(server.waits(), [pair("young", "old")]);
+    drop(waiting);
+}
+
+// O-19
+#[test]
+fn the_graph_says_who_is_in_the_way_of_whom_and_why() {
+    let server = start();
+    server.mutate("young", 20, &["src/"]);
+    let wish = with(manifest("old", 10, &[("CONSUMES", "src/lib.rs")]), "waitTimeoutMs", json!(60_000));
+    assert_eq!(server.declare(&wish)["verdict"], json!("WAIT"));
+    assert_eq!(server.says("young", "EXECUTING").status, 200);
+    server.acquire("db:1", "first", 60_000);
+    let _second = server.line_up(None, &patient("db:1", "second", 60_000, 60_000), 1);
+    let _third = server.line_up(None, &patient("db:1", "third", 60_000, 60_000), 2);
+    let graph = server.get("/v1/contention").json();
+    let edges: Vec<_> = graph["edges"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|edge| {
+            let field = |name: &str| text(&edge[name]);
+            assert!((1..=60_000).contains(&edge["waitTimeoutMs"].as_u64().unwrap()), "{edge}");
+            [field("from"), field("to"), field("predicate"), field("resource"), field("because")].join(" ")
+        })
+        .collect();
+    assert_eq!(
+        edges,
+        [
+            "old young CONSUMES FILE:src/lib.rs HOLDS",
+            "second first exclusive db:1 HOLDS",
+            "third first exclusive db:1 HOLDS",
+            "third second exclusive db:1 WAITS",
+        ]
+    );
+    let node = |id: &str| {
+        let nodes = graph["nodes"].as_array().unwrap();
+        nodes.iter().find(|node| node["id"] == id).unwrap().clone()
+    };
+    assert_eq!(node("young"), json!({ "id": "young", "priority_timestamp": 20, "state": "EXECUTING" }));
+    assert_eq!(node("third"), json!({ "id": "third" }));
+    // The same is said of the resource, with agents in front.
+    let _fourth = server.line_up(None, &patient("FILE:src/lib.rs", "fourth", 60_000, 60_000), 1);
+    let state = server.get("/v1/resource/FILE:src%2Flib.rs/state").json();
+    assert_eq!((&state["held"], &state["leases"][0]["resource"]), (&json!(true), &json!("FILE:src/")));
+    assert_eq!(state["waiting"], json!(["old", "fourth"]));
+    let explained = server.get("/v1/explain?resource=FILE:src/lib.rs").json();
+    assert_eq!(explained["waiting"][0]["holder"], json!("old"));
+    assert_eq!(explained["held"][0]["holder"], json!("young"));
+}
+
+#[test]
+fn a_verdict_to_come_back_later_is_explained() {
+    let server = start();
+    server.mutate("old", 10, &["x"]);
+    assert_eq!(verdict(&server, "young", 20, "x"), "DIE");
+    let explained = server.get("/v1/explain?resource=FILE:x").json();
+    let last = &explained["lastRefusal"];
+    assert_eq!(last["holder"], json!("young"));
+    assert!(text(&last["detail"]).starts_with("the verdict was DIE: old is in the way"), "{last}");
+}
+
+#[test]
+fn a_limited_token_reaches_and_sees_its_own_alone() {
+    let server = start();
+    let secret = server.token_for("limited", &["leases:write", "leases:read"], &["FILE:docs/"]);
+    let refused = manifest("mine", 1, &[("MUTATES", "docs/a.md"), ("CONSUMES", "src/lib.rs")]);
+    server.ask_as(&secret, "POST /v1/manifest", &refused).is_problem(403, "FORBIDDEN");
+    let granted =
+        server.ask_as(&secret, "POST /v1/manifest", &manifest("mine", 1, &[("MUTATES", "docs/a.md")]));
+    assert_eq!(granted.json()["verdict"], json!("GRANTED"));
+    server.mutate("both", 5, &["docs/b.md", "src/lib.rs"]);
+    server.mutate("foreign", 6, &["src/main.rs"]);
+    assert_eq!(verdict(&server, "both", 5, "src/main.rs"), "WAIT");
+    let get = |path: &str| server.ask_as(&secret, &format!("GET {path}"), &Value::Null);
+    let seen = get("/v1/agents").json();
+    let names: Vec<_> =
+        seen["agents"].as_array().unwrap().iter().map(|agent| text(&agent["agent_id"])).collect();
+    assert_eq!(names, ["both", "mine"]);
+    let both = get("/v1/agents/both").json();
+    assert_eq!((both["leases"].as_array().unwrap().len(), &both["waits"]), (1, &json!([])), "{both}");
+    get("/v1/agents/foreign").is_problem(404, "NOT_FOUND");
+    assert_eq!(get("/v1/contention").json(), json!({ "nodes": [], "edges": [] }));
+    get("/v1/resource/FILE:src%2Flib.rs/state").is_problem(403, "FORBIDDEN");
+    assert_eq!(get("/v1/resource/FILE:docs%2Fb.md/state").json()["held"], json!(true));
+}
+
+#[test]
+fn events_of_agents_are_told_to_who_may_hear_of_them() {
+    let server = start();
+    let secret = server.token_for("limited", &["leases:write", "leases:read"], &["FILE:docs/"]);
+    let mut every = listen(&server, "/v1/events?type=agent.*", None);
+    let mut limited = listen_as(&server, &secret, "/v1/events?type=agent.*", None);
+    server.mutate("young", 20, &["src/a", "docs/a"]);
+    let began = every.expect("agent.began").data;
+    assert_eq!(
+        (&began["agent"]["agent_id"], &began["agent"]["priority_timestamp"]),
+        (&json!("young"), &json!(20))
+    );
+    assert_eq!(verdict(&server, "old", 10, "src/a"), "WAIT");
+    every.expect("agent.began");
+    let waits = every.expect("agent.waits").data;
+    assert_eq!(waits["agent"]["wants"], json!([{ "resource": "FILE:src/a", "predicate": "MUTATES" }]));
+    assert_eq!(verdict(&server, "older", 5, "docs/a"), "WAIT");
+    every.expect("agent.began");
+    every.expect("agent.waits");
+    server.says("old", "ABORTED");
+    let left = every.expect("agent.left").data;
+    assert_eq!((&left["cause"], &left["agent"]["agent_id"]), (&json!("WITHDRAWN"), &json!("old")));
+    assert_eq!(every.expect("agent.reported").data["agent"]["state"], json!("ABORTED"));
+    assert_eq!(verdict(&server, "youngest", 30, "src/a"), "DIE");
+    every.expect("agent.began");
+    assert!(every.expect("agent.died").data["agent"]["retryAfterMs"].as_u64().unwrap() >= 250);
+    // Of all this it may hear of one wait; and of what becomes of its own agents.
+    let granted =
+        server.ask_as(&secret, "POST /v1/manifest", &manifest("mine", 1, &[("MUTATES", "docs/own")]));
+    assert_eq!(granted.json()["verdict"], json!("GRANTED"));
+    assert_eq!(limited.expect("agent.waits").data["agent"]["agent_id"], json!("older"));
+    assert_eq!(limited.expect("agent.began").data["agent"]["agent_id"], json!("mine"));
+    // Who comes later reads the same from the ledger.
+    let mut again = listen(&server, "/v1/events?type=agent.left&from=1", None);
+    assert_eq!(again.expect("agent.left").data["agent"]["wants"][0]["resource"], json!("FILE:src/a"));
+    for (name, expected) in
+        [("tenure_agents_waiting", 1), ("tenure_agents", 5), ("tenure_agent_deaths_total", 1)]
+    {
+        assert_eq!(crate::crowds::metric(&server, name), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_revoked_token_has_no_agent_that_waits_any_more() {
+    let server = start();
+    let wish = json!({ "name": "agents", "scopes": ["leases:write"] });
+    let made = server.post("/v1/tokens", &wish).json();
+    let (id, secret) = (text(&made["token"]["id"]), text(&made["secret"]));
+    let lease = server.mutate("young", 20, &["x"]);
+    let theirs = manifest("old", 10, &[("MUTATES", "y")]);
+    assert_eq!(server.ask_as(&secret, "POST /v1/manifest", &theirs).json()["verdict"], json!("GRANTED"));
+    let theirs = manifest("old", 10, &[("MUTATES", "x")]);
+    assert_eq!(server.ask_as(&secret, "POST /v1/manifest", &theirs).json()["verdict"], json!("WAIT"));
+    let revoked = server.ask(&format!("DELETE /v1/tokens/{id}"), &[server.bearer()], "");
+    assert_eq!(revoked.json()["revokedLeases"], json!(1), "{revoked:?}");
+    server.give_back("young", &lease);
+    let old = server.agent("old");
+    assert_eq!((&old["leases"], &old["waits"]), (&json!([]), &json!([])));
+}

@@ -1,0 +1,59 @@
+//! A hundred thousand rounds of thirty-two agents that want the same twenty things.
+
+use tenure_sim::{Census, run_crew};
+
+const STEPS: u64 = 10_000;
+
+fn hold(seeds: std::ops::RangeInclusive<u64>, steps: u64) -> Census {
+    let mut census = Census::new();
+    for seed in seeds {
+        let report = run_crew(seed, steps, false);
+        assert_eq!(report.violation, None, "seed {seed} after {} steps", report.steps);
+        for (kind, count) in report.census {
+            *census.entry(kind).or_default() += count;
+        }
+    }
+    census
+}
+
+// O-17, S3-5, S3-9, S3-14, S3-25, S3-33, S3-34: no two hold what does not go together, nobody waits for an older one, every
+// wait ends, ages stand, and everybody gets through.
+#[test]
+fn every_law_of_agents_holds_for_100_000_rounds() {
+    let census = hold(1..=10, STEPS);
+    let expected = [
+        "agent crashed",
+        "agent cut off",
+        "agent died waiting",
+        "agent got all that it wanted",
+        "agent restarted",
+        "agent's wait timed out",
+        "agent.began",
+        "agent.died",
+        "agent.reported",
+        "agent.strayed",
+        "agent.touched",
+        "agent.used_up",
+        "agent.waits",
+        "disk filled up",
+        "lease issued to a waiter",
+        "lease revoked",
+        "server crashed",
+        "server rebooted",
+    ];
+    let rare: Vec<_> =
+        expected.into_iter().filter(|kind| census.get(kind).copied().unwrap_or(0) < 10).collect();
+    assert!(rare.is_empty(), "happened less than 10 times: {rare:?}\n{census:#?}");
+}
+
+/// One crew for long: whoever is the oldest must not fall behind in the course of it.
+#[test]
+fn one_crew_goes_on_for_30_000_rounds() {
+    let census = hold(77..=77, 30_000);
+    assert!(census["agent got all that it wanted"] > 150, "{census:#?}");
+}
+
+#[test]
+fn long_a_thousand_crews() {
+    hold(1_001..=2_000, STEPS);
+}

@@ -1,0 +1,75 @@
+//! `tenure agents`.
+
+use clap::Args;
+use tenure_api::AgentView;
+
+use crate::failure::Failure;
+use crate::output::{Table, write_answer, write_table, write_text};
+use crate::server::ask;
+
+/// Shows the agents: what each says that it does, what it holds, what it waits for, and who is in its way.
+///
+/// An agent of which nothing was heard for a day, and which holds and waits for nothing, is forgotten. docs/guides/agents.md
+/// shows what an agent does.
+///
+/// Example: tenure agents --json
+#[derive(Debug, Args)]
+pub struct Agents {
+    /// Print one JSON value instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+impl Agents {
+    /// Reads the list and prints it.
+    pub fn run(self) -> Result<(), Failure> {
+        let agents = ask(async |client| Ok(client.agents().await?))?;
+        if self.json {
+            write_answer(&tenure_api::Agents { agents })?;
+        } else if agents.is_empty() {
+            write_text("No agents.\n")?;
+        } else {
+            write_table(&table(&agents))?;
+        }
+        Ok(())
+    }
+}
+
+fn table(agents: &[AgentView]) -> Table {
+    let heads = ["AGENT", "STATE", "PRIORITY", "HOLDS", "WAITS FOR", "BLOCKED BY"];
+    let mut table = Table::with_heads(&heads);
+    for agent in agents {
+        let holds = agent.leases.iter().map(|lease| in_words(&lease.predicate, &lease.resource));
+        let wants = agent.waits.iter().flat_map(|wait| &wait.wants);
+        let wants = wants.map(|wanted| in_words(&wanted.predicate, &wanted.resource));
+        let blocked_by: std::collections::BTreeSet<_> =
+            agent.waits.iter().flat_map(|wait| wait.blocked_by.iter().cloned()).collect();
+        table.row([
+            agent.agent_id.clone(),
+            state(agent),
+            agent.priority_timestamp.map_or_else(|| "-".to_owned(), |priority| priority.to_string()),
+            list(holds),
+            list(wants),
+            list(blocked_by.into_iter()),
+        ]);
+    }
+    table
+}
+
+/// What it said; and that it died, which it did not say.
+fn state(agent: &AgentView) -> String {
+    let said = agent.state.clone().unwrap_or_else(|| "-".to_owned());
+    match agent.retry_after_ms {
+        Some(after) => format!("{said} (back in {after} ms)"),
+        None => said,
+    }
+}
+
+fn in_words(predicate: &str, resource: &str) -> String {
+    format!("{predicate} {resource}")
+}
+
+fn list(words: impl Iterator<Item = String>) -> String {
+    let words: Vec<_> = words.collect();
+    if words.is_empty() { "-".to_owned() } else { words.join(", ") }
+}
