@@ -2,16 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::agent::{AgentAnswer, AgentEvent, Pending, PendingEnd, Rank};
-use super::draft::{Draft, Grant};
+use super::agent::{AgentEvent, Pending, PendingEnd, Rank};
+use super::draft::Draft;
 use super::event::{Cause, Event};
 use super::mode::Mode;
-use super::name::{Holder, Principal, Resource};
-use super::state::{LeaseEntry, wants_apart};
+use super::name::{Holder, Resource};
+use super::state::LeaseEntry;
 use super::value::{Fence, Span, Tick, Ticket};
 use super::want::Want;
-use crate::rules::overlap::{has_parts, overlap};
-use crate::rules::time::{extends, is_over};
 
 /// What is to become of somebody who wants something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +22,7 @@ pub(crate) enum Fate {
     Dies(Vec<Holder>),
 }
 
-impl<'a> Draft<'a> {
+impl Draft<'_> {
     /// What becomes of an agent that wants all of this.
     pub(crate) fn fate(&self, wants: &[Want], rank: &Rank) -> Fate {
         let mut ahead: Vec<(Holder, bool)> = Vec::new();
@@ -80,67 +78,6 @@ impl<'a> Draft<'a> {
         self.serve_waiters();
     }
 
-    /// Agents that wait for something that has something in common with `resource`, the oldest first.
-    pub(crate) fn pending_around<'b>(&'b self, resource: &'b Resource) -> impl Iterator<Item = &'b Pending> {
-        let someone_waits = self.state.has_pending() && has_parts(resource.as_str());
-        let of_state = someone_waits.then(|| self.state.pending_around(resource)).into_iter().flatten();
-        let new = self.new_pending.iter().filter(|pending| {
-            pending.wants.iter().any(|want| overlap(want.resource.as_str(), resource.as_str()))
-        });
-        of_state.chain(new).filter(|pending| self.pends(pending))
-    }
-
-    /// Those of them that want it in a way that does not go with `mode`.
-    pub(crate) fn pending_apart<'b>(
-        &'b self,
-        resource: &'b Resource,
-        mode: Mode,
-    ) -> impl Iterator<Item = &'b Pending> {
-        self.pending_around(resource).filter(move |pending| wants_apart(&pending.wants, resource, mode))
-    }
-
-    /// The waits of an agent, here and now.
-    pub(crate) fn pending_of<'b>(&'b self, agent: &'b Holder) -> impl Iterator<Item = &'b Pending> {
-        let new = self.new_pending.iter().filter(|pending| pending.rank.agent == *agent);
-        self.state.pending_of(agent).chain(new).filter(|pending| self.pends(pending))
-    }
-
-    /// Whether an agent's attempt goes on, as this decision leaves it.
-    pub(crate) fn is_engaged(&self, agent: &Holder) -> bool {
-        let waits = || self.pending_of(agent).next().is_some();
-        let died = || self.state.agent(agent).is_some_and(|agent| agent.retry_at.is_some());
-        let gets = || self.granted().any(|issued| issued.holder == *agent);
-        !self.living_leases_of(agent).is_empty() || gets() || waits() || died()
-    }
-
-    /// What an agent is told that was told to wait, once everything is settled.
-    pub(crate) fn after_settling(&self, agent: &Holder, answer: AgentAnswer) -> AgentAnswer {
-        let (ticket, blocked_by) = match &answer {
-            AgentAnswer::Wait { ticket, blocked_by, .. } => (ticket, blocked_by),
-            AgentAnswer::Granted { leases } => return self.granted_in_the_end(leases),
-            _ => return answer,
-        };
-        if let Some((_, leases)) = self.served_agents.iter().find(|(served, _)| served == ticket) {
-            return self.granted_in_the_end(leases);
-        }
-        match self.dead.get(agent) {
-            Some((retry_at, ended)) if self.has_gone(*ticket) => {
-                AgentAnswer::Die { retry_at: *retry_at, blocked_by: blocked_by.clone(), ended: ended.clone() }
-            }
-            _ => answer,
-        }
-    }
-
-    /// Another wait of the same agent may have made a lease stronger since: that is another lease.
-    fn granted_in_the_end(&self, leases: &[Fence]) -> AgentAnswer {
-        let next = |fence: &Fence| {
-            let successor = self.granted().find(|issued| issued.continues == Some(*fence));
-            successor.map(|issued| issued.fence)
-        };
-        let last = |fence: &Fence| std::iter::successors(Some(*fence), next).last().unwrap_or(*fence);
-        AgentAnswer::Granted { leases: leases.iter().map(last).collect() }
-    }
-
     /// Whoever of those who wait would wait for an older one dies, and whoever has everything free gets it, the oldest first,
     /// until neither is left. Only those are looked at around whom something changed.
     pub(crate) fn settle_agents(&mut self) {
@@ -158,6 +95,29 @@ impl<'a> Draft<'a> {
         let tickets: Vec<Ticket> = self.state.pending().map(|pending| pending.ticket).collect();
         tickets.into_iter().for_each(|ticket| self.settle_one(ticket));
         self.settle_agents();
+    }
+
+    fn settle_one(&mut self, ticket: Ticket) {
+        let new = self.new_pending.as_ref().filter(|pending| pending.ticket == ticket);
+        let pending = self.state.pending_under(ticket).or(new).filter(|pending| self.pends(pending));
+        let Some(Pending { rank, wants, .. }) = pending.cloned() else { return };
+        match self.fate(&wants, &rank) {
+            Fate::Waits(_) => {}
+            Fate::Dies(_) => {
+                self.push_left(ticket, PendingEnd::Died);
+                self.die(&rank);
+            }
+            Fate::Free if self.is_full() => self.has_unserved = true,
+            Fate::Free => {
+                let known = self.state.agent(&rank.agent).map(|agent| agent.principal.clone());
+                let principal = known.or_else(|| self.declaring.clone());
+                let may = self.check_may_grant().is_ok() && self.has_means_for(&wants);
+                if let Some(principal) = principal.filter(|_| may) {
+                    let leases = self.give(&rank.agent, &principal, &wants, Some(ticket));
+                    self.served_agents.push((ticket, leases));
+                }
+            }
+        }
     }
 
     /// Announces that waits of agents are over, at most so many. Says whether there are more.
@@ -203,79 +163,10 @@ impl<'a> Draft<'a> {
         self.pending_apart(resource, lease.mode).any(|pending| pending.rank < *rank)
     }
 
-    /// Gives an agent all that it wants: what it has is renewed or made stronger, the rest is issued.
-    pub(crate) fn give(
-        &mut self,
-        agent: &Holder,
-        principal: &Principal,
-        wants: &[Want],
-        ticket: Option<Ticket>,
-    ) -> Vec<Fence> {
-        let before = self.granted().count();
-        let leases = wants.iter().map(|want| self.give_one(agent, principal, want, ticket)).collect();
-        if let Some(ticket) = ticket {
-            // A wait ends with the first lease that is issued for it. Where none is, it has to be said.
-            if self.granted().count() == before {
-                self.push_left(ticket, PendingEnd::Served);
-            }
-            self.mark_served(ticket);
-        }
-        leases
-    }
-
-    fn give_one(
-        &mut self,
-        agent: &Holder,
-        principal: &Principal,
-        want: &Want,
-        ticket: Option<Ticket>,
-    ) -> Fence {
-        let state = self.state;
-        // Mostly one. There are several if others gave it some, or if it has plain ones too.
-        let mut own = self.living_leases_of(agent);
-        own.retain(|lease| *state.resource_name(lease.resource) == want.resource);
-        if let Some(lease) = own.iter().find(|lease| lease.mode.covers(want.mode)) {
-            let expires_at = self.now.saturating_add(want.ttl);
-            // Another manifest of its own may have renewed it in this very decision.
-            let until = self.held_until(lease.fence).map_or(lease.expires_at, |(until, _)| until);
-            if extends(until.0, expires_at.0) {
-                self.push(Event::Renewed { lease: lease.fence, at: self.now, expires_at, ttl: want.ttl });
-            }
-            return lease.fence;
-        }
-        let mut continues = own.first().map(|lease| lease.fence);
-        for lease in own {
-            self.revoke(lease, Cause::Transferred, principal, "its agent wants it in a stronger way");
-        }
-        // It may have got it in this very decision, for another manifest of its own.
-        let got = self.granted_on(&want.resource).filter(|issued| issued.holder == *agent).last();
-        if let Some((fence, mode)) = got.map(|issued| (issued.fence, issued.mode)) {
-            if mode.covers(want.mode) {
-                return fence;
-            }
-            let (by, detail) = (principal.clone(), "its agent wants it in a stronger way".into());
-            self.push(Event::Revoked { lease: fence, at: self.now, cause: Cause::Transferred, by, detail });
-            continues = Some(fence);
-        }
-        let (holder, resource, key) = (agent, &want.resource, None);
-        let grant = Grant { holder, principal, want, resource, key, ticket, continues };
-        self.issue(grant).expect("time and fences were looked at before")
-    }
-
-    /// Whether there are numbers and time for all of this.
-    pub(crate) fn has_means_for(&self, wants: &[Want]) -> bool {
-        let has_time = |want: &Want| self.now.checked_add(want.ttl).is_some();
-        self.fences_left() >= wants.len() as u64 && wants.iter().all(has_time)
-    }
-
     /// The age of an agent, as this decision leaves it.
     pub(crate) fn age_of(&self, agent: &Holder) -> Option<Rank> {
         let begun = self.begun.iter().find(|rank| rank.agent == *agent).cloned();
         begun.or_else(|| self.state.rank_of(agent))
-    }
-
-    fn pends(&self, pending: &Pending) -> bool {
-        !is_over(self.now.0, pending.until.0) && !self.has_gone(pending.ticket)
     }
 
     fn holders_apart(&self, resource: &Resource, mode: Mode) -> impl Iterator<Item = Holder> {
@@ -285,29 +176,6 @@ impl<'a> Draft<'a> {
         let granted = self.granted_around(resource).filter(|issued| !issued.mode.goes_with(mode));
         let held: Vec<Holder> = leases.chain(granted.map(|issued| issued.holder.clone())).collect();
         held.into_iter()
-    }
-
-    fn settle_one(&mut self, ticket: Ticket) {
-        let new = self.new_pending.as_ref().filter(|pending| pending.ticket == ticket);
-        let pending = self.state.pending_under(ticket).or(new).filter(|pending| self.pends(pending));
-        let Some(Pending { rank, wants, .. }) = pending.cloned() else { return };
-        match self.fate(&wants, &rank) {
-            Fate::Waits(_) => {}
-            Fate::Dies(_) => {
-                self.push_left(ticket, PendingEnd::Died);
-                self.die(&rank);
-            }
-            Fate::Free if self.is_full() => self.has_unserved = true,
-            Fate::Free => {
-                let known = self.state.agent(&rank.agent).map(|agent| agent.principal.clone());
-                let principal = known.or_else(|| self.declaring.clone());
-                let may = self.check_may_grant().is_ok() && self.has_means_for(&wants);
-                if let Some(principal) = principal.filter(|_| may) {
-                    let leases = self.give(&rank.agent, &principal, &wants, Some(ticket));
-                    self.served_agents.push((ticket, leases));
-                }
-            }
-        }
     }
 
     pub(super) fn push_left(&mut self, ticket: Ticket, end: PendingEnd) {

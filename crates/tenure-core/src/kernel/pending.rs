@@ -1,0 +1,48 @@
+//! Which agents wait, as a decision leaves them.
+
+use super::agent::Pending;
+use super::draft::Draft;
+use super::mode::Mode;
+use super::name::{Holder, Resource};
+use super::state::wants_apart;
+use crate::rules::overlap::{has_parts, overlap};
+use crate::rules::time::is_over;
+
+impl Draft<'_> {
+    /// Agents that wait for something that has something in common with `resource`, the oldest first.
+    pub(crate) fn pending_around<'b>(&'b self, resource: &'b Resource) -> impl Iterator<Item = &'b Pending> {
+        let someone_waits = self.state.has_pending() && has_parts(resource.as_str());
+        let of_state = someone_waits.then(|| self.state.pending_around(resource)).into_iter().flatten();
+        let new = self.new_pending.iter().filter(|pending| {
+            pending.wants.iter().any(|want| overlap(want.resource.as_str(), resource.as_str()))
+        });
+        of_state.chain(new).filter(|pending| self.pends(pending))
+    }
+
+    /// Those of them that want it in a way that does not go with `mode`.
+    pub(crate) fn pending_apart<'b>(
+        &'b self,
+        resource: &'b Resource,
+        mode: Mode,
+    ) -> impl Iterator<Item = &'b Pending> {
+        self.pending_around(resource).filter(move |pending| wants_apart(&pending.wants, resource, mode))
+    }
+
+    /// The waits of an agent, here and now.
+    pub(crate) fn pending_of<'b>(&'b self, agent: &'b Holder) -> impl Iterator<Item = &'b Pending> {
+        let new = self.new_pending.iter().filter(|pending| pending.rank.agent == *agent);
+        self.state.pending_of(agent).chain(new).filter(|pending| self.pends(pending))
+    }
+
+    /// Whether an agent's attempt goes on, as this decision leaves it.
+    pub(crate) fn is_engaged(&self, agent: &Holder) -> bool {
+        let waits = || self.pending_of(agent).next().is_some();
+        let died = || self.state.agent(agent).is_some_and(|agent| agent.retry_at.is_some());
+        let gets = || self.granted().any(|issued| issued.holder == *agent);
+        !self.living_leases_of(agent).is_empty() || gets() || waits() || died()
+    }
+
+    pub(super) fn pends(&self, pending: &Pending) -> bool {
+        !is_over(self.now.0, pending.until.0) && !self.has_gone(pending.ticket)
+    }
+}
