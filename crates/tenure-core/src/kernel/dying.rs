@@ -183,7 +183,8 @@ impl<'a> Draft<'a> {
             continues = Some(fence);
         }
         let (holder, resource, key) = (agent, &want.resource, None);
-        let grant = Grant { holder, principal, want, resource, key, ticket, continues };
+        let authority = None;
+        let grant = Grant { holder, principal, want, resource, key, ticket, continues, authority };
         self.issue(grant).expect("time and fences were looked at before")
     }
 

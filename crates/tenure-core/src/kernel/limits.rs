@@ -95,3 +95,9 @@ pub const AGENT_KEPT: Span = Span::from_secs(24 * 60 * 60);
 
 /// How much longer the leases of an agent last that says in time that it restarts, once each.
 pub const RESTART_GRACE: Span = Span::from_secs(15);
+
+/// At most this many living leases stand below one lease: all of them end with it, in one decision.
+pub const DESCENDANTS: usize = 1_024;
+
+/// At most this many leases stand above one.
+pub const DESCENT: usize = 16;

@@ -257,5 +257,5 @@ proptest! {
 
 #[test]
 fn events_of_agents_have_types_of_their_own() {
-    assert!(Event::TYPE_NAMES.contains(&"agent.died") && Event::TYPE_NAMES.len() == 20);
+    assert!(Event::TYPE_NAMES.contains(&"agent.died") && Event::TYPE_NAMES.len() == 21);
 }

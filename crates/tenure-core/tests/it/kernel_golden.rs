@@ -35,6 +35,7 @@ pub fn one_of_each() -> Vec<Event> {
             key,
             ticket: Some(Ticket(3)),
             continues: Some(Fence(16)),
+            authority: None,
         }),
         Event::Renewed { lease, at, expires_at: Tick(40_000_000), ttl },
         Event::Released { lease, at, by: holder.clone(), reason: ReleaseReason::Voluntary },

@@ -312,9 +312,7 @@ impl State {
         }
         let wanted = self.agents.pending().map(|pending| pending.wants.len()).sum();
         let count = self.agents.pending().count();
-        super::ensure(self.agents.load() == (count, wanted), || {
-            "waits of agents are miscounted".into()
-        })
+        super::ensure(self.agents.load() == (count, wanted), || "waits of agents are miscounted".into())
     }
 
     /// The lease that an agent has on exactly this resource.

@@ -41,7 +41,7 @@ fn beat(draft: &mut Draft<'_>, agent: &Holder, fence: Fence) -> Pulse {
         return Pulse::Over(End::Expired);
     }
     let expires_at = draft.now.saturating_add(lease.ttl);
-    if !extends(lease.expires_at.0, expires_at.0) {
+    if !extends(lease.expires_at.0, expires_at.0) || !draft.may_last_until(lease, expires_at) {
         return Pulse::Until(lease.expires_at);
     }
     draft.push(Event::Renewed { lease: fence, at: draft.now, expires_at, ttl: lease.ttl });
