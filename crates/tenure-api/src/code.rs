@@ -71,6 +71,12 @@ codes! {
     LeaseBusy = "LEASE_BUSY", 409, "Another session has it";
     /// Whoever asks as the worker is the worker no longer.
     GuardLost = "GUARD_LOST", 409, "Another worker holds the guard, or none does";
+    /// The agent has said how old it is, and cannot become older, or another in the middle of an attempt.
+    PriorityFixed = "PRIORITY_FIXED", 409, "The agent's priority is fixed for its attempt";
+    /// The agent touched what it has no lease for.
+    ScopeViolation = "SCOPE_VIOLATION", 409, "The agent has no lease for this";
+    /// What the agent remembers is too old to count.
+    DigestStale = "DIGEST_STALE", 409, "The state digest is too old";
     /// The lease is over.
     Expired = "EXPIRED", 410, "The lease is over";
     /// What is asked for is older than what is kept.
@@ -87,6 +93,8 @@ codes! {
     QueueFull = "QUEUE_FULL", 429, "Too many wait already";
     /// The principal holds as many leases as it may.
     QuotaExceeded = "QUOTA_EXCEEDED", 429, "The quota of leases is used up";
+    /// The agent has held leases for as long as one of its age may.
+    LeaseTimeUsed = "LEASE_TIME_USED", 429, "The agent has held leases for too long";
     /// The server made a mistake.
     Internal = "INTERNAL", 500, "The server made a mistake";
     /// As many connections are open as may be.

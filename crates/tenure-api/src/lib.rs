@@ -3,6 +3,7 @@
 //! Names on the wire do not change. Fields may be added, so whoever reads an answer ignores what it does not know;
 //! the server refuses what it does not know, because a caller counts on what it asked for.
 
+mod agent;
 mod code;
 mod control;
 mod event;
@@ -15,6 +16,12 @@ mod session;
 mod token;
 mod worker;
 
+pub use agent::{
+    AgentLease, AgentLeases, AgentView, AgentWait, Agents, Beat, Contention, ContentionEdge, ContentionNode,
+    DigestIdentity, DigestRecovery, Heartbeat, Manifest, ManifestIntent, ManifestObject, PendingIntent,
+    Reconciled, Rejected, ReleasedLeases, ReportState, ResourceState, StateDigest, Touch, Touched, TrueLease,
+    Verdict, Wanted,
+};
 pub use code::Code;
 pub use control::ControlStatus;
 pub use event::ServerEvent;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::agent::Wanted;
 use crate::code::Code;
 
 /// Why a request did not get what it wanted. Nothing in it is secret.
@@ -41,6 +42,12 @@ pub struct Problem {
     /// From which event on it can be listened to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<u64>,
+    /// The priority that an agent has.
+    #[serde(rename = "priority_timestamp", default, skip_serializing_if = "Option::is_none")]
+    pub priority_timestamp: Option<u64>,
+    /// What an agent touched without a lease for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Vec<Wanted>>,
 }
 
 impl Problem {
@@ -62,6 +69,8 @@ impl Problem {
             waited_ms: None,
             end: None,
             from: None,
+            priority_timestamp: None,
+            outside: None,
         }
     }
 }

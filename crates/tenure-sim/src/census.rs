@@ -1,7 +1,9 @@
 //! Names for what happens, so that a run can say what it has tried.
 
 use tenure_client::Effect as Sent;
-use tenure_core::kernel::{Answer, Cause, Event, IntentEvent, Refusal, SessionEnd, WaitEnd};
+use tenure_core::kernel::{
+    AgentEvent, Answer, Cause, Event, IntentEvent, PendingEnd, Refusal, SessionEnd, WaitEnd,
+};
 use tenure_registrar::{Effect, Reply};
 
 use crate::log::Log;
@@ -47,6 +49,11 @@ fn event_kind(event: &Event) -> &'static str {
         Event::Left { .. } => "wait withdrawn",
         Event::Intent(event) => match &**event {
             IntentEvent::Ended { end, .. } => end_kind(*end),
+            event => event.type_name(),
+        },
+        Event::Agent(event) => match &**event {
+            AgentEvent::Left { end: PendingEnd::TimedOut, .. } => "agent's wait timed out",
+            AgentEvent::Left { end: PendingEnd::Died, .. } => "agent died waiting",
             event => event.type_name(),
         },
         Event::Marked { .. } => "time marked",

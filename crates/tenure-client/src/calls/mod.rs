@@ -1,5 +1,6 @@
 //! What can be asked: one file per subject.
 
+mod agents;
 mod control;
 mod events;
 mod leases;

@@ -161,6 +161,21 @@ pub enum Refusal {
         /// How old it is.
         has: u64,
     },
+    /// The agent has held leases for as long as one of its age may. It may begin anew, younger.
+    #[error("the agent has held leases for too long with priority {has}; its next attempt has to be younger")]
+    LeaseTimeUsed {
+        /// How old it was.
+        has: u64,
+    },
+    /// What the agent remembers is from too long ago, or from a life before the latest.
+    #[error("what the agent remembers is too old")]
+    MemoryStale {
+        /// Which of its lives is the latest.
+        epoch: u64,
+    },
+    /// Nobody of this name has declared or reported anything.
+    #[error("no such agent")]
+    NoSuchAgent,
     /// No such session, or one that ended too long ago to be remembered.
     #[error("no such session")]
     NoSuchSession,

@@ -10,15 +10,10 @@ use crate::rules::time::is_over;
 const PARENT_ENDED: &str = "the lease that it was derived from ended";
 
 impl Draft<'_> {
-    /// Ends everybody below a lease that `event` ends, the youngest first, so that nobody is ever without its parent.
-    pub(super) fn end_descendants(&mut self, event: &Event) {
-        let (Event::Released { lease, .. } | Event::Expired { lease, .. } | Event::Revoked { lease, .. }) =
-            event
-        else {
-            return;
-        };
+    /// Ends everybody below a lease that ends, the youngest first, so that nobody is ever without its parent.
+    pub(super) fn end_descendants(&mut self, lease: Fence) {
         let state = self.state;
-        for fence in state.descendants(*lease).into_iter().rev() {
+        for fence in state.descendants(lease).into_iter().rev() {
             let Some(child) = state.find_lease(fence).filter(|_| !self.has_ended(fence)) else { continue };
             let at = self.now;
             self.push_plain(if is_over(at.0, child.expires_at.0) {

@@ -101,9 +101,14 @@ impl<'a> Draft<'a> {
         &self.events
     }
 
-    /// Adds an event, and before it the ends of all that ends with what it ends.
+    /// Adds an event, and before it the ends of all that ends with what it ends. What ended already ends no second time.
     pub(crate) fn push(&mut self, event: Event) {
-        self.end_descendants(&event);
+        if let Some(lease) = event.ends() {
+            if self.ended.contains(&lease) {
+                return;
+            }
+            self.end_descendants(lease);
+        }
         self.events.push(event);
     }
 
@@ -153,7 +158,7 @@ impl<'a> Draft<'a> {
         let left = most.saturating_sub(self.ended.len());
         waits.by_ref().take(left).for_each(|waiting| self.time_out_if_over(waiting));
         let has_more_sessions = self.sweep_sessions(most.saturating_sub(self.ended.len() + self.gone.len()));
-        let has_more_agents = self.time_out_agents(most);
+        let has_more_agents = self.sweep_agents(most);
         self.end_bereft_sessions();
         self.serve_agents_and_waiters();
         leases.next().is_some() || waits.next().is_some() || has_more_sessions || has_more_agents

@@ -1,11 +1,11 @@
 //! Who among agents waits, who dies, and whose turn has come.
 
-use super::agent::{AgentAnswer, AgentEvent, Pending, Rank};
+use super::agent::{AgentAnswer, AgentEvent, Pending, PendingEnd, Rank};
 use super::draft::{Draft, Grant};
-use super::event::{Cause, Event, WaitEnd};
+use super::event::{Cause, Event};
 use super::mode::Mode;
 use super::name::{Holder, Principal, Resource};
-use super::state::wants_apart;
+use super::state::{LeaseEntry, wants_apart};
 use super::value::{Fence, Span, Tick, Ticket};
 use super::want::Want;
 use crate::rules::overlap::has_parts;
@@ -108,7 +108,7 @@ impl<'a> Draft<'a> {
         let mut overdue = state.overdue_pending(self.now);
         for pending in overdue.by_ref().take(most) {
             if !self.has_gone(pending.ticket) {
-                self.push_left(pending.ticket, WaitEnd::TimedOut);
+                self.push_left(pending.ticket, PendingEnd::TimedOut);
             }
         }
         overdue.next().is_some()
@@ -124,17 +124,25 @@ impl<'a> Draft<'a> {
         })));
         let mut ended = Vec::new();
         for lease in self.living_leases_of(&rank.agent) {
-            let resource = self.state.resource_name(lease.resource);
-            let is_waited_for = self
-                .pending_now()
-                .any(|pending| pending.rank < *rank && wants_apart(&pending.wants, resource, lease.mode));
-            if is_waited_for {
+            if self.an_older_one_waits_for(lease, rank) {
                 let by = self.state.principal_of(lease.holder).1.clone();
                 self.revoke(lease, Cause::Died, &by, "an older agent waits for it");
                 ended.push(lease.fence);
             }
         }
         (retry_at, ended)
+    }
+
+    /// Whether there is anything to be ended if this one dies.
+    pub(crate) fn holds_what_an_older_one_waits_for(&self, rank: &Rank) -> bool {
+        let leases = self.living_leases_of(&rank.agent);
+        leases.into_iter().any(|lease| self.an_older_one_waits_for(lease, rank))
+    }
+
+    fn an_older_one_waits_for(&self, lease: &LeaseEntry, rank: &Rank) -> bool {
+        let resource = self.state.resource_name(lease.resource);
+        let mut older = self.pending_now().filter(|pending| pending.rank < *rank);
+        older.any(|pending| wants_apart(&pending.wants, resource, lease.mode))
     }
 
     /// Gives an agent all that it wants: what it has is renewed or made stronger, the rest is issued.
@@ -145,7 +153,16 @@ impl<'a> Draft<'a> {
         wants: &[Want],
         ticket: Option<Ticket>,
     ) -> Vec<Fence> {
-        wants.iter().map(|want| self.give_one(agent, principal, want, ticket)).collect()
+        let before = self.granted().count();
+        let leases = wants.iter().map(|want| self.give_one(agent, principal, want, ticket)).collect();
+        if let Some(ticket) = ticket {
+            // A wait ends with the first lease that is issued for it. Where none is, it has to be said.
+            if self.granted().count() == before {
+                self.push_left(ticket, PendingEnd::Served);
+            }
+            self.mark_served(ticket);
+        }
+        leases
     }
 
     fn give_one(
@@ -229,7 +246,7 @@ impl<'a> Draft<'a> {
             .pending_now()
             .find(|pending| matches!(self.fate(&pending.wants, &pending.rank), Fate::Dies(_)));
         let Some(Pending { rank, ticket, .. }) = dying.cloned() else { return false };
-        self.push_left(ticket, WaitEnd::Died);
+        self.push_left(ticket, PendingEnd::Died);
         self.die(&rank);
         true
     }
@@ -244,13 +261,12 @@ impl<'a> Draft<'a> {
         let Some(Pending { rank, ticket, wants, .. }) = free.cloned() else { return false };
         let agent = self.state.agent(&rank.agent).map(|agent| agent.principal.clone());
         let Some(principal) = agent.or_else(|| self.declaring.clone()) else { return false };
-        self.mark_served(ticket);
         let leases = self.give(&rank.agent, &principal, &wants, Some(ticket));
         self.served_agents.push((ticket, leases));
         true
     }
 
-    fn push_left(&mut self, ticket: Ticket, end: WaitEnd) {
+    pub(super) fn push_left(&mut self, ticket: Ticket, end: PendingEnd) {
         self.push(Event::Agent(Box::new(AgentEvent::Left { ticket, at: self.now, end })));
         self.mark_served(ticket);
     }

@@ -100,7 +100,8 @@ impl<'a> Draft<'a> {
         let slot: Option<Slot> = state.find_holder(holder);
         let leases = slot.into_iter().flat_map(|slot| state.leases_of(slot));
         let mut living: Vec<_> = leases.filter(|lease| self.lives(lease)).collect();
-        living.reverse();
+        // Where they lie in memory must not show in the ledger.
+        living.sort_unstable_by_key(|lease| lease.fence);
         living
     }
 
@@ -120,7 +121,8 @@ impl<'a> Draft<'a> {
 
     pub(crate) fn expire_all_of(&mut self, holder: &Holder) {
         let Some(slot) = self.state.find_holder(holder) else { return };
-        let leases: Vec<_> = self.state.leases_of(slot).collect();
-        leases.into_iter().rev().for_each(|lease| self.expire_if_over(lease));
+        let mut leases: Vec<_> = self.state.leases_of(slot).collect();
+        leases.sort_unstable_by_key(|lease| lease.fence);
+        leases.into_iter().for_each(|lease| self.expire_if_over(lease));
     }
 }

@@ -109,7 +109,7 @@ pub enum Event {
 
 impl Event {
     /// The type of every event that there is.
-    pub const TYPE_NAMES: [&str; 21] = [
+    pub const TYPE_NAMES: [&str; 24] = [
         "lease.issued",
         "lease.renewed",
         "lease.released",
@@ -130,6 +130,9 @@ impl Event {
         AgentEvent::TYPE_NAMES[2],
         AgentEvent::TYPE_NAMES[3],
         AgentEvent::TYPE_NAMES[4],
+        AgentEvent::TYPE_NAMES[5],
+        AgentEvent::TYPE_NAMES[6],
+        AgentEvent::TYPE_NAMES[7],
         WorkEvent::TYPE_NAMES[0],
     ];
 
@@ -151,6 +154,16 @@ impl Event {
             Event::Work(event) => return event.type_name(),
         };
         Self::TYPE_NAMES[index]
+    }
+
+    /// The lease that it ends, if it ends one.
+    pub fn ends(&self) -> Option<Fence> {
+        match self {
+            Event::Released { lease, .. } | Event::Expired { lease, .. } | Event::Revoked { lease, .. } => {
+                Some(*lease)
+            }
+            _ => None,
+        }
     }
 
     /// When it happened.
@@ -265,8 +278,6 @@ pub enum WaitEnd {
     Withdrawn,
     /// The waiter's connection or process is gone.
     Gone,
-    /// The waiter would have waited for an older one.
-    Died,
 }
 
 impl WaitEnd {
@@ -276,7 +287,6 @@ impl WaitEnd {
             WaitEnd::TimedOut => "TIMED_OUT",
             WaitEnd::Withdrawn => "WITHDRAWN",
             WaitEnd::Gone => "GONE",
-            WaitEnd::Died => "DIED",
         }
     }
 }

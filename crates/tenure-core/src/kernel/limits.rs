@@ -34,6 +34,10 @@ pub struct Limits {
     pub pending_wants: usize,
     /// After how long an agent that died may come back: the first time, and at most.
     pub backoff: (Span, Span),
+    /// For how long an agent may hold leases with one age; `None` is no such bound.
+    pub lease_time: Option<Span>,
+    /// For how long an agent may leave untouched what it has a lease to change; `None` is no such bound.
+    pub idle: Option<Span>,
     /// The most sessions that go on at a time.
     pub sessions: usize,
     /// The most bytes that these take, about.
@@ -57,6 +61,8 @@ impl Default for Limits {
             pending: 1_024,
             pending_wants: 8_192,
             backoff: (Span::from_millis(250), Span::from_secs(30)),
+            lease_time: None,
+            idle: None,
             sessions: 10_000,
             session_bytes: 64 << 20,
         }
@@ -95,6 +101,15 @@ pub const AGENT_KEPT: Span = Span::from_secs(24 * 60 * 60);
 
 /// How much longer the leases of an agent last that says in time that it restarts, once each.
 pub const RESTART_GRACE: Span = Span::from_secs(15);
+
+/// What an agent remembers from before it restarted counts for this long after it said that it restarts.
+pub const MEMORY_KEPT: Span = Span::from_secs(5 * 60);
+
+/// At most this many things that an agent touched without a lease are remembered, and told, in one attempt.
+pub const STRAYS_KEPT: usize = 64;
+
+/// At most this many things can be told to be touched at once.
+pub const TOUCHES_AT_ONCE: usize = 1_024;
 
 /// At most this many living leases stand below one lease: all of them end with it, in one decision.
 pub const DESCENDANTS: usize = 1_024;

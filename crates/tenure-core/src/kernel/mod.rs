@@ -22,12 +22,16 @@ mod mode;
 mod name;
 mod policy;
 mod serve;
+mod squatting;
 mod state;
 mod value;
 mod want;
 mod work;
 
-pub use agent::{AgentAnswer, AgentCommand, AgentEvent, Declare, Pending, Phase, Pulse, Rank};
+pub use agent::{
+    AgentAnswer, AgentCommand, AgentEvent, Declare, Pending, PendingEnd, Phase, Pulse, Rank, Remembered,
+    Report,
+};
 pub use answer::{Answer, Decision, End, Refusal};
 pub use codec::{DecodeError, Stamp, decode, encode, encode_to};
 pub use command::{Acquire, ChangeMode, Claim, Command, Contention};

@@ -77,6 +77,11 @@ impl Mode {
         Modes::kept_out_by(other).is_within(Modes::kept_out_by(self))
     }
 
+    /// Whether an agent asks for this in order to change what is there.
+    pub const fn changes(self) -> bool {
+        matches!(self, Mode::Mutates | Mode::Deletes | Mode::Renames)
+    }
+
     /// Whether at most one lease in this mode can live on a resource.
     pub const fn is_alone(self) -> bool {
         !self.goes_with(self)

@@ -37,6 +37,15 @@ impl<'a> Reach<'a> {
         }
     }
 
+    /// Whether all of the other is part of this one.
+    pub fn covers(self, other: Reach<'_>) -> bool {
+        match (self, other) {
+            (Reach::Below(one), other) => other.literal().starts_with(one),
+            (Reach::Itself(one), Reach::Itself(other)) => one == other,
+            (Reach::Itself(_), Reach::Below(_)) => false,
+        }
+    }
+
     /// Whether the two have something in common.
     pub fn meets(self, other: Reach<'_>) -> bool {
         match (self, other) {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tenure_core::kernel::{
     Acquire, AgentAnswer, AgentCommand, Anchor, Answer, Command, Contention, Declare, Event, Fence, Holder,
-    LedgerTag, Limits, Mode, Nonce, Phase, Principal, Pulse, Rank, Refusal, Resource, Span, Stamp, State,
-    Tick, Want, decide, decode, encode,
+    LedgerTag, Limits, Mode, Nonce, Phase, Principal, Pulse, Rank, Refusal, Report, Resource, Span, Stamp,
+    State, Tick, Want, decide, decode, encode,
 };
 
 use crate::kernel_model::{meet, together};
@@ -186,7 +186,13 @@ fn play(steps: &[(u64, Step)]) {
             Step::Report { agent, phase } => {
                 let (agent, principal, phase) = (holder(*agent), principal(*agent), *phase);
                 let session = session.clone();
-                world.take(&agent_command(AgentCommand::Report { agent, principal, session, phase }));
+                world.take(&agent_command(AgentCommand::Report(Report {
+                    agent,
+                    principal,
+                    session,
+                    phase,
+                    remembers: None,
+                })));
             }
             Step::Plain { name, waits } => {
                 let patience = Span::from_secs(if *waits { 40 } else { 0 });
@@ -257,5 +263,5 @@ proptest! {
 
 #[test]
 fn events_of_agents_have_types_of_their_own() {
-    assert!(Event::TYPE_NAMES.contains(&"agent.died") && Event::TYPE_NAMES.len() == 21);
+    assert!(Event::TYPE_NAMES.contains(&"agent.died") && Event::TYPE_NAMES.len() == 24);
 }

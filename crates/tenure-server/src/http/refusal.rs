@@ -81,6 +81,23 @@ fn refused(refusal: Refusal, now: impl FnOnce() -> Tick) -> Failure {
         Refusal::TooManySessions { .. } => {
             Failure::new(Code::TooManySessions, format!("{detail}; ask again when some are over"))
         }
+        Refusal::PriorityFixed { has } => {
+            let remedy = "use that one, or report ABORTED and begin anew with a larger one";
+            let mut failure = Failure::new(Code::PriorityFixed, format!("{detail}; {remedy}"));
+            failure.0.priority_timestamp = Some(has);
+            failure
+        }
+        Refusal::LeaseTimeUsed { has } => {
+            let mut failure = Failure::new(Code::LeaseTimeUsed, detail);
+            failure.0.priority_timestamp = Some(has);
+            failure
+        }
+        Refusal::MemoryStale { epoch } => {
+            let remedy = "forget it, ask what is true with /v1/leases/reconcile, and declare anew";
+            let said = format!("{detail}; the latest life known here is {epoch}; {remedy}");
+            Failure::new(Code::DigestStale, said)
+        }
+        Refusal::NoSuchAgent => no_such_agent(),
         Refusal::GuardLost => guard_lost(),
         Refusal::NotHolder => token_invalid(),
         Refusal::Over { end, .. } => {
@@ -115,6 +132,12 @@ pub(super) fn not_found() -> Failure {
 /// No such session.
 pub(crate) fn no_such_session() -> Failure {
     Failure::new(Code::NotFound, "there is no such session, or it ended too long ago to be remembered")
+}
+
+/// No such agent.
+pub(crate) fn no_such_agent() -> Failure {
+    let detail = "nobody of this name has declared or reported anything within the last day";
+    Failure::new(Code::NotFound, detail)
 }
 
 /// Somebody who was the worker, or never was.

@@ -82,6 +82,8 @@ impl Laws {
                 law(left.is_some(), || format!("{ticket:?} leaves without having come"))
             }
             Event::Intent(event) => self.sessions.step(event),
+            // What agents may do is judged by what they get.
+            Event::Agent(_) => Ok(()),
             Event::Marked { .. } | Event::Resumed { .. } | Event::Restored { .. } => Ok(()),
         }
     }

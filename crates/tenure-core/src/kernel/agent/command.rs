@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::phase::Phase;
 use crate::kernel::answer::End;
-use crate::kernel::name::{Holder, Principal};
+use crate::kernel::mode::Mode;
+use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::value::{Fence, Span, Tick, Ticket};
 use crate::kernel::want::Want;
 
@@ -32,16 +33,40 @@ pub enum AgentCommand {
         leases: Vec<Fence>,
     },
     /// What the agent is doing now.
-    Report {
-        /// Who says so.
+    Report(Report),
+    /// What the agent touches, or was seen to touch.
+    Touch {
+        /// Who.
         agent: Holder,
         /// To whom it belongs.
         principal: Principal,
-        /// In which session.
-        session: Arc<str>,
-        /// What it is doing.
-        phase: Phase,
+        /// What, and in which way.
+        touched: Vec<(Resource, Mode)>,
     },
+}
+
+/// What an agent is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// Who says so.
+    pub agent: Holder,
+    /// To whom it belongs.
+    pub principal: Principal,
+    /// In which session.
+    pub session: Arc<str>,
+    /// What it is doing.
+    pub phase: Phase,
+    /// What it remembers from before its process restarted.
+    pub remembers: Option<Remembered>,
+}
+
+/// What an agent remembers of itself from before its process restarted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remembered {
+    /// How old it was.
+    pub priority: u64,
+    /// Which of its lives that was.
+    pub epoch: u64,
 }
 
 /// What an agent is about to touch.
@@ -95,6 +120,11 @@ pub enum AgentAnswer {
     Released(Vec<Fence>),
     /// It was noted.
     Noted,
+    /// What was touched beyond what the agent's leases permit, in the order told. Nothing: all was within.
+    Touched {
+        /// What is beyond.
+        outside: Vec<(Resource, Mode)>,
+    },
 }
 
 /// What became of one lease with a heartbeat.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::phase::Phase;
 use super::rank::Rank;
-use crate::kernel::event::WaitEnd;
-use crate::kernel::name::{Holder, Principal};
-use crate::kernel::value::{Tick, Ticket};
+use crate::kernel::mode::Mode;
+use crate::kernel::name::{Holder, Principal, Resource};
+use crate::kernel::value::{Fence, Span, Tick, Ticket};
 use crate::kernel::want::Want;
 
 /// One thing that happened.
@@ -25,14 +25,14 @@ pub enum AgentEvent {
     },
     /// It waits.
     Waits(Pending),
-    /// It waits no longer, and got nothing.
+    /// It waits no longer.
     Left {
         /// Which wait.
         ticket: Ticket,
         /// When.
         at: Tick,
         /// Why.
-        end: WaitEnd,
+        end: PendingEnd,
     },
     /// It died, and may come back.
     Died {
@@ -55,6 +55,35 @@ pub enum AgentEvent {
         at: Tick,
         /// What it is doing.
         phase: Phase,
+        /// Which of its lives this is.
+        epoch: u64,
+    },
+    /// It touched what these leases are for.
+    Touched {
+        /// Who.
+        agent: Holder,
+        /// When.
+        at: Tick,
+        /// Which leases.
+        leases: Vec<Fence>,
+    },
+    /// It touched what it has no lease for.
+    Strayed {
+        /// Who.
+        agent: Holder,
+        /// When.
+        at: Tick,
+        /// What, and in which way.
+        outside: Vec<(Resource, Mode)>,
+    },
+    /// It has held leases for as long as an agent of one age may. Its attempt is over, and the next is younger.
+    UsedUp {
+        /// Who.
+        agent: Holder,
+        /// When.
+        at: Tick,
+        /// For how long it has held leases.
+        used: Span,
     },
 }
 
@@ -73,10 +102,55 @@ pub struct Pending {
     pub until: Tick,
 }
 
+/// Why an agent waits no longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PendingEnd {
+    /// It has all of it, by leases that it got otherwise.
+    Served,
+    /// Its time was over before its turn came.
+    TimedOut,
+    /// It would have waited for an older one.
+    Died,
+    /// It is done, or gave up.
+    Withdrawn,
+    /// It has held leases for too long.
+    UsedUp,
+}
+
+impl PendingEnd {
+    /// Every end.
+    pub const ALL: [PendingEnd; 5] =
+        [Self::Served, Self::TimedOut, Self::Died, Self::Withdrawn, Self::UsedUp];
+
+    /// The end as it is written for people and programs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            PendingEnd::Served => "SERVED",
+            PendingEnd::TimedOut => "TIMED_OUT",
+            PendingEnd::Died => "DIED",
+            PendingEnd::Withdrawn => "WITHDRAWN",
+            PendingEnd::UsedUp => "USED_UP",
+        }
+    }
+
+    /// The end with this name.
+    pub fn parse(name: &str) -> Option<PendingEnd> {
+        Self::ALL.into_iter().find(|end| end.as_str() == name)
+    }
+}
+
 impl AgentEvent {
     /// The type of every event of an agent.
-    pub const TYPE_NAMES: [&str; 5] =
-        ["agent.began", "agent.waits", "agent.left", "agent.died", "agent.reported"];
+    pub const TYPE_NAMES: [&str; 8] = [
+        "agent.began",
+        "agent.waits",
+        "agent.left",
+        "agent.died",
+        "agent.reported",
+        "agent.touched",
+        "agent.strayed",
+        "agent.used_up",
+    ];
 
     /// Its type, as records and those who listen know it.
     pub const fn type_name(&self) -> &'static str {
@@ -86,8 +160,30 @@ impl AgentEvent {
             AgentEvent::Left { .. } => 2,
             AgentEvent::Died { .. } => 3,
             AgentEvent::Reported { .. } => 4,
+            AgentEvent::Touched { .. } => 5,
+            AgentEvent::Strayed { .. } => 6,
+            AgentEvent::UsedUp { .. } => 7,
         };
         Self::TYPE_NAMES[index]
+    }
+
+    /// About how many bytes callers made it long by.
+    pub fn bytes(&self) -> usize {
+        match self {
+            AgentEvent::Began { rank, session, .. } => rank.agent.as_str().len() + session.len(),
+            AgentEvent::Waits(pending) => {
+                let want = |want: &Want| 64 + want.resource.as_str().len();
+                pending.rank.agent.as_str().len() + pending.wants.iter().map(want).sum::<usize>()
+            }
+            AgentEvent::Left { .. } => 0,
+            AgentEvent::Reported { agent, session, .. } => agent.as_str().len() + session.len(),
+            AgentEvent::Touched { agent, leases, .. } => agent.as_str().len() + 8 * leases.len(),
+            AgentEvent::Strayed { agent, outside, .. } => {
+                let each = |(resource, _): &(Resource, Mode)| 16 + resource.as_str().len();
+                agent.as_str().len() + outside.iter().map(each).sum::<usize>()
+            }
+            AgentEvent::Died { agent, .. } | AgentEvent::UsedUp { agent, .. } => agent.as_str().len(),
+        }
     }
 
     /// When it happened.
@@ -97,7 +193,10 @@ impl AgentEvent {
             AgentEvent::Began { at, .. }
             | AgentEvent::Left { at, .. }
             | AgentEvent::Died { at, .. }
-            | AgentEvent::Reported { at, .. } => *at,
+            | AgentEvent::Reported { at, .. }
+            | AgentEvent::Touched { at, .. }
+            | AgentEvent::Strayed { at, .. }
+            | AgentEvent::UsedUp { at, .. } => *at,
         }
     }
 }

@@ -12,7 +12,7 @@ mod event;
 mod phase;
 mod rank;
 
-pub use command::{AgentAnswer, AgentCommand, Declare, Pulse};
-pub use event::{AgentEvent, Pending};
+pub use command::{AgentAnswer, AgentCommand, Declare, Pulse, Remembered, Report};
+pub use event::{AgentEvent, Pending, PendingEnd};
 pub use phase::Phase;
 pub use rank::Rank;

@@ -165,7 +165,6 @@ pub(super) fn decode_wait_end(code: i32) -> Result<WaitEnd, InvalidInput> {
         Ok(stored::WaitEnd::TimedOut) => Ok(WaitEnd::TimedOut),
         Ok(stored::WaitEnd::Withdrawn) => Ok(WaitEnd::Withdrawn),
         Ok(stored::WaitEnd::Gone) => Ok(WaitEnd::Gone),
-        Ok(stored::WaitEnd::Died) => Ok(WaitEnd::Died),
         Ok(stored::WaitEnd::Unspecified) | Err(_) => Err(invalid("end", "is unknown")),
     }
 }
@@ -213,7 +212,7 @@ fn decode_reading(reading: Option<stored::ClockReading>) -> Result<ClockReading,
     Ok(ClockReading { clock: reading.clock.into(), microseconds: reading.microseconds })
 }
 
-fn decode_mode(code: i32) -> Result<Mode, InvalidInput> {
+pub(super) fn decode_mode(code: i32) -> Result<Mode, InvalidInput> {
     let known = |mode: &Mode| i32::from(super::encode::mode_code(*mode)) == code;
     Mode::ALL.into_iter().find(known).ok_or_else(|| invalid("mode", "is unknown"))
 }

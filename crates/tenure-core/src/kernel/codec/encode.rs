@@ -252,6 +252,5 @@ pub(super) fn wait_end_code(end: WaitEnd) -> stored::WaitEnd {
         WaitEnd::TimedOut => stored::WaitEnd::TimedOut,
         WaitEnd::Withdrawn => stored::WaitEnd::Withdrawn,
         WaitEnd::Gone => stored::WaitEnd::Gone,
-        WaitEnd::Died => stored::WaitEnd::Died,
     }
 }

@@ -146,7 +146,7 @@ impl State {
             self.enter_work(issued.fence, Work::new(authority.clone()), true);
         }
         if !self.agents.is_empty() {
-            self.agent_was_granted(&issued.holder, issued.ticket, issued.at);
+            self.agent_was_granted(&issued.holder, (issued.fence, issued.mode), issued.ticket, issued.at);
         }
         Ok(())
     }
@@ -252,6 +252,9 @@ impl State {
         });
         self.drop_resource_if_unused(lease.resource);
         self.rest_holder_if_idle(lease.holder, at);
+        if !self.agents.is_empty() {
+            self.agent_has_lost(lease.fence, lease.holder, at);
+        }
     }
 
     fn remove_wait(&mut self, ticket: Ticket, at: Tick) -> Option<Waiting> {

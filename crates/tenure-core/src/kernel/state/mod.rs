@@ -213,7 +213,7 @@ impl State {
             .into_iter()
             .chain(wait)
             .chain(self.sessions.next_deadline())
-            .chain(self.agents.next_deadline())
+            .chain(self.agents.next_deadline(&self.limits))
             .min()
     }
 

@@ -63,6 +63,7 @@ impl Entry<'_> {
                 json!({ "wait": { "ticket": ticket.0, "end": end_name(*end) } })
             }
             Event::Intent(event) => super::intent::fields_of(event),
+            Event::Agent(event) => super::agent::fields_of(event, self.tag, |tick| self.time_of(tick)),
             Event::Marked { reading, .. } => json!({ "clock": of_reading(reading) }),
             Event::Resumed { reading, wall_anchor, wall_clock, .. } => json!({
                 "clock": of_reading(reading),

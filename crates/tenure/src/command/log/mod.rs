@@ -1,5 +1,6 @@
 //! `tenure log`.
 
+mod agent;
 mod details;
 mod fields;
 mod intent;

@@ -5,9 +5,12 @@ use crate::kernel::answer::Refusal;
 use crate::kernel::draft::Draft;
 use crate::kernel::dying::Fate;
 use crate::kernel::event::Event;
+use crate::kernel::name::Holder;
+use crate::kernel::state::wants_apart;
 use crate::kernel::want::Want;
 use crate::rules::names::{InvalidInput, check_name};
 use crate::rules::overlap::has_parts;
+use crate::rules::time::is_over;
 
 pub(super) fn declare(draft: &mut Draft<'_>, declare: &Declare) -> Result<AgentAnswer, Refusal> {
     draft.check_is_not_held_back()?;
@@ -33,9 +36,6 @@ fn judge(draft: &mut Draft<'_>, declare: &Declare, rank: &Rank) -> Result<AgentA
         Fate::Free => {
             draft.check_may_grant()?;
             check_means(draft, declare)?;
-            if let Some((ticket, _)) = again {
-                draft.mark_served(ticket);
-            }
             let ticket = again.map(|(ticket, _)| ticket);
             let leases = draft.give(&declare.agent, &declare.principal, &declare.wants, ticket);
             Ok(AgentAnswer::Granted { leases })
@@ -48,6 +48,13 @@ fn judge(draft: &mut Draft<'_>, declare: &Declare, rank: &Rank) -> Result<AgentA
             wait(draft, declare, rank, position, blocked_by)
         }
         Fate::Dies(blocked_by) => {
+            // Who comes back too early is told the same again, and nothing is written: a caller must not fill the disk.
+            let retry_at = draft.state.agent(&declare.agent).and_then(|agent| agent.retry_at);
+            if let Some(retry_at) = retry_at.filter(|retry_at| !is_over(draft.now.0, retry_at.0))
+                && !draft.holds_what_an_older_one_waits_for(rank)
+            {
+                return Ok(AgentAnswer::Die { retry_at, blocked_by, ended: Vec::new() });
+            }
             let (retry_at, ended) = draft.die(rank);
             Ok(AgentAnswer::Die { retry_at, blocked_by, ended })
         }
@@ -59,7 +66,7 @@ fn wait(
     declare: &Declare,
     rank: &Rank,
     position: usize,
-    blocked_by: Vec<crate::kernel::name::Holder>,
+    blocked_by: Vec<Holder>,
 ) -> Result<AgentAnswer, Refusal> {
     draft.check_may_grant()?;
     let limits = draft.state.limits();
@@ -77,13 +84,12 @@ fn wait(
 
 /// The age is said once for an attempt, and a new attempt never makes anybody older.
 fn begin(draft: &mut Draft<'_>, declare: &Declare, rank: &Rank) -> Result<(), Refusal> {
-    let known = draft.state.agent(&declare.agent).and_then(|agent| agent.priority);
+    let known = draft.state.agent(&declare.agent).and_then(|agent| Some((agent.priority?, agent.used_up)));
     let is_engaged = draft.is_engaged(&declare.agent);
     match known {
-        Some(priority) if priority == rank.priority && is_engaged => return Ok(()),
-        Some(has) if is_engaged || rank.priority < has => {
-            return Err(Refusal::PriorityFixed { has });
-        }
+        Some((has, true)) if rank.priority <= has => return Err(Refusal::LeaseTimeUsed { has }),
+        Some((has, _)) if rank.priority == has && is_engaged => return Ok(()),
+        Some((has, _)) if is_engaged || rank.priority < has => return Err(Refusal::PriorityFixed { has }),
         _ => {}
     }
     draft.begun = Some(rank.clone());
@@ -149,7 +155,7 @@ fn position(draft: &Draft<'_>, declare: &Declare, rank: &Rank) -> usize {
     let older = draft.pending_now().take_while(|pending| pending.rank < *rank);
     let touches = |pending: &&Pending| {
         let mut wants = declare.wants.iter();
-        wants.any(|want| crate::kernel::state::wants_apart(&pending.wants, &want.resource, want.mode))
+        wants.any(|want| wants_apart(&pending.wants, &want.resource, want.mode))
     };
     1 + older.filter(touches).count()
 }

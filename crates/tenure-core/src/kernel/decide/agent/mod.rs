@@ -4,6 +4,7 @@ mod declare;
 mod heartbeat;
 mod release;
 mod report;
+mod touch;
 
 use crate::kernel::agent::AgentCommand;
 use crate::kernel::answer::{Answer, Refusal};
@@ -19,9 +20,8 @@ pub(super) fn decide(draft: &mut Draft<'_>, command: &AgentCommand) -> Result<An
         AgentCommand::Release { agent, principal, leases } => {
             release::release(draft, agent, principal, leases)
         }
-        AgentCommand::Report { agent, principal, session, phase } => {
-            report::report(draft, agent, principal, session, *phase)
-        }
+        AgentCommand::Report(report) => report::report(draft, report),
+        AgentCommand::Touch { agent, principal, touched } => touch::touch(draft, agent, principal, touched),
     };
     answer.map(|answer| Answer::Agent(Box::new(answer)))
 }

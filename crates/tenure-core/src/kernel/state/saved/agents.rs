@@ -6,7 +6,7 @@ use super::{RestoreError, WITH_AGENTS};
 use crate::kernel::agent::{Pending, Phase, Rank};
 use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::state::{Agent, State};
-use crate::kernel::value::{Fence, Tick, Ticket};
+use crate::kernel::value::{Fence, Span, Tick, Ticket};
 use crate::kernel::want::Others;
 use crate::rules::names::check_name;
 use crate::rules::overlap::has_parts;
@@ -31,6 +31,11 @@ impl Put<'_> {
                 self.want(want);
             }
         }
+        self.count(state.touches().count());
+        for (fence, at) in state.touches() {
+            self.number(fence.0);
+            self.past(at, state.now);
+        }
     }
 
     fn agent(&mut self, agent: &Agent, now: Tick) {
@@ -43,6 +48,13 @@ impl Put<'_> {
         self.count(agent.graced.len());
         agent.graced.iter().for_each(|fence| self.number(fence.0));
         self.past(agent.changed_at, now);
+        self.number(agent.epoch);
+        self.number(agent.restarting_at.map_or(0, |at| at.0.saturating_add(1)));
+        self.count(agent.strayed.len());
+        agent.strayed.iter().for_each(|resource| self.text(resource.as_str()));
+        self.number(agent.holding_since.map_or(0, |at| at.0.saturating_add(1)));
+        self.number(agent.held_before.0);
+        self.byte(agent.used_up.into());
     }
 }
 
@@ -82,7 +94,21 @@ impl Restoring<'_> {
             self.state.agents.enter_pending(Pending { ticket, rank, wants, at, until });
         }
         let fits = self.state.invariant_waits_lead_from_old_to_young().is_ok();
-        self.take.ensure(fits, "somebody waits for an older one")
+        self.take.ensure(fits, "somebody waits for an older one")?;
+        self.touches()
+    }
+
+    fn touches(&mut self) -> Result<(), RestoreError> {
+        let mut before: Option<Fence> = None;
+        for _ in 0..self.take.count(2)? {
+            let fence = Fence(self.take.number()?);
+            self.take.ensure(before.is_none_or(|before| before < fence), "leases are not in their order")?;
+            let at = self.take.past(self.state.now)?;
+            self.state.agents.touch(fence, at);
+            before = Some(fence);
+        }
+        let fits = self.state.invariant_agents_hold_what_is_noted().is_ok();
+        self.take.ensure(fits, "an agent holds what it does not")
     }
 }
 
@@ -104,7 +130,35 @@ impl Take<'_> {
         self.ensure(graced.is_sorted_by(|one, other| one < other), "leases are not in their order")?;
         let changed_at = self.past(now)?;
         let session = session.into();
-        Ok(Agent { priority, principal, session, phase, deaths, retry_at, graced, changed_at })
+        let epoch = self.number()?;
+        let restarting_at = self.number()?.checked_sub(1).map(Tick);
+        let mut strayed = Vec::new();
+        for _ in 0..self.count(2)? {
+            strayed.push(self.name(Resource::parse)?);
+        }
+        let holding_since = self.number()?.checked_sub(1).map(Tick);
+        let held_before = Span(self.number()?);
+        let used_up = match self.byte()? {
+            0 => false,
+            1 => true,
+            _ => return Err(self.damaged("whether an agent used its time up is neither yes nor no")),
+        };
+        Ok(Agent {
+            priority,
+            principal,
+            session,
+            phase,
+            epoch,
+            deaths,
+            retry_at,
+            graced,
+            restarting_at,
+            strayed,
+            holding_since,
+            held_before,
+            used_up,
+            changed_at,
+        })
     }
 }
 

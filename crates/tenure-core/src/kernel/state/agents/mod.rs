@@ -1,0 +1,309 @@
+//! The agents: how old each is, what it said it does, and who waits.
+
+mod apply;
+mod invariants;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{LeaseEntry, State};
+use crate::kernel::agent::{Pending, Phase, Rank};
+use crate::kernel::limits::Limits;
+use crate::kernel::mode::Mode;
+use crate::kernel::name::{Holder, Principal, Resource};
+use crate::kernel::value::{Fence, Span, Tick, Ticket};
+use crate::kernel::want::Want;
+use crate::rules::overlap::overlap;
+use crate::rules::time::is_over;
+
+/// What is known of one agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agent {
+    /// Its age in its present or last attempt; nothing before its first.
+    pub priority: Option<u64>,
+    /// To whom it belongs.
+    pub principal: Principal,
+    /// In which session it is.
+    pub session: Arc<str>,
+    /// What it said that it does.
+    pub phase: Option<Phase>,
+    /// Which of its lives this is, as it last said.
+    pub epoch: u64,
+    /// How often it died in its attempt.
+    pub deaths: u32,
+    /// When it may come back, if it died last.
+    pub retry_at: Option<Tick>,
+    /// The leases that it had when it last said that it restarts: they have got their moment longer.
+    pub graced: Vec<Fence>,
+    /// When it last said so.
+    pub restarting_at: Option<Tick>,
+    /// What it touched in this attempt without a lease for it, the first ones.
+    pub strayed: Vec<Resource>,
+    /// Since when it holds anything, without a gap.
+    pub holding_since: Option<Tick>,
+    /// For how long it held anything before that, with this age.
+    pub held_before: Span,
+    /// That was as long as it may be: its next attempt has to be younger.
+    pub used_up: bool,
+    /// When something last happened to it.
+    pub changed_at: Tick,
+}
+
+impl Agent {
+    /// Somebody of whom only this is known.
+    fn new(principal: Principal, session: Arc<str>, at: Tick) -> Self {
+        Self {
+            priority: None,
+            principal,
+            session,
+            phase: None,
+            epoch: 0,
+            deaths: 0,
+            retry_at: None,
+            graced: Vec::new(),
+            restarting_at: None,
+            strayed: Vec::new(),
+            holding_since: None,
+            held_before: Span(0),
+            used_up: false,
+            changed_at: at,
+        }
+    }
+
+    /// For how long it has held leases with this age.
+    pub fn held(&self, now: Tick) -> Span {
+        let since = self.holding_since.map_or(Span(0), |since| now.since(since));
+        Span(self.held_before.0.saturating_add(since.0))
+    }
+
+    /// From when on it would have held leases, had it done so without a gap.
+    fn clock(&self) -> Option<Tick> {
+        self.holding_since.map(|since| Tick(since.0.saturating_sub(self.held_before.0)))
+    }
+}
+
+/// Everything that is known of agents.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Agents {
+    by_id: BTreeMap<Holder, Agent>,
+    /// Who waits, the oldest first.
+    pending: BTreeMap<(Rank, Ticket), Pending>,
+    by_ticket: BTreeMap<Ticket, Rank>,
+    deadlines: BTreeSet<(Tick, Ticket)>,
+    by_change: BTreeSet<(Tick, Holder)>,
+    /// What all of them wait for together.
+    wanted: usize,
+    /// Those who hold something, by [`Agent::clock`].
+    clocks: BTreeSet<(Tick, Holder)>,
+    /// When what a lease is for was last touched, or the lease got: of leases that agents have in order to change something.
+    touched: BTreeMap<Fence, Tick>,
+    by_touch: BTreeSet<(Tick, Fence)>,
+}
+
+impl Agents {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
+    pub(crate) fn get(&self, agent: &Holder) -> Option<&Agent> {
+        self.by_id.get(agent)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Holder, &Agent)> {
+        self.by_id.iter()
+    }
+
+    /// Who waits, the oldest first.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = &Pending> {
+        self.pending.values()
+    }
+
+    pub(crate) fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    pub(crate) fn waiting(&self, ticket: Ticket) -> Option<&Pending> {
+        let rank = self.by_ticket.get(&ticket)?;
+        self.pending.get(&(rank.clone(), ticket))
+    }
+
+    pub(crate) fn waits(&self, agent: &Holder) -> bool {
+        self.pending.keys().any(|(rank, _)| rank.agent == *agent)
+    }
+
+    /// How many waits there are, and for how much.
+    pub(crate) fn load(&self) -> (usize, usize) {
+        (self.pending.len(), self.wanted)
+    }
+
+    /// When the first wait is over, or the first agent has held leases or left one untouched for as long as is permitted.
+    pub(crate) fn next_deadline(&self, limits: &Limits) -> Option<Tick> {
+        let wait = self.deadlines.first().map(|(at, _)| *at);
+        let clock = self.clocks.first().zip(limits.lease_time);
+        let touch = self.by_touch.first().zip(limits.idle);
+        let clock = clock.map(|((from, _), longest)| from.saturating_add(longest));
+        let touch = touch.map(|((from, _), longest)| from.saturating_add(longest));
+        wait.into_iter().chain(clock).chain(touch).min()
+    }
+
+    /// Who has held leases for at least so long.
+    pub(crate) fn held_for(&self, longest: Span, now: Tick) -> impl Iterator<Item = &Holder> {
+        let over = move |(from, _): &&(Tick, Holder)| is_over(now.0, from.saturating_add(longest).0);
+        self.clocks.iter().take_while(over).map(|(_, agent)| agent)
+    }
+
+    /// The leases whose resources were not touched for at least so long.
+    pub(crate) fn untouched_for(&self, longest: Span, now: Tick) -> impl Iterator<Item = Fence> {
+        let over = move |(from, _): &&(Tick, Fence)| is_over(now.0, from.saturating_add(longest).0);
+        self.by_touch.iter().take_while(over).map(|(_, fence)| *fence)
+    }
+
+    /// The leases that agents have in order to change something, and when that was last touched.
+    pub(crate) fn touches(&self) -> impl Iterator<Item = (Fence, Tick)> {
+        self.touched.iter().map(|(fence, at)| (*fence, *at))
+    }
+
+    pub(crate) fn touch(&mut self, lease: Fence, at: Tick) {
+        if let Some(before) = self.touched.insert(lease, at) {
+            self.by_touch.remove(&(before, lease));
+        }
+        self.by_touch.insert((at, lease));
+    }
+
+    fn forget_touch(&mut self, lease: Fence) {
+        if let Some(before) = self.touched.remove(&lease) {
+            self.by_touch.remove(&(before, lease));
+        }
+    }
+
+    /// The waits that are over at `now`, oldest end first.
+    pub(crate) fn overdue(&self, now: Tick) -> impl Iterator<Item = &Pending> {
+        let over = self.deadlines.iter().take_while(move |(at, _)| is_over(now.0, at.0));
+        over.filter_map(|(_, ticket)| self.waiting(*ticket))
+    }
+
+    pub(crate) fn enter_pending(&mut self, pending: Pending) {
+        self.wanted += pending.wants.len();
+        self.by_ticket.insert(pending.ticket, pending.rank.clone());
+        self.deadlines.insert((pending.until, pending.ticket));
+        self.pending.insert((pending.rank.clone(), pending.ticket), pending);
+    }
+
+    pub(crate) fn remove_pending(&mut self, ticket: Ticket) -> Option<Pending> {
+        let rank = self.by_ticket.remove(&ticket)?;
+        let pending = self.pending.remove(&(rank, ticket))?;
+        self.deadlines.remove(&(pending.until, ticket));
+        self.wanted -= pending.wants.len();
+        Some(pending)
+    }
+
+    pub(crate) fn enter(&mut self, id: Holder, agent: Agent) {
+        self.by_change.insert((agent.changed_at, id.clone()));
+        self.clocks.extend(agent.clock().map(|clock| (clock, id.clone())));
+        self.by_id.insert(id, agent);
+    }
+
+    fn change(&mut self, id: &Holder, at: Tick, change: impl FnOnce(&mut Agent)) {
+        let Some(agent) = self.by_id.get_mut(id) else { return };
+        let (changed_at, clock) = (agent.changed_at, agent.clock());
+        agent.changed_at = at;
+        change(agent);
+        if changed_at != at {
+            self.by_change.remove(&(changed_at, id.clone()));
+            self.by_change.insert((at, id.clone()));
+        }
+        let now = agent.clock();
+        if clock != now {
+            clock.into_iter().for_each(|clock| _ = self.clocks.remove(&(clock, id.clone())));
+            self.clocks.extend(now.map(|now| (now, id.clone())));
+        }
+    }
+
+    fn remove(&mut self, id: &Holder) {
+        if let Some(agent) = self.by_id.remove(id) {
+            self.by_change.remove(&(agent.changed_at, id.clone()));
+            agent.clock().into_iter().for_each(|clock| _ = self.clocks.remove(&(clock, id.clone())));
+        }
+    }
+}
+
+/// Whether what somebody waits for has something in common with `resource`, and does not go with `mode`.
+pub(crate) fn wants_apart(wants: &[Want], resource: &Resource, mode: Mode) -> bool {
+    let apart =
+        |want: &Want| !want.mode.goes_with(mode) && overlap(want.resource.as_str(), resource.as_str());
+    wants.iter().any(apart)
+}
+
+impl State {
+    /// What is known of an agent.
+    pub fn agent(&self, agent: &Holder) -> Option<&Agent> {
+        self.agents.get(agent)
+    }
+
+    /// Every agent that is known, by its name.
+    pub fn agents(&self) -> impl Iterator<Item = (&Holder, &Agent)> {
+        self.agents.iter()
+    }
+
+    /// The agents that wait, the oldest first.
+    pub fn pending(&self) -> impl Iterator<Item = &Pending> {
+        self.agents.pending()
+    }
+
+    pub(crate) fn has_pending(&self) -> bool {
+        self.agents.has_pending()
+    }
+
+    /// How many agents wait, and for how much.
+    pub(crate) fn pending_load(&self) -> (usize, usize) {
+        self.agents.load()
+    }
+
+    pub(crate) fn pending_under(&self, ticket: Ticket) -> Option<&Pending> {
+        self.agents.waiting(ticket)
+    }
+
+    /// The waits of agents that are over at `now`.
+    pub(crate) fn overdue_pending(&self, now: Tick) -> impl Iterator<Item = &Pending> {
+        self.agents.overdue(now)
+    }
+
+    /// When what a lease is for was last touched, if an agent has it in order to change something.
+    pub fn touched_at(&self, lease: Fence) -> Option<Tick> {
+        self.agents.touched.get(&lease).copied()
+    }
+
+    /// Every lease that an agent has in order to change something, and when that was last touched.
+    pub(crate) fn touches(&self) -> impl Iterator<Item = (Fence, Tick)> {
+        self.agents.touches()
+    }
+
+    pub(crate) fn agents_that_held_for(&self, longest: Span, now: Tick) -> impl Iterator<Item = &Holder> {
+        self.agents.held_for(longest, now)
+    }
+
+    pub(crate) fn leases_untouched_for(&self, longest: Span, now: Tick) -> impl Iterator<Item = &LeaseEntry> {
+        self.agents.untouched_for(longest, now).filter_map(|fence| self.find_lease(fence))
+    }
+
+    /// Whether its attempt goes on: it holds something or waits for something, or it died and has not come back.
+    pub(crate) fn is_engaged(&self, agent: &Holder) -> bool {
+        let holds = self.find_holder(agent).is_some_and(|slot| self.leases_of(slot).next().is_some());
+        let waits = || self.agents.waits(agent);
+        let died = || self.agents.get(agent).is_some_and(|agent| agent.retry_at.is_some());
+        holds || waits() || died()
+    }
+
+    /// The age of whoever holds a lease, if it is an agent.
+    pub(crate) fn rank_of(&self, holder: &Holder) -> Option<Rank> {
+        let priority = self.agents.get(holder)?.priority?;
+        Some(Rank { priority, agent: holder.clone() })
+    }
+
+    /// The lease that an agent has on exactly this resource.
+    pub(crate) fn own_lease_on(&self, agent: &Holder, resource: &Resource) -> Option<(Fence, Mode)> {
+        let slot = self.find_resource(resource)?;
+        let own = self.leases_on(slot).find(|lease| self.holder_name(lease.holder) == agent)?;
+        Some((own.fence, own.mode))
+    }
+}
