@@ -28,7 +28,8 @@ pub fn store(event: &Event) -> EventRecord {
     encode(event, STAMP)
 }
 
-pub const TYPES: [&str; 15] = [
+pub const TYPES: [&str; 16] = [
+    "work.spent",
     "lease.issued",
     "lease.renewed",
     "lease.released",

@@ -144,13 +144,15 @@ impl State {
 
     /// Takes out the authority of a lease that ends, to be remembered with it.
     pub(super) fn end_work(&mut self, fence: Fence) -> Option<Box<Work>> {
-        let work = self.works.0.remove(&fence)?;
+        let mut work = self.works.0.remove(&fence)?;
         if let Some(parent) = work.authority.parent {
             if let Some(above) = self.works.0.get_mut(&parent) {
                 above.children.remove(&fence);
             }
             self.count_descendants(parent, |count| count.saturating_sub(1));
         }
+        // Where it stood means nothing any more.
+        work.depth = 0;
         Some(Box::new(work))
     }
 
