@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use crate::lease::Lease;
 use crate::queue::Waiter;
 use crate::session::SessionView;
+use crate::work::Budget;
 
 /// One event of the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -26,6 +27,9 @@ pub struct ServerEvent {
     /// The session that it is about, as it was right after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionView>,
+    /// What was used up of what the lease allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Budget>,
     /// Why a wait ended, or a lease was revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,

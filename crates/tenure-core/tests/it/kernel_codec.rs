@@ -29,7 +29,6 @@ pub fn store(event: &Event) -> EventRecord {
 }
 
 pub const TYPES: [&str; 16] = [
-    "work.spent",
     "lease.issued",
     "lease.renewed",
     "lease.released",
@@ -45,6 +44,7 @@ pub const TYPES: [&str; 16] = [
     "intent.running",
     "intent.stopping",
     "intent.ended",
+    "work.spent",
 ];
 
 proptest! {

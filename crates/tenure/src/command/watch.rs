@@ -63,7 +63,7 @@ fn parse_from(text: &str) -> Result<From, String> {
 }
 
 fn line(event: &ServerEvent) -> String {
-    let ServerEvent { seq, r#type, at, lease, waiter, session, cause, detail } = event;
+    let ServerEvent { seq, r#type, at, lease, waiter, session, spent, cause, detail } = event;
     let mut words = Vec::new();
     if let Some(lease) = lease {
         words.push(format!("{} {} by {} fence {}", lease.id, lease.resource, lease.holder, lease.fence));
@@ -109,6 +109,7 @@ mod tests {
             lease: None,
             waiter: None,
             session: None,
+            spent: None,
             cause: Some("REVOKED".into()),
             detail: Some("two\nlines".into()),
         };

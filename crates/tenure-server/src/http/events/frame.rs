@@ -66,6 +66,7 @@ impl Form {
             lease: None,
             waiter: None,
             session: None,
+            spent: None,
             cause: None,
             detail: Some(why.to_owned()),
         };
