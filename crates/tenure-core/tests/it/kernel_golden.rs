@@ -1,9 +1,10 @@
 //! What stands in ledgers already: these bytes are a promise. A change here is a new stored version.
 
+use tenure_core::authority::{Budget, Purpose};
 use tenure_core::kernel::{
     Accepted, Cause, ClockReading, Digest, Event, Fence, Holder, Intent, IntentEvent, IntentKey, Issued,
     Labels, Mode, Nonce, Others, Principal, Queued, RequestKey, Resource, SessionEnd, Span, Target, Tick,
-    Ticket, WaitEnd, Want,
+    Ticket, WaitEnd, Want, WorkEvent,
 };
 use tenure_core::lease::ReleaseReason;
 
@@ -149,7 +150,10 @@ const GOLDEN: [&str; 16] = [
     "6a110a03732d311205706964203918c096b102",
     "72130a03732d311207746f6b656e3a3718c096b102",
     "7a120a03732d3110071a04676f6e6520c096b102",
-    "WORK",
+    concat!(
+        "fa015b0a0b30303030616263642d313710c096b1021a0a0801100218ac0220a01f2204542d31372a0673656172636832",
+        "077372632f7765623a240a1011111111111111111111111111111111121022222222222222222222222222222222",
+    ),
 ];
 
 #[test]

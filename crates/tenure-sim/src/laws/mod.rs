@@ -84,6 +84,8 @@ impl Laws {
             Event::Intent(event) => self.sessions.step(event),
             // What agents may do is judged by what they get.
             Event::Agent(_) => Ok(()),
+            // Budgets are judged by the state's own invariants, after every step.
+            Event::Work(_) => Ok(()),
             Event::Marked { .. } | Event::Resumed { .. } | Event::Restored { .. } => Ok(()),
         }
     }

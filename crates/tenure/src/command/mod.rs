@@ -24,6 +24,7 @@ mod verify;
 mod watch;
 mod who;
 mod wish;
+mod work;
 mod worker;
 
 use std::process::ExitCode;
@@ -51,6 +52,7 @@ pub enum Command {
     Explain(explain::Explain),
     Control(control::Control),
     Session(session::Session),
+    Work(work::Work),
     Token(token::Token),
     Verify(verify::Verify),
     Replay(replay::ReplayAt),
@@ -79,6 +81,7 @@ impl Command {
             Command::Explain(explain) => explain.run(),
             Command::Control(control) => control.run(),
             Command::Session(session) => session.run(),
+            Command::Work(work) => work.run(),
             Command::Token(token) => token.run(),
             Command::Completions(completions) => completions.run(),
             Command::Verify(verify) => verify.run(),

@@ -84,6 +84,7 @@ fn line(event: &ServerEvent) -> String {
         words.extend(session.slot.map(|slot| format!("tuner {slot}")));
         words.extend(session.outcome.iter().cloned());
     }
+    words.extend(spent.iter().map(|spent| super::work::amounts(spent)));
     words.extend(cause.iter().cloned());
     words.extend(detail.iter().map(|detail| detail.replace(char::is_control, " ")));
     format!("{seq:>8}  {at:<24}  {type:<15}  {}", words.join("  ")).trim_end().to_owned()
