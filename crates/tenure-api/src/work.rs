@@ -155,9 +155,22 @@ pub struct SpendWork {
     pub lease_id: String,
     /// What came with the lease.
     pub token: String,
-    /// How much: all of it is used up, or nothing.
-    #[serde(flatten)]
-    pub amount: Budget,
+    /// How many times an agent is run. All amounts are used up, or nothing is.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schema(maximum = 9_007_199_254_740_991_u64, required = false)]
+    pub episodes: u64,
+    /// How many tools are called.
+    #[serde(rename = "toolCalls", skip_serializing_if = "is_zero")]
+    #[schema(maximum = 9_007_199_254_740_991_u64, required = false)]
+    pub tool_calls: u64,
+    /// How many tokens are read and written.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schema(maximum = 9_007_199_254_740_991_u64, required = false)]
+    pub tokens: u64,
+    /// For how many milliseconds something runs.
+    #[serde(rename = "durationMs", skip_serializing_if = "is_zero")]
+    #[schema(maximum = 9_007_199_254_740_991_u64, required = false)]
+    pub duration_ms: u64,
     /// What for. The lease has to allow it.
     #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
     pub purpose: Option<Purpose>,
@@ -244,4 +257,8 @@ pub struct OneWork {
     pub lease: Lease,
     /// What it allows, and what became of it.
     pub work: Work,
+}
+
+fn is_zero(amount: &u64) -> bool {
+    *amount == 0
 }

@@ -1,7 +1,7 @@
 //! `tenure work spend`.
 
 use clap::Args;
-use tenure_api::{Purpose, SpendWork};
+use tenure_api::{Budget, Purpose, SpendWork};
 
 use super::amounts::{Amounts, Key};
 use super::view;
@@ -45,10 +45,14 @@ impl Spend {
     pub fn run(self) -> Result<(), Failure> {
         let key = self.key.read()?;
         let purpose = Purpose { work_id: self.work_id, tool: self.tool, namespace: self.namespace };
+        let Budget { episodes, tool_calls, tokens, duration_ms } = self.amounts.budget();
         let request = SpendWork {
             lease_id: self.lease_id,
             token: self.token.read()?.expose().to_owned(),
-            amount: self.amounts.budget(),
+            episodes,
+            tool_calls,
+            tokens,
+            duration_ms,
             purpose: (purpose != Purpose::default()).then_some(purpose),
         };
         let spent = ask(async |client| Ok(client.spend_work(&request, key.as_ref()).await?))?;
