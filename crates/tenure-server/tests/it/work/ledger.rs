@@ -35,7 +35,7 @@ fn the_end_of_a_lease_and_of_all_below_it_is_one_write() {
     let root = claim(&server, "root", &json!({}));
     let mut last = root.clone();
     for depth in 0..5 {
-        last = granted(&derive(&server, &last, &format!("at-{depth}"), 60_000, &json!({})));
+        last = granted(&derive(&server, &last, &format!("at-{depth}"), 60_000 - depth * 5_000, &json!({})));
     }
     let beside = granted(&derive(&server, &root, "beside", 60_000, &json!({})));
     let release = json!({ "lease_id": root.id, "token": root.token });
