@@ -71,6 +71,18 @@ codes! {
     LeaseBusy = "LEASE_BUSY", 409, "Another session has it";
     /// Whoever asks as the worker is the worker no longer.
     GuardLost = "GUARD_LOST", 409, "Another worker holds the guard, or none does";
+    /// The lease has no authority: nothing can be spent of it or derived from it.
+    NoAuthority = "NO_AUTHORITY", 409, "The lease has no authority";
+    /// A lease with authority stays with its holder and in its mode.
+    AuthorityBound = "AUTHORITY_BOUND", 409, "A lease with authority cannot be handed on";
+    /// The lease does not allow this.
+    OutOfScope = "OUT_OF_SCOPE", 403, "The lease does not allow this";
+    /// Less is left than this.
+    BudgetExceeded = "BUDGET_EXCEEDED", 409, "There is not enough left of the budget";
+    /// It would live longer than the lease that it is derived from.
+    OutlivesParent = "OUTLIVES_PARENT", 409, "It would outlive the lease that it is derived from";
+    /// Too much was derived from one lease.
+    TreeFull = "TREE_FULL", 429, "Too much is derived from one lease";
     /// The agent has said how old it is, and cannot become older, or another in the middle of an attempt.
     PriorityFixed = "PRIORITY_FIXED", 409, "The agent's priority is fixed for its attempt";
     /// The agent touched what it has no lease for.

@@ -7,6 +7,7 @@ use crate::agent::AgentChange;
 use crate::lease::Lease;
 use crate::queue::Waiter;
 use crate::session::SessionView;
+use crate::work::Budget;
 
 /// One event of the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -30,6 +31,9 @@ pub struct ServerEvent {
     /// The agent that it is about, as it was right after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentChange>,
+    /// What was used up of what the lease allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Budget>,
     /// Why a wait ended, or a lease was revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,

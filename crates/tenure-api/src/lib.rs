@@ -14,6 +14,7 @@ mod queue;
 mod request;
 mod session;
 mod token;
+mod work;
 mod worker;
 
 pub use agent::{
@@ -32,6 +33,10 @@ pub use queue::{Queue, Waiter};
 pub use request::{Acquire, AcquireAll, ChangeMode, CreateToken, Release, Renew, Revoke, Transfer};
 pub use session::{IntentAccepted, IntentRequest, SessionView, Sessions};
 pub use token::{CreatedToken, RevokedToken, Token, Tokens};
+pub use work::{
+    Bounds, Budget, ClaimWork, DeriveWork, GrantedWork, OneWork, Purpose, ReleaseWork, RenewWork, Scope,
+    SpendWork, Spent, Work,
+};
 pub use worker::{
     AskChanges, Changes, FinishSession, Guarded, KeepSessions, KeptSession, KeptSessions, LeaveGuard,
     SessionNow, SessionRuns, TakeGuard, TakeSession, Taken, WipeSessions, WipedSessions,

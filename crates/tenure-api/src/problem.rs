@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use crate::agent::Wanted;
 use crate::code::Code;
+use crate::work::Budget;
 
 /// Why a request did not get what it wanted. Nothing in it is secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -48,6 +49,9 @@ pub struct Problem {
     /// What an agent touched without a lease for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<Vec<Wanted>>,
+    /// What is left of a budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remaining: Option<Budget>,
 }
 
 impl Problem {
@@ -71,6 +75,7 @@ impl Problem {
             from: None,
             priority_timestamp: None,
             outside: None,
+            remaining: None,
         }
     }
 }

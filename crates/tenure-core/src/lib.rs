@@ -11,6 +11,7 @@
 //! Nothing here reads a clock, a disk or a random source, and nothing is async: time and randomness
 //! come in as arguments, so whatever happens can be replayed and simulated.
 
+pub mod authority;
 pub mod kernel;
 pub mod lease;
 pub mod ledger;

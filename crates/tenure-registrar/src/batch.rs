@@ -165,7 +165,10 @@ fn size_of_event(event: &Event) -> usize {
         |labels: &Labels| labels.iter().map(|(name, value)| name.len() + value.len() + 8).sum::<usize>();
     256 + match event {
         Event::Issued(issued) => {
-            2 * (issued.resource.as_str().len() + issued.holder.as_str().len()) + labels(&issued.labels)
+            let scope = issued.authority.as_ref().map_or(0, |authority| 64 + authority.scope.bytes());
+            2 * (issued.resource.as_str().len() + issued.holder.as_str().len())
+                + labels(&issued.labels)
+                + scope
         }
         Event::Queued(queued) => {
             let names = |want: &Want| want.resources().map(|name| name.as_str().len() + 8).sum::<usize>();
@@ -175,6 +178,7 @@ fn size_of_event(event: &Event) -> usize {
         Event::Revoked { detail, .. } => detail.len(),
         Event::Intent(event) => event.bytes(),
         Event::Agent(event) => event.bytes(),
+        Event::Work(event) => event.bytes(),
         _ => 0,
     }
 }

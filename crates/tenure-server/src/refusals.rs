@@ -54,6 +54,11 @@ impl Wanted {
         Self { principal: declare.principal.clone(), holder: declare.agent.clone(), resources }
     }
 
+    /// Who wants this one thing.
+    pub(crate) fn one(principal: Principal, holder: Holder, resource: Resource) -> Self {
+        Self { principal, holder, resources: vec![resource] }
+    }
+
     /// Who holds this lease, and wants it to go on in another way.
     pub(crate) fn by_holder(state: &State, lease: Fence) -> Option<Self> {
         let lease = state.lease(lease)?;

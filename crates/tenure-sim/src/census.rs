@@ -56,6 +56,7 @@ fn event_kind(event: &Event) -> &'static str {
             AgentEvent::Left { end: PendingEnd::Died, .. } => "agent died waiting",
             event => event.type_name(),
         },
+        Event::Work(event) => event.type_name(),
         Event::Marked { .. } => "time marked",
         Event::Resumed { .. } => "writer started",
         Event::Restored { .. } => "ledger restored",

@@ -8,6 +8,7 @@ mod queue;
 mod sessions;
 mod sse;
 mod tokens;
+mod work;
 mod worker;
 
 pub use events::{EventFilter, EventStream, From};

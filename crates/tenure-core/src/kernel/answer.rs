@@ -8,6 +8,7 @@ use super::intent::IntentAnswer;
 use super::mode::Mode;
 use super::name::{Holder, Resource};
 use super::value::{Fence, Span, Tick, Ticket};
+use crate::authority::Budget;
 use crate::rules::names::InvalidInput;
 
 /// The outcome of one command.
@@ -79,6 +80,13 @@ pub enum Answer {
     Agent(Box<AgentAnswer>),
     /// Something about sessions.
     Intent(Box<IntentAnswer>),
+    /// It was used up.
+    Spent {
+        /// Of which lease.
+        lease: Fence,
+        /// What was left then.
+        left: Budget,
+    },
     /// No.
     Refused(Refusal),
 }
@@ -200,6 +208,38 @@ pub enum Refusal {
         to: Mode,
         /// What was asked for.
         upgrade: bool,
+    },
+    /// The lease has no authority: nothing can be spent of it or derived from it.
+    #[error("the lease has no authority")]
+    NoAuthority,
+    /// The lease has authority, which is bound to who holds it and how.
+    #[error("a lease with authority stays with its holder, and in its mode")]
+    AuthorityBound,
+    /// The lease does not allow this.
+    #[error("the lease does not allow what {what} names")]
+    OutOfScope {
+        /// Which part of the request.
+        what: &'static str,
+    },
+    /// There is less left than this.
+    #[error("more was asked for than is left of the budget")]
+    BudgetExceeded {
+        /// What is left.
+        left: Budget,
+    },
+    /// It would live longer than the lease that it was derived from.
+    #[error("the lease that it is derived from is over in {} ms", remaining.as_millis())]
+    OutlivesParent {
+        /// How long that one still lives.
+        remaining: Span,
+    },
+    /// Too much was derived from one lease.
+    #[error("at most {most} leases stand below one, and at most {deep} above one")]
+    TreeFull {
+        /// The most below one.
+        most: usize,
+        /// The most above one.
+        deep: usize,
     },
     /// The ledger is short of room: what lives goes on, but nothing new begins.
     #[error("the disk has no room for this; leases that live can still end")]

@@ -9,6 +9,7 @@ use super::mode::Mode;
 use super::name::{Holder, Principal};
 use super::value::{Fence, Nonce, RequestKey, Span, Ticket};
 use super::want::Want;
+use super::work::WorkCommand;
 use crate::lease::ReleaseReason;
 
 /// One request, in the imperative.
@@ -89,6 +90,8 @@ pub enum Command {
     Agent(Box<AgentCommand>),
     /// Something about sessions.
     Intent(Box<IntentCommand>),
+    /// Something about leases with authority.
+    Work(Box<WorkCommand>),
     /// Announce what is over. Nothing depends on when this comes: what is over is free without it.
     Expire {
         /// The most leases and waits to announce at once, so that no batch grows without bound.

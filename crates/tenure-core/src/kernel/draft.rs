@@ -5,6 +5,7 @@
 //! answers every question as if that had been applied.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::agent::{Pending, Rank};
 use super::answer::{Answer, Decision, Refusal};
@@ -15,6 +16,7 @@ use super::name::{Holder, Principal, Resource};
 use super::state::{LeaseEntry, Slot, State, Waiting};
 use super::value::{Fence, RequestKey, Tick, Ticket};
 use super::want::Want;
+use crate::authority::Authority;
 use crate::rules::overlap::{has_parts, overlap};
 use crate::rules::time::is_over;
 
@@ -108,8 +110,25 @@ impl<'a> Draft<'a> {
         &self.events
     }
 
+    /// Adds an event, and before it the ends of all that ends with what it ends. What ended already ends no second time.
     pub(crate) fn push(&mut self, event: Event) {
+        if let Some(lease) = event.ends() {
+            if self.ended.contains(&lease) {
+                return;
+            }
+            self.end_descendants(lease);
+        }
         self.events.push(event);
+    }
+
+    /// Adds an event that takes nothing along.
+    pub(super) fn push_plain(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// Whether a lease of the state ends in this decision.
+    pub(super) fn has_ended(&self, lease: Fence) -> bool {
+        self.ended.contains(&lease)
     }
 
     /// Whether a lease of the state still lives, here and now.
@@ -207,6 +226,7 @@ impl<'a> Draft<'a> {
             key: grant.key,
             ticket: grant.ticket,
             continues: grant.continues,
+            authority: grant.authority.cloned(),
         }));
         Ok(fence)
     }
@@ -396,4 +416,6 @@ pub(crate) struct Grant<'a> {
     pub(crate) key: Option<RequestKey>,
     pub(crate) ticket: Option<Ticket>,
     pub(crate) continues: Option<Fence>,
+    /// What its holder may do, if it is a lease on work that says so.
+    pub(crate) authority: Option<&'a Arc<Authority>>,
 }

@@ -8,6 +8,8 @@ use super::mode::Mode;
 use super::name::{Holder, Labels, Principal, Resource};
 use super::value::{Fence, Nonce, RequestKey, Span, Tick, Ticket};
 use super::want::Want;
+use super::work::WorkEvent;
+use crate::authority::Authority;
 use crate::lease::ReleaseReason;
 
 /// One thing that happened. How it is stored is the business of [`super::codec`].
@@ -72,6 +74,8 @@ pub enum Event {
     Intent(Box<IntentEvent>),
     /// Something happened to an agent.
     Agent(Box<AgentEvent>),
+    /// Something happened to what a lease allows.
+    Work(Box<WorkEvent>),
     /// Time has come this far.
     Marked {
         /// The tick.
@@ -105,7 +109,7 @@ pub enum Event {
 
 impl Event {
     /// The type of every event that there is.
-    pub const TYPE_NAMES: [&str; 23] = [
+    pub const TYPE_NAMES: [&str; 24] = [
         "lease.issued",
         "lease.renewed",
         "lease.released",
@@ -129,6 +133,7 @@ impl Event {
         AgentEvent::TYPE_NAMES[5],
         AgentEvent::TYPE_NAMES[6],
         AgentEvent::TYPE_NAMES[7],
+        WorkEvent::TYPE_NAMES[0],
     ];
 
     /// Its type, as records and those who listen know it.
@@ -146,8 +151,19 @@ impl Event {
             Event::Restored { .. } => 9,
             Event::Intent(event) => return event.type_name(),
             Event::Agent(event) => return event.type_name(),
+            Event::Work(event) => return event.type_name(),
         };
         Self::TYPE_NAMES[index]
+    }
+
+    /// The lease that it ends, if it ends one.
+    pub fn ends(&self) -> Option<Fence> {
+        match self {
+            Event::Released { lease, .. } | Event::Expired { lease, .. } | Event::Revoked { lease, .. } => {
+                Some(*lease)
+            }
+            _ => None,
+        }
     }
 
     /// When it happened.
@@ -157,6 +173,7 @@ impl Event {
             Event::Queued(queued) => queued.at,
             Event::Intent(event) => event.at(),
             Event::Agent(event) => event.at(),
+            Event::Work(event) => event.at(),
             Event::Renewed { at, .. }
             | Event::Released { at, .. }
             | Event::Expired { at, .. }
@@ -198,6 +215,8 @@ pub struct Issued {
     pub ticket: Option<Ticket>,
     /// The lease that this one continues.
     pub continues: Option<Fence>,
+    /// What its holder may do, if it is a lease on work that says so.
+    pub authority: Option<Arc<Authority>>,
 }
 
 /// A waiter as it began.

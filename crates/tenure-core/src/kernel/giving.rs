@@ -64,7 +64,7 @@ impl Draft<'_> {
             continues = Some(fence);
         }
         let (holder, resource, key) = (agent, &want.resource, None);
-        let grant = Grant { holder, principal, want, resource, key, ticket, continues };
+        let grant = Grant { holder, principal, want, resource, key, ticket, continues, authority: None };
         self.issue(grant).expect("time and fences were looked at before")
     }
 

@@ -116,3 +116,9 @@ pub const AGENTS_KEPT: usize = 1 << 16;
 
 /// At most this many things can be told to be touched at once.
 pub const TOUCHES_AT_ONCE: usize = 1_024;
+
+/// At most this many living leases stand below one lease: all of them end with it, in one decision.
+pub const DESCENDANTS: usize = 1_024;
+
+/// At most this many leases stand above one.
+pub const DESCENT: usize = 16;

@@ -10,6 +10,7 @@ mod codec;
 mod command;
 mod deadlock;
 mod decide;
+mod descent;
 mod draft;
 mod dying;
 mod ending;
@@ -27,6 +28,7 @@ mod squatting;
 mod state;
 mod value;
 mod want;
+mod work;
 
 pub use agent::{
     AgentAnswer, AgentCommand, AgentEvent, Declare, Pending, PendingEnd, Phase, Pulse, Rank, Remembered,
@@ -43,14 +45,15 @@ pub use intent::{
     Session, SessionEnd, SessionState, Take, Target, guard, orchestrator, slot_of, tuner,
 };
 pub use limits::{
-    AGENT_KEPT, ENDED_KEPT, HOLDER_KEPT, KEY_KEPT, Limits, RESTART_GRACE, SESSION_BYTES_KEPT, SESSION_KEPT,
-    SESSIONS_AT_ONCE, SESSIONS_KEPT,
+    AGENT_KEPT, DESCENDANTS, DESCENT, ENDED_KEPT, HOLDER_KEPT, KEY_KEPT, Limits, RESTART_GRACE,
+    SESSION_BYTES_KEPT, SESSION_KEPT, SESSIONS_AT_ONCE, SESSIONS_KEPT,
 };
 pub use mode::{Mode, Modes};
 pub use name::{Holder, Labels, Principal, Resource};
 pub use state::{
     Agent, Anchor, ClockState, EndedLease, HashKey, LeaseView, Misfit, RestoreError, Snapshot, State,
-    TicketView,
+    TicketView, Work,
 };
 pub use value::{Digest, Fence, LeaseIdText, LedgerTag, Nonce, RequestKey, Span, TICK_RATE_HZ, Tick, Ticket};
 pub use want::{Others, Want};
+pub use work::{ClaimWork, Derive, Spend, WorkCommand, WorkEvent};

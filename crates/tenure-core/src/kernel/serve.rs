@@ -59,8 +59,9 @@ impl Draft<'_> {
         self.mark_gone(waiting);
         for (want, resource) in choice.of(&queued.wants) {
             let (holder, principal) = (&queued.holder, &queued.principal);
-            let ticket = Some(queued.ticket);
-            let grant = Grant { holder, principal, want, resource, key: queued.key, ticket, continues: None };
+            let (key, ticket) = (queued.key, Some(queued.ticket));
+            let (continues, authority) = (None, None);
+            let grant = Grant { holder, principal, want, resource, key, ticket, continues, authority };
             self.issue(grant).expect("time and fences were checked for the whole request");
         }
     }

@@ -195,6 +195,7 @@ fn issued(number: u64) -> Event {
         key: None,
         ticket: None,
         continues: None,
+        authority: None,
     })
 }
 

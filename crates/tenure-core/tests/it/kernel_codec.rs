@@ -28,7 +28,7 @@ pub fn store(event: &Event) -> EventRecord {
     encode(event, STAMP)
 }
 
-pub const TYPES: [&str; 15] = [
+pub const TYPES: [&str; 16] = [
     "lease.issued",
     "lease.renewed",
     "lease.released",
@@ -44,6 +44,7 @@ pub const TYPES: [&str; 15] = [
     "intent.running",
     "intent.stopping",
     "intent.ended",
+    "work.spent",
 ];
 
 proptest! {

@@ -9,6 +9,7 @@ use tenure_core::lease::ReleaseReason;
 use tenure_core::rules::names::is_its_own_id;
 
 use crate::kernel_strategies::{cause, holder, mode, principal, resource, wait_end};
+use crate::kernel_work_strategies::of_work;
 
 /// Names and numbers that meet, for a state to take or to refuse.
 pub fn near_event() -> impl Strategy<Value = Event> {
@@ -88,7 +89,8 @@ fn event(
         1 => marked,
         1 => resumed,
         1 => restored,
-        6 => of_session(&holder, &principal, fence, tick),
+        6 => of_session(&holder, &principal, fence.clone(), tick.clone()),
+        4 => of_work(&holder, &principal, fence, tick),
     ]
     .boxed()
 }
@@ -178,6 +180,7 @@ fn issued(
                 // 0 stands for none in what is stored, and is never given out.
                 ticket: ticket.filter(|ticket| *ticket != Ticket(0)),
                 continues: continues.filter(|fence| *fence != Fence(0)),
+                authority: None,
             })
         };
     (fence.clone(), who, when, (labels(), nonce()), key(), of).prop_map(build).boxed()

@@ -24,6 +24,7 @@ fn nearly_exhausted(left: u64, mode: Mode) -> State {
         key: None,
         ticket: None,
         continues: None,
+        authority: None,
     };
     state.apply(&Event::Issued(issued)).expect("fences may have gaps");
     state

@@ -1,9 +1,10 @@
 //! What stands in ledgers already: these bytes are a promise. A change here is a new stored version.
 
+use tenure_core::authority::{Budget, Purpose};
 use tenure_core::kernel::{
     Accepted, Cause, ClockReading, Digest, Event, Fence, Holder, Intent, IntentEvent, IntentKey, Issued,
     Labels, Mode, Nonce, Others, Principal, Queued, RequestKey, Resource, SessionEnd, Span, Target, Tick,
-    Ticket, WaitEnd, Want,
+    Ticket, WaitEnd, Want, WorkEvent,
 };
 use tenure_core::lease::ReleaseReason;
 
@@ -35,6 +36,7 @@ pub fn one_of_each() -> Vec<Event> {
             key,
             ticket: Some(Ticket(3)),
             continues: Some(Fence(16)),
+            authority: None,
         }),
         Event::Renewed { lease, at, expires_at: Tick(40_000_000), ttl },
         Event::Released { lease, at, by: holder.clone(), reason: ReleaseReason::Voluntary },
@@ -67,7 +69,19 @@ pub fn one_of_each() -> Vec<Event> {
     ]
     .into_iter()
     .chain(steps_of_a_session(at))
+    .chain([spent(at)])
     .collect()
+}
+
+fn spent(at: Tick) -> Event {
+    let purpose = Purpose {
+        work_id: Some("T-17".into()),
+        tool: Some("search".into()),
+        namespace: Some("src/web".into()),
+    };
+    let amount = Budget { episodes: 1, tool_calls: 2, tokens: 300, duration_ms: 4_000 };
+    let key = Some(RequestKey { key: Digest([0x11; 16]), body: Digest([0x22; 16]) });
+    Event::Work(Box::new(WorkEvent::Spent { lease: Fence(17), at, amount, purpose, key }))
 }
 
 /// One event of each kind that a session can have, and a recording behind them.
@@ -104,7 +118,7 @@ fn steps_of_a_session(at: Tick) -> Vec<Event> {
         .collect()
 }
 
-const GOLDEN: [&str; 15] = [
+const GOLDEN: [&str; 16] = [
     concat!(
         "0ace010a0b30303030616263642d313712176465706c6f793a70726f641f30303030616263642d31371a0563692d3432",
         "2080e4bf81f69fe7cb172880bccee2e5a0e7cb1732067369676e656440c096b10248c09dd81050c0843da00611a80602",
@@ -136,6 +150,10 @@ const GOLDEN: [&str; 15] = [
     "6a110a03732d311205706964203918c096b102",
     "72130a03732d311207746f6b656e3a3718c096b102",
     "7a120a03732d3110071a04676f6e6520c096b102",
+    concat!(
+        "fa015b0a0b30303030616263642d313710c096b1021a0a0801100218ac0220a01f2204542d31372a0673656172636832",
+        "077372632f7765623a240a1011111111111111111111111111111111121022222222222222222222222222222222",
+    ),
 ];
 
 #[test]

@@ -31,6 +31,7 @@ fn issued() -> Issued {
         key: None,
         ticket: None,
         continues: None,
+        authority: None,
     }
 }
 

@@ -181,7 +181,11 @@ impl Model {
                 assert!(*fence >= self.last_fence, "fences that were given out are taken back");
                 self.last_fence = *fence;
             }
-            Event::Intent(_) | Event::Agent(_) | Event::Marked { .. } | Event::Resumed { .. } => {}
+            Event::Intent(_)
+            | Event::Agent(_)
+            | Event::Work(_)
+            | Event::Marked { .. }
+            | Event::Resumed { .. } => {}
         }
     }
 

@@ -41,6 +41,7 @@ fn issued(fence: u64, holder: &str, resource: Resource) -> Issued {
         key: None,
         ticket: None,
         continues: None,
+        authority: None,
     }
 }
 

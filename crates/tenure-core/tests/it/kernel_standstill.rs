@@ -142,6 +142,7 @@ fn handed(state: &State, lease: Fence, to: &Holder, by: &Principal) -> State {
         key: None,
         ticket: None,
         continues: Some(lease),
+        authority: None,
     };
     apply(&mut forced, &[Event::Revoked { lease, at, cause, by: by.clone(), detail }, Event::Issued(issued)]);
     forced

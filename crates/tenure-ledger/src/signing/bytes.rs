@@ -61,11 +61,16 @@ impl<'a> Reader<'a> {
 
     /// A text with its length before it.
     pub(super) fn text(&mut self, part: &'static str) -> Result<&'a str, FormError> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| FormError::Invalid { part, problem: "is not UTF-8" })
+    }
+
+    /// Bytes with their length before them.
+    pub(super) fn bytes(&mut self) -> Result<&'a [u8], FormError> {
         let length = u32::from_be_bytes(self.array()?);
         let length = usize::try_from(length).map_err(|_| FormError::CutOff)?;
         let (taken, rest) = self.rest.split_at_checked(length).ok_or(FormError::CutOff)?;
         self.rest = rest;
-        std::str::from_utf8(taken).map_err(|_| FormError::Invalid { part, problem: "is not UTF-8" })
+        Ok(taken)
     }
 
     /// All that is left.

@@ -5,6 +5,15 @@
 //!               | mode, 1 | fence, 8 | at, 8 | expires at, 8)
 //! ```
 //!
+//! A lease with authority has a leaf of another kind, so that one never passes for the other:
+//!
+//! ```text
+//! leaf = BLAKE3("tenure.authority.v1" | … as above … | parent's lease id, text | scope, bytes | budget, 4 times 8)
+//! ```
+//!
+//! The scope has its length before it, as a text has. What was used up is not in it: a signature over that would break with
+//! the first token. The parent's id is empty where there is none.
+//!
 //! The last leaf of a batch stands for all its events, also those that give nobody anything:
 //!
 //! ```text
@@ -16,6 +25,7 @@
 
 use std::fmt;
 
+use tenure_core::authority::Authority;
 use tenure_core::kernel::{Event, Fence, Holder, Issued, LeaseView, Mode, Resource, State, Tick};
 
 use super::bytes::{put_text, to_hex};
@@ -23,6 +33,7 @@ use crate::batch::{BatchBytes, Hash};
 use crate::ledger_id::LedgerId;
 
 const PREFIX: &[u8; 15] = b"tenure.lease.v1";
+const AUTHORITY_PREFIX: &[u8; 19] = b"tenure.authority.v1";
 const EVENTS_PREFIX: &[u8; 16] = b"tenure.events.v1";
 
 /// What a lease says of itself, as it was issued or renewed: only values that never change.
@@ -40,13 +51,16 @@ pub struct Terms<'a> {
     pub at: Tick,
     /// When it is over, unless it is renewed again.
     pub expires_at: Tick,
+    /// What its holder may do, as it was when the lease began.
+    pub authority: Option<&'a Authority>,
 }
 
 impl<'a> Terms<'a> {
     /// The terms of a renewal at `at`, of a lease that stays what it is in all but its end.
     pub fn of_renewed(lease: LeaseView<'a>, at: Tick, expires_at: Tick) -> Self {
-        let LeaseView { resource, holder, mode, fence, .. } = lease;
-        Self { resource, holder, mode, fence, at, expires_at }
+        let LeaseView { resource, holder, mode, fence, work, .. } = lease;
+        let authority = work.map(|work| &*work.authority);
+        Self { resource, holder, mode, fence, at, expires_at, authority }
     }
 
     /// The bytes that the leaf is the hash of.
@@ -58,11 +72,15 @@ impl<'a> Terms<'a> {
 
     /// No longer than this.
     fn most_bytes(&self) -> usize {
-        112 + self.resource.as_str().len() + self.holder.as_str().len()
+        let authority = self.authority.map_or(0, |authority| 128 + authority.scope.bytes());
+        112 + self.resource.as_str().len() + self.holder.as_str().len() + authority
     }
 
     fn put(&self, ledger: LedgerId, bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(PREFIX);
+        match self.authority {
+            None => bytes.extend_from_slice(PREFIX),
+            Some(_) => bytes.extend_from_slice(AUTHORITY_PREFIX),
+        }
         bytes.extend_from_slice(&ledger.0);
         put_text(bytes, ledger.tag().lease_id_text(self.fence).as_bytes());
         put_text(bytes, self.resource.as_str());
@@ -71,13 +89,20 @@ impl<'a> Terms<'a> {
         bytes.extend_from_slice(&self.fence.0.to_be_bytes());
         bytes.extend_from_slice(&self.at.0.to_be_bytes());
         bytes.extend_from_slice(&self.expires_at.0.to_be_bytes());
+        if let Some(authority) = self.authority {
+            let parent = authority.parent.map(|parent| ledger.lease_id(parent)).unwrap_or_default();
+            put_text(bytes, parent);
+            put_text(bytes, authority.scope.canonical_bytes());
+            bytes.extend_from_slice(&authority.budget.canonical_bytes());
+        }
     }
 }
 
 impl<'a> From<&'a Issued> for Terms<'a> {
     fn from(issued: &'a Issued) -> Self {
-        let Issued { resource, holder, mode, fence, at, expires_at, .. } = issued;
-        Self { resource, holder, mode: *mode, fence: *fence, at: *at, expires_at: *expires_at }
+        let Issued { resource, holder, mode, fence, at, expires_at, authority, .. } = issued;
+        let (mode, fence, at, expires_at) = (*mode, *fence, *at, *expires_at);
+        Self { resource, holder, mode, fence, at, expires_at, authority: authority.as_deref() }
     }
 }
 

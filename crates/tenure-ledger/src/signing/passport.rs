@@ -5,6 +5,12 @@
 //!            | signature of the lease )
 //! ```
 //!
+//! The passport of a lease with authority begins with 2, and has three parts more before the signature:
+//!
+//! ```text
+//! parent's fence, 8 (0 is none) | scope, with its length before it in 4 | budget, 4 times 8
+//! ```
+//!
 //! The lease id is not in it: it follows from ledger id and fence. Nor is a public key: whoever checks a
 //! passport with the key that it brings along has checked nothing.
 
@@ -12,6 +18,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use tenure_core::authority::{Authority, Budget, LeaseScope};
 use tenure_core::kernel::{Fence, Holder, Mode, Resource, Tick};
 use tenure_core::rules::names::{InvalidInput, MAX_RESOURCE_BYTES};
 use thiserror::Error;
@@ -23,8 +30,14 @@ use super::lease_signature::LeaseSignature;
 use crate::ledger_id::LedgerId;
 
 const VERSION: u8 = 1;
+/// Of a lease with authority.
+const WITH_AUTHORITY: u8 = 2;
 
-/// No passport is longer, in bytes.
+/// The most bytes of what a lease allows.
+const MOST_AUTHORITY_BYTES: usize =
+    8 + 4 + 1 + 3 * 4 * (1 + LeaseScope::MOST_NAMES) + LeaseScope::MOST_BYTES + Budget::BYTES;
+
+/// No passport of a lease without authority is longer, in bytes.
 const MOST_BYTES: usize = 1 + 16 + 8 + 1 + 8 + 8 + 2 * (4 + MAX_RESOURCE_BYTES) + LeaseSignature::MOST_BYTES;
 
 /// A passport as it came in. It claims something only after [`Passport::verify`].
@@ -55,6 +68,8 @@ pub struct Claims {
     pub at: Tick,
     /// When it is over on that clock, unless it is renewed: at this tick it is dead.
     pub expires_at: Tick,
+    /// What its holder may do, as it was when the lease began: not what is left of it.
+    pub authority: Option<Authority>,
     /// Who signed.
     pub key_id: KeyId,
 }
@@ -100,17 +115,19 @@ pub enum PassportError {
 impl Passport {
     /// The passport of a lease with these terms and this signature.
     pub fn issue(ledger: LedgerId, terms: &Terms<'_>, signature: LeaseSignature) -> Passport {
-        let Terms { resource, holder, mode, fence, at, expires_at } = *terms;
+        let Terms { resource, holder, mode, fence, at, expires_at, authority } = *terms;
+        let authority = authority.cloned();
         let (resource, holder) = (resource.clone(), holder.clone());
         let (lease_id, key_id) = (ledger.lease_id(fence), signature.key_id());
-        let claims = Claims { ledger, lease_id, resource, holder, mode, fence, at, expires_at, key_id };
+        let claims =
+            Claims { ledger, lease_id, resource, holder, mode, fence, at, expires_at, authority, key_id };
         Passport { claims, signature }
     }
 
     /// The passport as text.
     pub fn to_text(&self) -> String {
-        let Claims { ledger, resource, holder, mode, fence, at, expires_at, .. } = &self.claims;
-        let mut bytes = vec![VERSION];
+        let Claims { ledger, resource, holder, mode, fence, at, expires_at, authority, .. } = &self.claims;
+        let mut bytes = vec![if authority.is_some() { WITH_AUTHORITY } else { VERSION }];
         bytes.extend_from_slice(&ledger.0);
         bytes.extend_from_slice(&fence.0.to_be_bytes());
         bytes.push(mode_code(*mode));
@@ -118,17 +135,25 @@ impl Passport {
         bytes.extend_from_slice(&expires_at.0.to_be_bytes());
         put_text(&mut bytes, resource.as_str());
         put_text(&mut bytes, holder.as_str());
+        if let Some(authority) = authority {
+            bytes.extend_from_slice(&authority.parent.map_or(0, |parent| parent.0).to_be_bytes());
+            put_text(&mut bytes, authority.scope.canonical_bytes());
+            bytes.extend_from_slice(&authority.budget.canonical_bytes());
+        }
         bytes.extend_from_slice(&self.signature.to_bytes());
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
     /// Reads what [`Self::to_text`] writes, and nothing else. What it says is worth nothing yet.
     pub fn parse(text: &str) -> Result<Passport, PassportError> {
-        if text.len() > MOST_BYTES.div_ceil(3) * 4 {
+        // What it begins with says whether it may be longer than most.
+        let more = if matches!(text.as_bytes(), [b'A', b'g'..=b'v', ..]) { MOST_AUTHORITY_BYTES } else { 0 };
+        if text.len() > (MOST_BYTES + more).div_ceil(3) * 4 {
             return Err(PassportError::TooLong { characters: text.len() });
         }
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| PassportError::NotBase64)?;
-        let mut reader = Reader::of_version(VERSION, &bytes)?;
+        let has_authority = bytes.first() == Some(&WITH_AUTHORITY);
+        let mut reader = Reader::of_version(if has_authority { WITH_AUTHORITY } else { VERSION }, &bytes)?;
         let (ledger, fence) = (LedgerId(reader.array()?), Fence(reader.u64()?));
         if fence > Fence::MAX {
             return Err(FormError::Invalid { part: "fence", problem: "is larger than any" }.into());
@@ -138,8 +163,10 @@ impl Passport {
         let (at, expires_at) = (Tick(reader.u64()?), Tick(reader.u64()?));
         let resource = Resource::parse(reader.text("resource")?)?;
         let holder = Holder::parse(reader.text("holder")?)?;
+        let authority = if has_authority { Some(read_authority(&mut reader)?) } else { None };
         let signature = LeaseSignature::from_bytes(reader.rest())?;
-        let terms = Terms { resource: &resource, holder: &holder, mode, fence, at, expires_at };
+        let authority = authority.as_ref();
+        let terms = Terms { resource: &resource, holder: &holder, mode, fence, at, expires_at, authority };
         Ok(Passport::issue(ledger, &terms, signature))
     }
 
@@ -157,9 +184,21 @@ impl Passport {
     }
 
     fn terms(&self) -> Terms<'_> {
-        let Claims { resource, holder, mode, fence, at, expires_at, .. } = &self.claims;
-        Terms { resource, holder, mode: *mode, fence: *fence, at: *at, expires_at: *expires_at }
+        let Claims { resource, holder, mode, fence, at, expires_at, authority, .. } = &self.claims;
+        let (mode, fence, at, expires_at) = (*mode, *fence, *at, *expires_at);
+        Terms { resource, holder, mode, fence, at, expires_at, authority: authority.as_ref() }
     }
+}
+
+fn read_authority(reader: &mut Reader<'_>) -> Result<Authority, PassportError> {
+    let parent = Fence(reader.u64()?);
+    if parent > Fence::MAX {
+        return Err(FormError::Invalid { part: "parent", problem: "is larger than any" }.into());
+    }
+    let scope = LeaseScope::from_canonical_bytes(reader.bytes()?)?;
+    let budget = Budget::from_canonical_bytes(reader.array()?);
+    budget.check()?;
+    Ok(Authority { parent: (parent != Fence(0)).then_some(parent), scope, budget })
 }
 
 impl FromIterator<PublicKey> for TrustedKeys {

@@ -10,6 +10,7 @@ mod faulty_space;
 mod faulty_syncs;
 mod history;
 mod reopening;
+mod signing_authority;
 mod signing_key_file;
 mod signing_keyring;
 mod signing_leaf;

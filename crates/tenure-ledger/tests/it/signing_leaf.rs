@@ -64,6 +64,7 @@ fn bytes((ledger, resource, holder, mode, fence, at, expires_at): &Fields) -> Ve
         fence: Fence(*fence),
         at: Tick(*at),
         expires_at: Tick(*expires_at),
+        authority: None,
     };
     terms.to_bytes(*ledger)
 }

@@ -46,6 +46,7 @@ pub fn issued(resource: &str, holder: &str, mode: Mode, fence: u64, at: u64, exp
         key: None,
         ticket: None,
         continues: None,
+        authority: None,
     }
 }
 

@@ -33,7 +33,8 @@ impl Proof {
         live.or_else(|| {
             let ended = state.ended(fence)?;
             let (resource, holder, mode) = (&ended.resource, &ended.holder, ended.mode);
-            Some(issue(Terms { resource, holder, mode, fence, at, expires_at }))
+            let authority = ended.work.as_ref().map(|work| &*work.authority);
+            Some(issue(Terms { resource, holder, mode, fence, at, expires_at, authority }))
         })
     }
 }

@@ -15,4 +15,5 @@ mod story;
 mod waiters;
 mod wall_clock;
 mod words;
+mod work;
 mod writer;

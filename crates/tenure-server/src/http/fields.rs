@@ -29,6 +29,11 @@ impl Fields {
         }
     }
 
+    /// The fields of an object within a request.
+    pub(crate) fn of(fields: Map<String, Value>) -> Self {
+        Self(fields)
+    }
+
     /// Reads a list of objects.
     pub(crate) fn read_list(text: &[u8]) -> Result<Vec<Self>, Failure> {
         let wrong = |why: String| Failure::new(Code::Invalid, why);

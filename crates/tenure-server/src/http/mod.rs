@@ -20,6 +20,7 @@ mod stream;
 pub(crate) mod times;
 mod tokens;
 pub(crate) mod websocket;
+mod work;
 
 use std::sync::Arc;
 
@@ -54,6 +55,7 @@ fn routes() -> Router<Arc<App>> {
 fn described() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .merge(leases::routes())
+        .merge(work::routes())
         .merge(tokens::routes())
         .routes(routes!(queue::queue))
         .routes(routes!(explain::explain))

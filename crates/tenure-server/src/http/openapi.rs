@@ -23,6 +23,7 @@ use crate::{control, intents};
     ),
     tags(
         (name = "leases", description = "Take, keep and give back leases."),
+        (name = "work", description = "Leases that say what their holder may do, and how much of it."),
         (name = "watching", description = "See who holds and who waits, and listen to what happens."),
         (name = "agents", description = "Say everything that is about to be touched, and keep it until that is done."),
         (name = "intents", description = "Say what is wanted, and see what became of it."),

@@ -97,6 +97,33 @@ fn refused(refusal: Refusal, now: impl FnOnce() -> Tick) -> Failure {
             let said = format!("{detail}; the latest life known here is {epoch}; {remedy}");
             Failure::new(Code::DigestStale, said)
         }
+        Refusal::NoAuthority => no_authority(),
+        Refusal::AuthorityBound => {
+            let remedy = "derive a lease for the other holder, or release this one and claim the work anew";
+            Failure::new(Code::AuthorityBound, format!("{detail}; {remedy}"))
+        }
+        Refusal::OutOfScope { .. } => {
+            Failure::new(Code::OutOfScope, format!("{detail}; ask whoever gave the lease for a wider one"))
+        }
+        Refusal::BudgetExceeded { left } => {
+            let [episodes, tool_calls, tokens, duration_ms] = left.amounts();
+            let said = format!(
+                "{detail}: {episodes} episodes, {tool_calls} tool calls, {tokens} tokens and {duration_ms} ms; \
+                 nothing was taken; ask for less"
+            );
+            let mut failure = Failure::new(Code::BudgetExceeded, said);
+            failure.0.remaining = Some(tenure_api::Budget { episodes, tool_calls, tokens, duration_ms });
+            failure
+        }
+        Refusal::OutlivesParent { remaining } => {
+            let said = format!("{detail}; ask for less, or have that one renewed first");
+            let mut failure = Failure::new(Code::OutlivesParent, said);
+            failure.0.remaining_ms = Some(remaining.as_millis());
+            failure
+        }
+        Refusal::TreeFull { .. } => {
+            Failure::new(Code::TreeFull, format!("{detail}; end some of them, or derive from another lease"))
+        }
         Refusal::NoSuchAgent => no_such_agent(),
         Refusal::GuardLost => guard_lost(),
         Refusal::NotHolder => token_invalid(),
@@ -127,6 +154,12 @@ fn circle(holders: &[Holder]) -> String {
 /// No such lease.
 pub(super) fn not_found() -> Failure {
     Failure::new(Code::NotFound, "there is no such lease, or it ended too long ago to be remembered")
+}
+
+/// A lease that was acquired as any other.
+pub(super) fn no_authority() -> Failure {
+    let detail = "the lease says nothing about what its holder may do; claim the work with /v1/work/claim";
+    Failure::new(Code::NoAuthority, detail)
 }
 
 /// No such session.

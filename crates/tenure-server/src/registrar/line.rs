@@ -6,7 +6,7 @@
 #[cfg(test)]
 pub(crate) mod tests;
 
-use tenure_core::kernel::{Acquire, Answer, Command, Fence, Tick, Ticket, WaitEnd};
+use tenure_core::kernel::{Acquire, Answer, Command, Fence, Principal, Tick, Ticket, WaitEnd};
 use tenure_registrar::Reply;
 use tenure_registrar::shell::{Listener, Response, WaitOver};
 use tokio::sync::oneshot;
@@ -86,11 +86,13 @@ pub(crate) enum Waited {
 impl Registrar {
     /// Asks for leases, and waits for the answer, which is durable.
     pub(crate) async fn acquire(&self, acquire: Acquire) -> Asked {
-        let recipient = Recipient {
-            errands: self.errands.clone(),
-            principal: acquire.principal.clone(),
-            has_key: acquire.key.is_some(),
-        };
+        let (principal, has_key) = (acquire.principal.clone(), acquire.key.is_some());
+        self.obtain(principal, has_key, Command::Acquire(acquire)).await
+    }
+
+    /// The same, for any command that is answered with leases.
+    pub(crate) async fn obtain(&self, principal: Principal, has_key: bool, command: Command) -> Asked {
+        let recipient = Recipient { errands: self.errands.clone(), principal, has_key };
         let (answer, answered) = oneshot::channel();
         let (tell, over) = oneshot::channel();
         let (to_answer, orphans) = (recipient.clone(), self.orphans.clone());
@@ -107,7 +109,7 @@ impl Registrar {
             // If nobody takes it, it is dropped here or with the channel, and taken back.
             drop(answer.send((response, undelivered)));
         };
-        self.handle.ask_in_line(Command::Acquire(acquire), respond, waiter);
+        self.handle.ask_in_line(command, respond, waiter);
         // The writer answers everybody before it ends; if it could not, nobody knows.
         let Ok((response, undelivered)) = answered.await else { return Asked::Not(Reply::OutcomeUnknown) };
         match response.reply.clone() {

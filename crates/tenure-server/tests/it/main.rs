@@ -45,3 +45,4 @@ mod within_bounds;
 #[expect(dead_code, reason = "the gateway's own tests look at more of it")]
 #[path = "../support/wled/mod.rs"]
 mod wled;
+mod work;

@@ -86,6 +86,8 @@ impl Laws {
             }
             Event::Intent(event) => self.sessions.step(event),
             Event::Agent(event) => self.agents.step(event, &self.leases),
+            // Budgets are judged by the state's own invariants, after every step.
+            Event::Work(_) => Ok(()),
             Event::Marked { .. } | Event::Resumed { .. } | Event::Restored { .. } => Ok(()),
         }
     }

@@ -42,6 +42,7 @@ fn issued(fence: u64, at: u64, seconds: u64, mode: Mode) -> Issued {
         key: None,
         ticket: None,
         continues: None,
+        authority: None,
     }
 }
 

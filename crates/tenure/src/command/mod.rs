@@ -26,6 +26,7 @@ mod verify;
 mod watch;
 mod who;
 mod wish;
+mod work;
 mod worker;
 
 use std::process::ExitCode;
@@ -55,6 +56,7 @@ pub enum Command {
     Session(session::Session),
     Agents(agents::Agents),
     Contention(contention::Contention),
+    Work(work::Work),
     Token(token::Token),
     Verify(verify::Verify),
     Replay(replay::ReplayAt),
@@ -85,6 +87,7 @@ impl Command {
             Command::Session(session) => session.run(),
             Command::Agents(agents) => agents.run(),
             Command::Contention(contention) => contention.run(),
+            Command::Work(work) => work.run(),
             Command::Token(token) => token.run(),
             Command::Completions(completions) => completions.run(),
             Command::Verify(verify) => verify.run(),

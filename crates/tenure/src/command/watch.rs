@@ -63,7 +63,7 @@ fn parse_from(text: &str) -> Result<From, String> {
 }
 
 fn line(event: &ServerEvent) -> String {
-    let ServerEvent { seq, r#type, at, lease, waiter, session, agent, cause, detail } = event;
+    let ServerEvent { seq, r#type, at, lease, waiter, session, agent, spent, cause, detail } = event;
     let mut words = Vec::new();
     if let Some(lease) = lease {
         words.push(format!("{} {} by {} fence {}", lease.id, lease.resource, lease.holder, lease.fence));
@@ -85,6 +85,7 @@ fn line(event: &ServerEvent) -> String {
         words.extend(session.outcome.iter().cloned());
     }
     words.extend(agent.iter().map(of_agent));
+    words.extend(spent.iter().map(super::work::amounts));
     words.extend(cause.iter().cloned());
     words.extend(detail.iter().map(|detail| detail.replace(char::is_control, " ")));
     format!("{seq:>8}  {at:<24}  {type:<15}  {}", words.join("  ")).trim_end().to_owned()
@@ -126,6 +127,7 @@ mod tests {
             waiter: None,
             session: None,
             agent: None,
+            spent: None,
             cause: Some("REVOKED".into()),
             detail: Some("two\nlines".into()),
         };

@@ -50,6 +50,7 @@ mod tls;
 #[path = "../../../tenure-server/tests/support/traces.rs"]
 mod traces;
 mod verifying;
+mod work_commands;
 mod worker_crashes;
 mod worker_leases;
 mod worker_pipelines;

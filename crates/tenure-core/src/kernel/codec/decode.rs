@@ -45,6 +45,7 @@ pub fn decode(record: &EventRecord, tag: LedgerTag) -> Result<Option<Event>, Dec
         "wait" => decode_wait(message::<stored::WaitEvent>(record)?).map(Read::Event),
         "agent" => super::agent::event_of(message::<stored::AgentEvent>(record)?).map(Read::Event),
         "intent" => super::intent::event_of(message::<stored::IntentEvent>(record)?).map(Read::Event),
+        "work" => super::work::event_of(message::<stored::WorkEvent>(record)?, tag).map(Read::Event),
         "clock" => decode_clock(message::<stored::ClockEvent>(record)?).map(Read::Event),
         "writer" => decode_writer(&message::<stored::WriterEvent>(record)?).map(Read::Event),
         _ => return Ok(None),
@@ -137,6 +138,7 @@ fn decode_issued(message: stored::LeaseIssued, tag: LedgerTag) -> Result<Issued,
         key: message.idempotency.map(decode_key).transpose()?,
         ticket: (message.ticket != 0).then_some(Ticket(message.ticket)),
         continues: (message.continues != 0).then_some(Fence(message.continues)),
+        authority: message.authority.map(super::work::authority_of).transpose()?,
     })
 }
 
@@ -231,7 +233,7 @@ fn decode_labels(labels: &[stored::Label]) -> Result<Labels, InvalidInput> {
     Labels::parse(labels.iter().map(|label| (label.name.as_str(), label.value.as_str())))
 }
 
-fn decode_key(key: stored::Idempotency) -> Result<RequestKey, InvalidInput> {
+pub(super) fn decode_key(key: stored::Idempotency) -> Result<RequestKey, InvalidInput> {
     let part = |bytes: &[u8]| sixteen("idempotency", bytes).map(Digest);
     Ok(RequestKey { key: part(&key.key)?, body: part(&key.body)? })
 }

@@ -101,6 +101,7 @@ fn put_payload(event: &Event, stamp: Stamp<'_>, payload: &mut Fields<'_>) {
         }
         Event::Intent(event) => payload.all_of(&super::intent::message_of(event)),
         Event::Agent(event) => payload.all_of(&super::agent::message_of(event)),
+        Event::Work(event) => payload.all_of(&super::work::message_of(event, stamp.tag)),
         Event::Marked { at, reading } => {
             let mark = stored::ClockMark { tick: at.0, reading: Some(reading_message(reading)) };
             payload.all_of(&clock(stored::clock_event::Event::Mark(mark)));
@@ -165,6 +166,9 @@ fn put_issued(issued: &Issued, stamp: Stamp<'_>, fields: &mut Fields<'_>) {
     fields
         .number(109, issued.ticket.map_or(0, |ticket| ticket.0))
         .number(110, issued.continues.map_or(0, |fence| fence.0));
+    if let Some(authority) = &issued.authority {
+        fields.message(111, |fields| fields.all_of(&super::work::authority_message(authority)));
+    }
 }
 
 /// What is wanted.
@@ -207,7 +211,7 @@ fn reading_message(reading: &ClockReading) -> stored::ClockReading {
     stored::ClockReading { clock: reading.clock.as_ref().into(), microseconds: reading.microseconds }
 }
 
-fn key_message(key: RequestKey) -> stored::Idempotency {
+pub(super) fn key_message(key: RequestKey) -> stored::Idempotency {
     stored::Idempotency { key: key.key.0.to_vec(), body: key.body.0.to_vec() }
 }
 

@@ -6,6 +6,7 @@ mod agent;
 mod decode;
 mod encode;
 mod intent;
+mod work;
 
 pub use decode::{DecodeError, decode};
 pub use encode::{Stamp, encode, encode_to};

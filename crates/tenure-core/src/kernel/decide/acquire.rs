@@ -1,5 +1,8 @@
 //! Acquire: all of the leases that were asked for, or none.
 
+use std::sync::Arc;
+
+use crate::authority::Authority;
 use crate::kernel::answer::{Answer, Refusal};
 use crate::kernel::choice::Choice;
 use crate::kernel::command::{Acquire, Contention};
@@ -14,7 +17,12 @@ use crate::kernel::want::{Want, each_can_have_its_own, overlapping};
 use crate::rules::names::InvalidInput;
 use crate::rules::time::extends;
 
-pub(super) fn acquire(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer, Refusal> {
+/// A lease that begins has `authority`.
+pub(super) fn acquire(
+    draft: &mut Draft<'_>,
+    acquire: &Acquire,
+    authority: Option<&Arc<Authority>>,
+) -> Result<Answer, Refusal> {
     draft.check_is_not_held_back()?;
     // First of all: a repeated request finds its first answer, whatever has become of limits and names since.
     if let Some(answer) = answer_again(draft, acquire)? {
@@ -30,7 +38,7 @@ pub(super) fn acquire(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer
     let choice = draft.choose(&acquire.wants, Place::default(), has);
     check_quota(draft, acquire, choice.as_ref().ok())?;
     let short = match choice {
-        Ok(choice) => return grant(draft, acquire, &choice),
+        Ok(choice) => return grant(draft, acquire, &choice, authority),
         Err(short) => short,
     };
     match on_contention(acquire.contention, draft.now) {
@@ -45,7 +53,7 @@ pub(super) fn acquire(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Answer
 }
 
 /// The first answer to this request, if it was made before under the same key.
-fn answer_again(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Option<Answer>, Refusal> {
+pub(super) fn answer_again(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Option<Answer>, Refusal> {
     let state = draft.state;
     let Some(key) = acquire.key else { return Ok(None) };
     if refreshes_own(acquire.contention) {
@@ -67,6 +75,7 @@ fn answer_again(draft: &mut Draft<'_>, acquire: &Acquire) -> Result<Option<Answe
                 queued_answer(draft, &waiting.queued, place)
             }))
         }
+        KeyOutcome::Spent(_) => Err(Refusal::KeyReused),
         KeyOutcome::Leases(leases) => {
             for fence in leases {
                 super::living(draft, *fence, None)?;
@@ -149,7 +158,12 @@ fn check_quota(draft: &Draft<'_>, acquire: &Acquire, choice: Option<&Choice>) ->
     if exceeds { Err(Refusal::QuotaExceeded { most }) } else { Ok(()) }
 }
 
-fn grant(draft: &mut Draft<'_>, acquire: &Acquire, choice: &Choice) -> Result<Answer, Refusal> {
+fn grant(
+    draft: &mut Draft<'_>,
+    acquire: &Acquire,
+    choice: &Choice,
+    authority: Option<&Arc<Authority>>,
+) -> Result<Answer, Refusal> {
     let (holder, principal, key) = (&acquire.holder, &acquire.principal, acquire.key);
     // All or nothing: whatever could end this half-way is asked before the first grant.
     let own = |(want, resource): (&Want, &Resource)| own_lease(draft, acquire, want, resource);
@@ -164,6 +178,14 @@ fn grant(draft: &mut Draft<'_>, acquire: &Acquire, choice: &Choice) -> Result<An
         draft.check_may_grant()?;
     } else if choice.of(&acquire.wants).any(gets_time) {
         draft.check_may_renew()?;
+    }
+    let outlives = |(want, resource): (&Want, &Resource)| {
+        let lease = own((want, resource)).and_then(|(fence, _)| draft.state.find_lease(fence));
+        let end = lease.and_then(|lease| draft.end_of_parent(lease));
+        end.filter(|end| draft.now.saturating_add(want.ttl) > *end)
+    };
+    if let Some(end) = choice.of(&acquire.wants).filter(|chosen| gets_time(*chosen)).find_map(outlives) {
+        return Err(Refusal::OutlivesParent { remaining: end.since(draft.now) });
     }
     if draft.fences_left() < missing as u64 || !acquire.wants.iter().all(has_time) {
         return Err(Refusal::Exhausted);
@@ -185,7 +207,7 @@ fn grant(draft: &mut Draft<'_>, acquire: &Acquire, choice: &Choice) -> Result<An
             }
             None => {
                 let (ticket, continues) = (None, None);
-                draft.issue(Grant { holder, principal, want, resource, key, ticket, continues })?
+                draft.issue(Grant { holder, principal, want, resource, key, ticket, continues, authority })?
             }
         };
         leases.push(fence);

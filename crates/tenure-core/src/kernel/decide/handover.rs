@@ -74,6 +74,9 @@ pub(super) fn continue_as(
     let state = draft.state;
     draft.check_may_grant()?;
     super::check_is_no_session(draft, successor.holder)?;
+    if state.work(lease.fence).is_some() {
+        return Err(Refusal::AuthorityBound);
+    }
     if draft.now.checked_add(lease.ttl).is_none() || draft.fences_left() == 0 {
         return Err(Refusal::Exhausted);
     }
@@ -90,6 +93,7 @@ pub(super) fn continue_as(
         key: None,
         ticket: None,
         continues: Some(lease.fence),
+        authority: None,
     })?;
     Ok(Answer::Continued { before: lease.fence, lease: fence })
 }

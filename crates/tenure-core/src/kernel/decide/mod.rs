@@ -12,6 +12,7 @@ mod renew;
 mod revoke;
 mod serve;
 mod withdraw;
+mod work;
 
 use super::answer::{Answer, Decision, Refusal};
 use super::command::{Claim, Command};
@@ -45,7 +46,7 @@ fn answer(draft: &mut Draft<'_>, command: &Command) -> Result<Answer, Refusal> {
     match command {
         Command::Acquire(acquire) => {
             check_is_no_session(draft, &acquire.holder)?;
-            acquire::acquire(draft, acquire)
+            acquire::acquire(draft, acquire, None)
         }
         Command::Renew { lease, claim, ttl } => renew::renew(draft, *lease, claim, *ttl),
         Command::Release { lease, claim, reason } => release::release(draft, *lease, claim, *reason),
@@ -59,6 +60,7 @@ fn answer(draft: &mut Draft<'_>, command: &Command) -> Result<Answer, Refusal> {
         Command::Withdraw { ticket, principal, end } => withdraw::withdraw(draft, *ticket, principal, *end),
         Command::Agent(command) => agent::decide(draft, command),
         Command::Intent(command) => intent::decide(draft, command),
+        Command::Work(command) => work::decide(draft, command),
         Command::Serve { most } => serve::serve(draft, *most),
         Command::Expire { most } => expire::expire(draft, *most),
     }

@@ -23,6 +23,11 @@ pub(super) fn renew(
         return Ok(Answer::Renewed { lease: fence, expires_at: lease.expires_at });
     }
     draft.check_may_renew()?;
+    if let Some(end) = draft.end_of_parent(lease)
+        && expires_at > end
+    {
+        return Err(Refusal::OutlivesParent { remaining: end.since(draft.now) });
+    }
     draft.push(Event::Renewed { lease: fence, at: draft.now, expires_at, ttl });
     Ok(Answer::Renewed { lease: fence, expires_at })
 }

@@ -6,6 +6,7 @@ use super::entry::{Few, HolderEntry, LeaseEntry, PrincipalEntry, ResourceEntry, 
 use super::memory::EndedLease;
 use super::own::Own;
 use super::table::Spot;
+use super::works::Work;
 use super::{Anchor, ClockState, Slot, State};
 use crate::kernel::answer::End;
 use crate::kernel::event::{ClockReading, Event, Issued, Queued};
@@ -28,6 +29,7 @@ impl State {
     /// follow is refused and changes nothing, so that a damaged ledger is found instead of believed.
     pub fn apply(&mut self, event: &Event) -> Result<(), Misfit> {
         ensure(event.at() >= self.now, "its tick is before the last one")?;
+        self.check_work(event)?;
         match event {
             Event::Issued(issued) => self.apply_issued(issued)?,
             Event::Renewed { lease, at, expires_at, ttl } => {
@@ -52,6 +54,7 @@ impl State {
             Event::Queued(queued) => self.apply_queued(queued)?,
             Event::Intent(event) => self.apply_intent(event)?,
             Event::Agent(event) => self.apply_agent(event)?,
+            Event::Work(event) => self.apply_work(event)?,
             Event::Left { ticket, at, .. } => {
                 let waiting =
                     self.remove_wait(*ticket, *at).ok_or(Misfit("it ends a wait that is not there"))?;
@@ -140,6 +143,9 @@ impl State {
         if let Some(key) = issued.key {
             self.keys.issued(principal, key, issued.fence);
         }
+        if let Some(authority) = &issued.authority {
+            self.enter_work(issued.fence, Work::new(authority.clone()), true);
+        }
         if !self.agents.is_empty() {
             self.agent_was_granted(&issued.holder, (issued.fence, issued.mode), issued.ticket, issued.at);
         }
@@ -215,6 +221,7 @@ impl State {
 
     fn end_lease(&mut self, slot: Slot, at: Tick, end: End) {
         let lease = self.leases.remove(slot);
+        let work = self.end_work(lease.fence);
         self.lengths.remove(lease.ttl);
         self.by_fence.remove(lease.fence);
         self.expiries.remove((lease.expires_at, lease.fence));
@@ -243,6 +250,7 @@ impl State {
             labels: lease.labels,
             ended_at: at,
             end,
+            work,
         });
         self.drop_resource_if_unused(lease.resource);
         self.rest_holder_if_idle(lease.holder, at);

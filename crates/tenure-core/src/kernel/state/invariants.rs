@@ -20,6 +20,7 @@ impl State {
         self.invariant_only_holders_without_leases_and_waits_rest()?;
         self.invariant_keys_lead_to_leases_and_waits()?;
         self.invariant_sessions_hold_what_they_are_said_to()?;
+        self.invariant_every_child_is_a_part_of_its_parent()?;
         self.invariant_waits_lead_from_old_to_young()?;
         self.invariant_agents_hold_what_is_noted()
     }
@@ -127,6 +128,9 @@ impl State {
             match &entry.outcome {
                 KeyOutcome::Waiting(ticket) => {
                     ensure(self.waits.contains_key(ticket), || format!("{digest:?} waits for nothing"))?;
+                }
+                KeyOutcome::Spent(_) => {
+                    ensure(entry.forget_at.is_some(), || format!("{digest:?} is kept for ever"))?;
                 }
                 KeyOutcome::Leases(leases) => {
                     let counted = leases.iter().filter(|fence| keyed.contains(fence)).count();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::slab::{Slab, Slot};
+use super::works::{SpentUnderKey, Work};
 use crate::kernel::answer::End;
 use crate::kernel::limits::{ENDED_KEPT, ENDED_LEASES_KEPT, KEY_KEPT};
 use crate::kernel::mode::Mode;
@@ -39,6 +40,8 @@ pub struct EndedLease {
     pub ended_at: Tick,
     /// How it ended.
     pub end: End,
+    /// What became of its authority, if it had any.
+    pub work: Option<Box<Work>>,
 }
 
 /// The leases that ended last. They stand in a table of their own and the tree leads there: whatever is
@@ -79,6 +82,10 @@ impl EndedLeases {
         self.order.iter().map(|(_, slot)| self.leases.get(*slot))
     }
 
+    pub(super) fn get_mut(&mut self, fence: Fence) -> Option<&mut EndedLease> {
+        self.by_fence.get(&fence).map(|slot| self.leases.get_mut(*slot))
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &EndedLease> {
         self.by_fence.values().map(|slot| self.leases.get(*slot))
     }
@@ -100,6 +107,7 @@ pub(crate) struct KeyEntry {
 pub(crate) enum KeyOutcome {
     Waiting(Ticket),
     Leases(Vec<Fence>),
+    Spent(Box<SpentUnderKey>),
 }
 
 /// The keys of every principal.
@@ -139,6 +147,7 @@ impl Keys {
             let same = match &entry.outcome {
                 KeyOutcome::Waiting(waiting) => Some(*waiting) == ticket,
                 KeyOutcome::Leases(_) => entry.live > 0,
+                KeyOutcome::Spent(_) => false,
             };
             same && entry.body == key.body
         })
@@ -176,6 +185,13 @@ impl Keys {
             entry.forget_at = Some(forget_at);
             self.order.push_back((forget_at, principal, key.key));
         }
+    }
+
+    pub(crate) fn spent(&mut self, principal: Slot, key: RequestKey, spent: SpentUnderKey, at: Tick) {
+        let (outcome, forget_at) = (KeyOutcome::Spent(Box::new(spent)), at.saturating_add(KEY_KEPT));
+        let entry = KeyEntry { body: key.body, outcome, live: 0, forget_at: Some(forget_at) };
+        self.entries.insert((principal, key.key), entry);
+        self.order.push_back((forget_at, principal, key.key));
     }
 
     pub(crate) fn forget(&mut self, now: Tick) {

@@ -18,6 +18,7 @@ mod slab;
 mod snapshot;
 mod table;
 mod view;
+mod works;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,6 +35,7 @@ pub(crate) use slab::Slot;
 pub use snapshot::Snapshot;
 pub use table::HashKey;
 pub use view::{LeaseView, TicketView};
+pub use works::Work;
 
 use self::agents::Agents;
 use self::ends::Ends;
@@ -45,6 +47,7 @@ use self::reaches::Reaches;
 use self::sessions::Sessions;
 use self::slab::Slab;
 use self::table::Table;
+use self::works::Works;
 use super::event::ClockReading;
 use super::granting::{Granting, still_held_back};
 use super::limits::{HOLDER_KEPT, Limits};
@@ -83,6 +86,7 @@ pub struct State {
     lengths: Lengths,
     sessions: Sessions,
     agents: Agents,
+    works: Works,
 }
 
 /// How ticks, a clock and wall time go together, as the ledger last said.
@@ -151,6 +155,7 @@ impl State {
             lengths: Lengths::default(),
             sessions: Sessions::default(),
             agents: Agents::default(),
+            works: Works::default(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::agents::Agent;
 use super::memory::{EndedLease, KeyEntry};
-use super::{ClockState, State};
+use super::{ClockState, State, Work};
 use crate::kernel::agent::Pending;
 use crate::kernel::event::Queued;
 use crate::kernel::intent::Session;
@@ -27,6 +27,7 @@ pub struct Snapshot {
     sessions_revision: u64,
     agents: Vec<(Holder, Agent)>,
     pending: Vec<Pending>,
+    works: Vec<(Fence, Work)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +89,7 @@ impl State {
             sessions_revision: self.sessions.revision(),
             agents: self.agents.iter().map(|(id, agent)| (id.clone(), agent.clone())).collect(),
             pending: self.agents.waits.iter().cloned().collect(),
+            works: self.works.iter().map(|(fence, work)| (*fence, work.clone())).collect(),
         }
     }
 }

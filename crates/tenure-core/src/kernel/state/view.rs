@@ -1,6 +1,7 @@
 //! What the world may see of the state.
 
 use super::State;
+use super::Work;
 use super::entry::{LeaseEntry, Waiting};
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Labels, Principal, Resource};
@@ -34,6 +35,8 @@ pub struct LeaseView<'a> {
     pub labels: &'a Labels,
     /// Whether it was asked for under a key, so that the same request finds it again.
     pub has_key: bool,
+    /// What became of its authority, if it has any.
+    pub work: Option<&'a Work>,
 }
 
 /// Somebody in the queue.
@@ -135,6 +138,7 @@ impl State {
             nonce: entry.nonce,
             labels: &entry.labels,
             has_key: entry.key.is_some(),
+            work: self.work(entry.fence),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_api::{Lease, LeaseState, Waiter};
 use tenure_core::kernel::{
     Anchor, End, EndedLease, Event, Fence, Holder, Issued, Labels, LeaseView, LedgerTag, Mode, Queued,
-    Resource, Span, Tick, TicketView, Want,
+    Resource, Span, Tick, TicketView, Want, WorkEvent,
 };
 use tenure_core::rules::time::remaining;
 
@@ -94,6 +94,9 @@ impl Facts {
             Event::Released { lease, at, reason, .. } => ended(lease, at, End::Released(*reason)),
             Event::Expired { lease, at } => ended(lease, at, End::Expired),
             Event::Revoked { lease, at, cause, .. } => ended(lease, at, End::Revoked(*cause)),
+            Event::Work(event) => match &**event {
+                WorkEvent::Spent { lease, .. } => known(lease),
+            },
             _ => return None,
         })
     }

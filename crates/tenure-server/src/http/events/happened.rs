@@ -3,9 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use axum::body::Bytes;
-use tenure_api::ServerEvent;
+use tenure_api::{Budget, ServerEvent};
 use tenure_core::kernel::{
     Agent, Anchor, Event, Fence, Holder, LedgerTag, Pending, Resource, Session, State, Tick, Ticket,
+    WorkEvent,
 };
 
 use super::agents::AgentThen;
@@ -13,6 +14,7 @@ use super::facts::{Asked, Facts, Wait};
 use super::frame;
 use super::sessions::SessionThen;
 use crate::http::times::time_by;
+use crate::http::work::amounts;
 
 /// An event, and what it is about as it was right after.
 #[derive(Debug)]
@@ -21,6 +23,7 @@ pub(super) struct Happened {
     pub(super) kind: &'static str,
     at: Tick,
     pub(super) about: About,
+    spent: Option<Budget>,
     cause: Option<&'static str>,
     detail: Option<Arc<str>>,
     tag: LedgerTag,
@@ -124,8 +127,14 @@ impl Happened {
         if let Event::Revoked { cause: ground, detail: said, .. } = event {
             (cause, detail) = (Some(ground.as_str()), Some(said.clone()).filter(|said| !said.is_empty()));
         }
+        let spent = match event {
+            Event::Work(event) => match &**event {
+                WorkEvent::Spent { amount, .. } => Some(amounts(*amount)),
+            },
+            _ => None,
+        };
         let (kind, at) = (event.type_name(), event.at());
-        Self { seq, kind, at, about, cause, detail, tag, anchor, frame: OnceLock::new() }
+        Self { seq, kind, at, about, spent, cause, detail, tag, anchor, frame: OnceLock::new() }
     }
 
     /// How much memory it takes, about.
@@ -168,6 +177,7 @@ impl Happened {
             waiter,
             session,
             agent,
+            spent: self.spent,
             cause: self.cause.map(str::to_owned),
             detail: self.detail.as_deref().map(str::to_owned),
         }

@@ -13,7 +13,7 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use crate::registrar::Undelivered;
 
 /// The answer, together with what is taken back if nobody takes the answer.
-pub(super) fn deliver(response: Response, undelivered: Undelivered) -> Response {
+pub(in crate::http) fn deliver(response: Response, undelivered: Undelivered) -> Response {
     response.map(|body| Body::new(Delivery { body, undelivered }))
 }
 

@@ -24,7 +24,7 @@ use crate::http::body::JsonBody;
     ),
     request_body = tenure_api::ChangeMode,
     responses((status = 200, description = "The lease that goes on, with a new id, fence and token", body = tenure_api::Granted)),
-    extensions(("x-codes" = json!(["TOKEN_INVALID", "HOLDER_TAKEN", "NOT_FOUND", "HELD", "DEADLOCK", "EXPIRED", "QUOTA_EXCEEDED", "TTL_OUT_OF_RANGE"])))
+    extensions(("x-codes" = json!(["TOKEN_INVALID", "HOLDER_TAKEN", "NOT_FOUND", "HELD", "DEADLOCK", "AUTHORITY_BOUND", "EXPIRED", "QUOTA_EXCEEDED", "TTL_OUT_OF_RANGE"])))
 )]
 pub(super) async fn downgrade(
     State(app): State<Arc<App>>,

@@ -10,7 +10,12 @@ use crate::http::answer::Failure;
 use crate::http::refusal::unexpected;
 
 /// A lease that was given to a request that came in at `stamp`.
-pub(super) fn granted(app: &App, response: &Response, fence: Fence, stamp: Tick) -> Result<Granted, Failure> {
+pub(in crate::http) fn granted(
+    app: &App,
+    response: &Response,
+    fence: Fence,
+    stamp: Tick,
+) -> Result<Granted, Failure> {
     let shown = app.registrar.read(|state| {
         let live = state.lease(fence).map(|lease| (lease.issued_at, lease.expires_at, lease.nonce));
         let ended = || state.ended(fence).map(|lease| (lease.issued_at, lease.expires_at, lease.nonce));

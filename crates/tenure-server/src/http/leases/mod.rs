@@ -28,11 +28,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub(super) use self::acquire::acquire_one;
+pub(super) use self::delivery::deliver;
+pub(super) use self::granted::granted;
 pub(super) use self::release::release_one;
 pub(super) use self::renew::renew_one;
-pub(super) use self::show::{ended, live};
+pub(super) use self::show::{ended, find, live};
 pub(crate) use self::wish::nonce;
-pub(super) use self::wish::request_key_of;
+pub(super) use self::wish::{holder, request_key, request_key_of};
 use super::answer::Failure;
 use super::auth::Caller;
 use super::refusal::{not_found, token_invalid};
@@ -83,8 +85,13 @@ fn named(app: &App, caller: &Caller, id: &LeaseId) -> Result<Named, Failure> {
     })
 }
 
+/// The number of the lease with this id, if the caller may see what it is on.
+pub(super) fn fence_named(app: &App, caller: &Caller, id: &LeaseId) -> Result<Fence, Failure> {
+    named(app, caller, id).map(|named| named.fence)
+}
+
 /// The lease that `token` was given out with: whoever presents it may act on the lease, dead or alive.
-fn proven(app: &App, caller: &Caller, id: &LeaseId, token: &str) -> Result<Fence, Failure> {
+pub(super) fn proven(app: &App, caller: &Caller, id: &LeaseId, token: &str) -> Result<Fence, Failure> {
     let Named { fence, nonce } = named(app, caller, id)?;
     if app.tokens.is_token_of(token, &id.0, nonce) { Ok(fence) } else { Err(token_invalid()) }
 }

@@ -28,7 +28,7 @@ use crate::http::refusal::{answered, unexpected};
     ),
     request_body = tenure_api::Renew,
     responses((status = 200, description = "It lives on", body = tenure_api::Renewed)),
-    extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "TOKEN_INVALID", "NOT_FOUND", "EXPIRED"])))
+    extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "TOKEN_INVALID", "NOT_FOUND", "OUTLIVES_PARENT", "EXPIRED"])))
 )]
 pub(super) async fn renew(
     State(app): State<Arc<App>>,

@@ -41,7 +41,7 @@ pub(super) async fn show(
 }
 
 /// The lease with this number, dead or alive, as it is at `at`.
-pub(super) fn find(state: &kernel::State, fence: Fence, at: Tick) -> Option<Lease> {
+pub(in crate::http) fn find(state: &kernel::State, fence: Fence, at: Tick) -> Option<Lease> {
     let live = state.lease(fence).map(|lease| live(state, lease, at));
     live.or_else(|| state.ended(fence).map(|lease| ended(state, lease)))
 }
@@ -102,6 +102,7 @@ pub(in crate::http) fn ended(state: &kernel::State, lease: &EndedLease) -> Lease
         labels: &lease.labels,
         // It is not shown.
         has_key: false,
+        work: None,
     };
     over(as_active(state, &as_it_was, lease.ended_at), lease.end, time_of(state, lease.ended_at))
 }

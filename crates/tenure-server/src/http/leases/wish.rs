@@ -72,7 +72,7 @@ pub(super) fn contention(wait_ms: u64) -> Contention {
 }
 
 /// A holder, as the plain API takes it.
-pub(super) fn holder(field: &'static str, name: &str) -> Result<Holder, Failure> {
+pub(in crate::http) fn holder(field: &'static str, name: &str) -> Result<Holder, Failure> {
     check_length(field, name)?;
     Holder::parse(name).map_err(|invalid| Failure::invalid(field, &invalid.reason))
 }
@@ -84,7 +84,7 @@ pub(super) fn mode(name: &str) -> Result<Mode, Failure> {
 }
 
 /// What the header `Idempotency-Key` comes down to.
-pub(super) fn request_key(headers: &HeaderMap, body: Digest) -> Result<Option<RequestKey>, Failure> {
+pub(in crate::http) fn request_key(headers: &HeaderMap, body: Digest) -> Result<Option<RequestKey>, Failure> {
     let mut all = headers.get_all("idempotency-key").iter();
     let Some(value) = all.next() else { return Ok(None) };
     if all.next().is_some() {

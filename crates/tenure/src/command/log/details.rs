@@ -51,6 +51,7 @@ impl Entry<'_> {
             Event::Left { ticket, end, .. } => format!("ticket {}  {}", ticket.0, end_name(*end)),
             Event::Intent(event) => super::intent::details_of(event),
             Event::Agent(event) => super::agent::details_of(event, self.tag, time),
+            Event::Work(event) => super::work::details_of(event, self.tag),
             Event::Marked { reading, .. } => {
                 format!("clock {} at {} us", reading.clock, reading.microseconds)
             }

@@ -64,6 +64,7 @@ impl Entry<'_> {
             }
             Event::Intent(event) => super::intent::fields_of(event),
             Event::Agent(event) => super::agent::fields_of(event, self.tag, |tick| self.time_of(tick)),
+            Event::Work(event) => super::work::fields_of(event, self.tag),
             Event::Marked { reading, .. } => json!({ "clock": of_reading(reading) }),
             Event::Resumed { reading, wall_anchor, wall_clock, .. } => json!({
                 "clock": of_reading(reading),
@@ -92,6 +93,9 @@ impl Entry<'_> {
             "ttlMs": issued.ttl.as_millis(),
             "labels": of_labels(&issued.labels),
         });
+        if let Some(authority) = &issued.authority {
+            lease["authority"] = super::work::authority(authority, self.tag);
+        }
         if let Some(key) = &issued.key {
             lease["idempotency"] = of_request_key(key);
         }
@@ -156,7 +160,7 @@ fn of_labels(labels: &Labels) -> Value {
 }
 
 /// Digests of what the caller sent, not that itself.
-fn of_request_key(key: &RequestKey) -> Value {
+pub(super) fn of_request_key(key: &RequestKey) -> Value {
     let hex = |bytes: [u8; 16]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     json!({ "key": hex(key.key.0), "body": hex(key.body.0) })
 }

@@ -4,6 +4,7 @@ mod agent;
 mod details;
 mod fields;
 mod intent;
+mod work;
 
 use std::io::Write as _;
 
@@ -16,6 +17,7 @@ use tenure_ledger::embedded::Archive;
 use tenure_ledger::signing::KeyEntry;
 use tenure_registrar::shell::{ReplayError, begin_replay};
 
+pub use self::work::authority;
 use crate::configuration::Place;
 use crate::failure::Failure;
 use crate::message::tell;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
+use tenure_core::authority::Authority;
 use tenure_ledger::signing::{Claims, Keyring, Passport, PublicKey, TrustedKeys};
 
 use super::keyring_of;
@@ -83,12 +84,33 @@ fn as_text(claims: &Claims, retired_at: Option<u64>) -> String {
     table.field("fence", claims.fence.0);
     table.field("from tick", claims.at.0);
     table.field("until tick", claims.expires_at.0);
+    if let Some(authority) = &claims.authority {
+        add_authority(&mut table, claims, authority);
+    }
     let retired = retired_at.map_or_else(String::new, |seq| format!(", which is retired since event {seq}"));
     table.field("signed by key", format!("{}{retired}", claims.key_id));
     format!("{table}Genuine: the registrar granted this. {NOT_PROVEN}\n")
 }
 
+fn add_authority(table: &mut Table, claims: &Claims, authority: &Authority) {
+    match authority.scope.names() {
+        None => table.field("allows", "everything"),
+        Some([work_ids, tools, namespaces]) => {
+            table.field("allows work", work_ids.join(", "));
+            table.field("allows tools", tools.join(", "));
+            table.field("allows in", namespaces.join(", "));
+        }
+    }
+    let [episodes, tool_calls, tokens, duration_ms] = authority.budget.amounts();
+    let budget = tenure_api::Budget { episodes, tool_calls, tokens, duration_ms };
+    table.field("budget at first", crate::command::work::amounts(&budget));
+    if let Some(parent) = authority.parent {
+        table.field("derived from", claims.ledger.lease_id(parent));
+    }
+}
+
 fn as_json(claims: &Claims, retired_at: Option<u64>) -> Value {
+    let authority = claims.authority.as_ref();
     json!({
         "ledger": claims.ledger.to_string(),
         "leaseId": claims.lease_id,
@@ -98,6 +120,7 @@ fn as_json(claims: &Claims, retired_at: Option<u64>) -> Value {
         "fence": claims.fence.0,
         "fromTick": claims.at.0,
         "untilTick": claims.expires_at.0,
+        "authority": authority.map(|own| crate::command::log::authority(own, claims.ledger.tag())),
         "keyId": claims.key_id.to_string(),
         "keyRetiredSeq": retired_at,
     })

@@ -56,7 +56,7 @@ fn beat(draft: &mut Draft<'_>, agent: &Holder, fence: Fence) -> Pulse {
     }
     let expires_at = draft.now.saturating_add(lease.ttl);
     let until = draft.held_until(fence).map_or(lease.expires_at, |(until, _)| until);
-    if !extends(until.0, expires_at.0) {
+    if !extends(until.0, expires_at.0) || !draft.may_last_until(lease, expires_at) {
         return Pulse::Until(until);
     }
     draft.push(Event::Renewed { lease: fence, at: draft.now, expires_at, ttl: lease.ttl });

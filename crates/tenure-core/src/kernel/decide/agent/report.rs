@@ -62,7 +62,10 @@ fn grace(draft: &mut Draft<'_>, report: &Report) -> Result<(), Refusal> {
     for lease in draft.living_leases_of(&report.agent) {
         if !graced.contains(&lease.fence) {
             let expires_at = lease.expires_at.checked_add(RESTART_GRACE).ok_or(Refusal::Exhausted)?;
-            draft.push(Event::Renewed { lease: lease.fence, at: draft.now, expires_at, ttl: lease.ttl });
+            if draft.may_last_until(lease, expires_at) {
+                let (lease, ttl) = (lease.fence, lease.ttl);
+                draft.push(Event::Renewed { lease, at: draft.now, expires_at, ttl });
+            }
         }
     }
     Ok(())

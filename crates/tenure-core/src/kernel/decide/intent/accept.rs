@@ -27,8 +27,8 @@ pub(super) fn accept(draft: &mut Draft<'_>, accept: &Accept) -> Result<IntentAns
     if let Some(want) = &want {
         draft.check_may_grant()?;
         let (holder, principal, resource) = (&accept.session, &orchestrator(), &want.resource);
-        let (key, ticket, continues) = (None, None, None);
-        draft.issue(Grant { holder, principal, want, resource, key, ticket, continues })?;
+        let (key, ticket, continues, authority) = (None, None, None, None);
+        draft.issue(Grant { holder, principal, want, resource, key, ticket, continues, authority })?;
     }
     draft.push(Event::Intent(Box::new(IntentEvent::Accepted(Accepted {
         session: accept.session.clone(),

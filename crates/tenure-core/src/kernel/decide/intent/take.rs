@@ -42,7 +42,7 @@ pub(super) fn take(draft: &mut Draft<'_>, take: &Take) -> Result<IntentAnswer, R
         contention: Contention::RefreshOwn,
         key: None,
     };
-    match super::super::acquire::acquire(draft, &acquire) {
+    match super::super::acquire::acquire(draft, &acquire, None) {
         Ok(Answer::Granted { leases }) => Ok(start(draft, take, session, leases)),
         // The target is free or the session's own, so it is the tuners that are not.
         Err(Refusal::Held { holder, .. }) => {

@@ -1,8 +1,8 @@
 //! Agents as bytes and back.
 
-use super::RestoreError;
 use super::bytes::{Put, Take};
 use super::restore::Restoring;
+use super::{RestoreError, WITH_AGENTS};
 use crate::kernel::agent::{Pending, Phase, Rank};
 use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::state::{Agent, State};
@@ -63,7 +63,7 @@ impl Restoring<'_> {
         let mut before: Option<Holder> = None;
         let count = self.take.count(8)?;
         // One state has one form: what an older one says is not said in the newest.
-        self.take.ensure(count > 0, "it needs no such form")?;
+        self.take.ensure(count > 0 || self.version > WITH_AGENTS, "it needs no such form")?;
         for _ in 0..count {
             let id = self.take.name(Holder::parse)?;
             self.take.ensure(before.is_none_or(|before| before < id), "agents are not in their order")?;

@@ -121,6 +121,12 @@ impl<'a> Take<'a> {
         Ok(text)
     }
 
+    pub(super) fn slice(&mut self, length: usize) -> Result<&'a [u8], RestoreError> {
+        let (slice, rest) = self.rest.split_at_checked(length).ok_or_else(|| self.too_short())?;
+        self.rest = rest;
+        Ok(slice)
+    }
+
     pub(super) fn finish(self) -> Result<(), RestoreError> {
         self.ensure(self.rest.is_empty(), "something follows its end")
     }

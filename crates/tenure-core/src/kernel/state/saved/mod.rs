@@ -17,7 +17,9 @@
 //!
 //! In form 2, a want names the count of its other resources and these between its resource and the rest. It is used
 //! where somebody waits for any one of several, and form 1 wherever that says everything. Form 3 is form 2 with sessions at
-//! its end: the number of their changes, those that go on by their names, those that are over by their ends.
+//! its end: the number of their changes, those that go on by their names, those that are over by their ends. Form 4 is form 3
+//! with agents behind them. Form 5 is form 4 with the authority of leases behind them: of those that live by their numbers,
+//! then of those that are over. In it a key may lead to what was spent: 0, 0, the lease, and what was left.
 //!
 //! A holder is 0, its name and its principal where it first appears, and its number from 1 afterwards; so is a
 //! resource, without a principal. A principal is its number from 0. Ticks that have passed are counted back
@@ -35,6 +37,7 @@ mod recall;
 mod restore;
 mod save;
 mod sessions;
+mod works;
 
 use thiserror::Error;
 
@@ -49,6 +52,9 @@ const WITH_SESSIONS: u8 = 3;
 
 /// The same, and agents stand behind the sessions, of which there may be none.
 const WITH_AGENTS: u8 = 4;
+
+/// The same, and what became of the authority of leases stands behind the agents, of whom there may be none.
+const WITH_WORK: u8 = 5;
 
 /// Bytes that are no state. Nothing was restored; the events before the checkpoint still say everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

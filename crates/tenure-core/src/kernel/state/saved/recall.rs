@@ -1,8 +1,8 @@
 //! What is remembered beside leases and waits comes back: keys, and leases that are over.
 
-use super::RestoreError;
 use super::form::Terms;
 use super::restore::Restoring;
+use super::{RestoreError, WITH_WORK};
 use crate::kernel::limits::KEY_KEPT;
 use crate::kernel::name::{Holder, Resource};
 use crate::kernel::state::Slot;
@@ -30,6 +30,10 @@ impl Restoring<'_> {
         let count = self.take.count(1)?;
         if count == 0 {
             let ticket = Ticket(self.take.number()?);
+            if ticket == Ticket(0) && self.version == WITH_WORK {
+                let outcome = KeyOutcome::Spent(Box::new(self.spent()?));
+                return Ok(KeyEntry { body: key.body, outcome, live: 0, forget_at: Some(self.forget_at()?) });
+            }
             let waiting = self.state.waits.get_mut(&ticket);
             let waiting = waiting.ok_or_else(|| self.take.damaged("a key waits for nothing"))?;
             let own = self.state.holders.get(waiting.holder).principal == principal;
@@ -93,6 +97,7 @@ impl Restoring<'_> {
                 labels: terms.labels,
                 ended_at,
                 end: self.take.end()?,
+                work: None,
             });
         }
         Ok(())

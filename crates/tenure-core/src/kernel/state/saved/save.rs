@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use super::bytes::Put;
 use super::form::Terms;
-use super::{PLAIN, WITH_AGENTS, WITH_OTHERS, WITH_SESSIONS};
+use super::{PLAIN, WITH_AGENTS, WITH_OTHERS, WITH_SESSIONS, WITH_WORK};
 use crate::kernel::name::Resource;
 use crate::kernel::state::entry::LeaseEntry;
 use crate::kernel::state::memory::{EndedLease, KeyEntry, KeyOutcome};
@@ -44,14 +44,20 @@ impl State {
         if saving.version >= WITH_SESSIONS {
             saving.put.sessions(self);
         }
-        if saving.version == WITH_AGENTS {
+        if saving.version >= WITH_AGENTS {
             saving.put.agents(self);
+        }
+        if saving.version == WITH_WORK {
+            saving.put.works(self);
         }
         saving.put.finish();
     }
 
     /// The oldest form that says everything.
     fn form(&self) -> u8 {
+        if self.has_works() {
+            return WITH_WORK;
+        }
         if self.agents().next().is_some() {
             return WITH_AGENTS;
         }
@@ -173,6 +179,7 @@ impl Saving<'_> {
                 put.count(0);
                 put.number(ticket.0);
             }
+            KeyOutcome::Spent(spent) => put.spent(spent),
             KeyOutcome::Leases(leases) => {
                 put.count(leases.len());
                 let mut before = Fence(0);

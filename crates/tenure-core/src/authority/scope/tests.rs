@@ -1,0 +1,130 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// Few names, so that they meet, and parts that look alike.
+fn name() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(vec!["a", "b", "ab", ".", "...", "a b", "é"]), 1..4)
+        .prop_map(|parts| parts.join("/"))
+}
+
+/// What somebody might ask about.
+fn asked() -> impl Strategy<Value = String> {
+    let parts = prop::sample::select(vec!["a", "b", "ab", ".", "..", "...", ""]);
+    prop::collection::vec(parts, 1..5).prop_map(|parts| parts.join("/"))
+}
+
+pub fn scope() -> impl Strategy<Value = LeaseScope> {
+    let set = || prop::collection::vec(name(), 0..4);
+    let limited = (set(), set(), set()).prop_map(|(work_ids, tools, namespaces)| {
+        let text = |set: &[String]| set.to_vec();
+        let (work_ids, tools, namespaces) = (text(&work_ids), text(&tools), text(&namespaces));
+        LeaseScope::limited(
+            work_ids.iter().map(String::as_str),
+            tools.iter().map(String::as_str),
+            namespaces.iter().map(String::as_str),
+        )
+        .expect("names of a scope")
+    });
+    prop_oneof![1 => Just(LeaseScope::Unlimited), 6 => limited]
+}
+
+/// The rule said a second time, part by part.
+fn is_below(namespace: &str, above: &str) -> bool {
+    let mut parts = namespace.split('/');
+    above.split('/').all(|part| parts.next() == Some(part))
+}
+
+proptest! {
+    // S2-107, O-16
+    #[test]
+    fn what_a_part_allows_the_whole_allows_too(whole in scope(), part in scope(), asked in asked()) {
+        if part.is_within(&whole) {
+            prop_assert!(!part.allows_work(&asked) || whole.allows_work(&asked));
+            prop_assert!(!part.allows_tool(&asked) || whole.allows_tool(&asked));
+            prop_assert!(!part.allows_namespace(&asked) || whole.allows_namespace(&asked));
+        } else {
+            // There is something that only the part allows.
+            let names = part.names();
+            let everything = names.is_none();
+            let more = names.is_some_and(|[work_ids, tools, namespaces]| {
+                work_ids.iter().any(|name| !whole.allows_work(name))
+                    || tools.iter().any(|name| !whole.allows_tool(name))
+                    || namespaces.iter().any(|name| !whole.allows_namespace(name))
+            });
+            prop_assert!(everything || more);
+        }
+        prop_assert!(whole.is_within(&whole) && whole.is_within(&LeaseScope::Unlimited));
+    }
+
+    // S2-107
+    #[test]
+    fn a_namespace_allows_itself_and_what_is_below_it(scope in scope(), asked in asked()) {
+        let up = asked.split('/').any(|part| part == "..");
+        let expected = match scope.names() {
+            None => !up,
+            Some([_, _, namespaces]) => !up && namespaces.iter().any(|above| is_below(&asked, above)),
+        };
+        prop_assert_eq!(scope.allows_namespace(&asked), expected);
+    }
+
+    // S2-110
+    #[test]
+    fn a_scope_has_one_form_and_no_other_has_it(one in scope(), other in scope()) {
+        prop_assert_eq!(one == other, one.canonical_bytes() == other.canonical_bytes());
+        prop_assert_eq!(LeaseScope::from_canonical_bytes(&one.canonical_bytes()), Ok(one));
+    }
+
+    // S2-110
+    #[test]
+    fn bytes_that_are_read_are_the_ones_that_would_be_written(bytes in prop::collection::vec(0..3_u8, 0..40)) {
+        if let Ok(scope) = LeaseScope::from_canonical_bytes(&bytes) {
+            prop_assert_eq!(scope.canonical_bytes(), bytes);
+        }
+    }
+}
+
+// O-16
+#[test]
+fn what_leads_up_is_never_allowed_and_never_named() {
+    for name in ["..", "a/..", "../a", "a/../b"] {
+        let all = LeaseScope::Unlimited;
+        assert!(!all.allows_work(name) && !all.allows_tool(name) && !all.allows_namespace(name), "{name}");
+        assert!(LeaseScope::limited([name], [], []).is_err());
+        assert!(LeaseScope::limited([], [name], []).is_err());
+        assert!(LeaseScope::limited([], [], [name]).is_err());
+    }
+    for name in ["...", "a..b", "..a/b", "a"] {
+        assert!(LeaseScope::Unlimited.allows_namespace(name), "{name}");
+    }
+}
+
+#[test]
+fn a_scope_is_small() {
+    let names: Vec<String> = (0..65).map(|number| format!("w-{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    assert!(LeaseScope::limited(names[..64].iter().copied(), [], []).is_ok());
+    assert!(LeaseScope::limited(names.iter().copied(), [], []).is_err());
+    assert!(LeaseScope::limited(["x".repeat(257).as_str()], [], []).is_err());
+    assert!(LeaseScope::limited([""], [], []).is_err() && LeaseScope::limited(["a\n"], [], []).is_err());
+    let long: Vec<String> = (0..33).map(|number| format!("{number:0256}")).collect();
+    assert!(LeaseScope::limited(long[..32].iter().map(String::as_str), [], []).is_ok());
+    assert!(LeaseScope::limited(long.iter().map(String::as_str), [], []).is_err());
+    for namespace in ["a/", "a//b", "/"] {
+        assert!(LeaseScope::limited([], [], [namespace]).is_err(), "{namespace}");
+    }
+    assert!(LeaseScope::limited([], [], ["/home/a"]).is_ok());
+}
+
+#[test]
+fn a_purpose_is_allowed_in_all_that_it_names() {
+    let scope = LeaseScope::limited(["w"], ["t"], ["n"]).expect("a scope");
+    let purpose = |work: &str, tool: &str| Purpose {
+        work_id: Some(work.into()),
+        tool: Some(tool.into()),
+        namespace: None,
+    };
+    assert!(scope.contains(&Purpose::default()) && scope.contains(&purpose("w", "t")));
+    assert!(!scope.contains(&purpose("w", "x")) && !scope.contains(&purpose("x", "t")));
+    assert!(!scope.contains(&Purpose { namespace: Some("m".into()), ..purpose("w", "t") }));
+}

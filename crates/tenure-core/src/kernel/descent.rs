@@ -1,0 +1,39 @@
+//! What hangs together within a decision: whoever ends takes along what was derived from it.
+
+use super::draft::Draft;
+use super::event::{Cause, Event};
+use super::state::LeaseEntry;
+use super::value::{Fence, Tick};
+use crate::rules::time::is_over;
+
+/// What people read of a lease whose parent ended.
+const PARENT_ENDED: &str = "the lease that it was derived from ended";
+
+impl Draft<'_> {
+    /// Ends everybody below a lease that ends, the youngest first, so that nobody is ever without its parent.
+    pub(super) fn end_descendants(&mut self, lease: Fence) {
+        let state = self.state;
+        for fence in state.descendants(lease).into_iter().rev() {
+            let Some(child) = state.find_lease(fence).filter(|_| !self.has_ended(fence)) else { continue };
+            let at = self.now;
+            self.push_plain(if is_over(at.0, child.expires_at.0) {
+                Event::Expired { lease: fence, at }
+            } else {
+                let by = state.principal_of(child.holder).1.clone();
+                Event::Revoked { lease: fence, at, cause: Cause::Revoked, by, detail: PARENT_ENDED.into() }
+            });
+            self.mark_ended(child);
+        }
+    }
+
+    /// When the lease is over that this one was derived from: it cannot be renewed beyond that.
+    pub(super) fn end_of_parent(&self, lease: &LeaseEntry) -> Option<Tick> {
+        let parent: Fence = self.state.work(lease.fence)?.authority.parent?;
+        self.state.find_lease(parent).map(|parent| parent.expires_at)
+    }
+
+    /// Whether a lease may last until then.
+    pub(super) fn may_last_until(&self, lease: &LeaseEntry, expires_at: Tick) -> bool {
+        self.end_of_parent(lease).is_none_or(|end| expires_at <= end)
+    }
+}

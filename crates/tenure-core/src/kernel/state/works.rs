@@ -1,0 +1,238 @@
+//! Which leases have authority, how much of it is left, and which was derived from which.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{Misfit, State, ensure as hold};
+use crate::authority::{Authority, Budget, check_derived, work_id_of};
+use crate::kernel::event::{Event, Issued};
+use crate::kernel::limits::{DESCENDANTS, DESCENT};
+use crate::kernel::mode::Mode;
+use crate::kernel::value::Fence;
+use crate::kernel::work::WorkEvent;
+use crate::rules::time::is_over;
+
+/// What became of the authority of one lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Work {
+    /// What it began with.
+    pub authority: Arc<Authority>,
+    /// What is left.
+    pub left: Budget,
+    /// What was used up.
+    pub spent: Budget,
+    /// What was given to leases that were derived from it, whatever became of them.
+    pub given: Budget,
+    /// The living leases that were derived from it.
+    pub children: BTreeSet<Fence>,
+    /// How many living leases there are below it.
+    descendants: usize,
+    /// How many leases are above it.
+    depth: usize,
+}
+
+/// What was spent under a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SpentUnderKey {
+    pub(crate) lease: Fence,
+    /// What was left then.
+    pub(crate) left: Budget,
+}
+
+/// Every living lease with authority.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Works(BTreeMap<Fence, Work>);
+
+impl Works {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Fence, &Work)> {
+        self.0.iter()
+    }
+}
+
+impl Work {
+    /// As it begins.
+    pub(super) fn new(authority: Arc<Authority>) -> Work {
+        let (left, spent, given) = (authority.budget, Budget::NOTHING, Budget::NOTHING);
+        Work { authority, left, spent, given, children: BTreeSet::new(), descendants: 0, depth: 0 }
+    }
+
+    /// As it was, with what was used up and given away; nothing if that is more than it had.
+    pub(super) fn recalled(authority: Arc<Authority>, spent: Budget, given: Budget) -> Option<Work> {
+        let left = authority.budget.minus(spent.plus(given)?).ok()?;
+        Some(Work { left, spent, given, ..Work::new(authority) })
+    }
+}
+
+impl State {
+    /// What became of the authority of a living lease; nothing for a lease that has none.
+    pub fn work(&self, fence: Fence) -> Option<&Work> {
+        self.works.0.get(&fence)
+    }
+
+    /// Everybody below a lease, parents before their children.
+    pub(crate) fn descendants(&self, fence: Fence) -> Vec<Fence> {
+        let children =
+            |fence: &Fence| self.work(*fence).into_iter().flat_map(|work| work.children.iter().copied());
+        let mut found: Vec<Fence> = children(&fence).collect();
+        let mut next = 0;
+        while let Some(fence) = found.get(next).copied() {
+            found.extend(children(&fence));
+            next += 1;
+        }
+        found
+    }
+
+    /// Whether something more may be derived from a lease.
+    pub(crate) fn may_have_child(&self, parent: Fence) -> bool {
+        let shallow = self.work(parent).is_some_and(|work| work.depth < DESCENT);
+        shallow && self.with_ancestors(parent).all(|(_, work)| work.descendants < DESCENDANTS)
+    }
+
+    /// Whether an event leaves the tree of leases whole. Nothing is changed.
+    pub(super) fn check_work(&self, event: &Event) -> Result<(), Misfit> {
+        match event {
+            Event::Issued(issued) => self.check_authority(issued),
+            Event::Released { lease, .. } | Event::Expired { lease, .. } | Event::Revoked { lease, .. } => {
+                let is_alone = self.work(*lease).is_none_or(|work| work.children.is_empty());
+                ensure(is_alone, "it ends a lease before those that were derived from it")
+            }
+            Event::Renewed { lease, expires_at, .. } => {
+                let parent = self.work(*lease).and_then(|work| work.authority.parent);
+                let parent = parent.and_then(|parent| self.find_lease(parent));
+                let fits = parent.is_none_or(|parent| *expires_at <= parent.expires_at);
+                ensure(fits, "it renews a lease beyond its parent's end")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_authority(&self, issued: &Issued) -> Result<(), Misfit> {
+        let Some(authority) = &issued.authority else { return Ok(()) };
+        let work_id = work_id_of(&issued.resource).filter(|_| issued.mode == Mode::Exclusive);
+        let work_id = work_id.ok_or(Misfit("it has authority over what is no work of its own"))?;
+        ensure(authority.budget.check().is_ok(), "its budget is too large")?;
+        let Some(parent) = authority.parent else { return Ok(()) };
+        let lease = self.find_lease(parent).filter(|lease| !is_over(issued.at.0, lease.expires_at.0));
+        let lease = lease.ok_or(Misfit("it is derived from a lease that is over"))?;
+        let work = self.work(parent).ok_or(Misfit("it is derived from a lease without authority"))?;
+        ensure(self.may_have_child(parent), "too much is derived from one lease")?;
+        let has = (&work.authority.scope, work.left, lease.expires_at);
+        let fits = check_derived(has, work_id, (&authority.scope, authority.budget, issued.expires_at));
+        ensure(fits.is_ok(), "it is more than a part of the lease that it is derived from")
+    }
+
+    /// Enters the authority of a lease that lives. What its parent gave is taken from it, unless that is known already.
+    pub(super) fn enter_work(&mut self, fence: Fence, mut work: Work, is_new: bool) {
+        if let Some(parent) = work.authority.parent {
+            let budget = work.authority.budget;
+            if let Some(above) = self.works.0.get_mut(&parent) {
+                above.children.insert(fence);
+                work.depth = above.depth + 1;
+                if is_new {
+                    above.left = above.left.minus(budget).unwrap_or(Budget::NOTHING);
+                    above.given = above.given.plus(budget).unwrap_or(Budget::MOST);
+                }
+            }
+            self.count_descendants(parent, |count| count + 1);
+        }
+        self.works.0.insert(fence, work);
+    }
+
+    /// Takes out the authority of a lease that ends, to be remembered with it.
+    pub(super) fn end_work(&mut self, fence: Fence) -> Option<Box<Work>> {
+        let mut work = self.works.0.remove(&fence)?;
+        if let Some(parent) = work.authority.parent {
+            if let Some(above) = self.works.0.get_mut(&parent) {
+                above.children.remove(&fence);
+            }
+            self.count_descendants(parent, |count| count.saturating_sub(1));
+        }
+        // Where it stood means nothing any more.
+        work.depth = 0;
+        Some(Box::new(work))
+    }
+
+    pub(super) fn apply_work(&mut self, event: &WorkEvent) -> Result<(), Misfit> {
+        match event {
+            WorkEvent::Spent { lease, at, amount, purpose, key } => {
+                let entry = self.find_lease(*lease).filter(|entry| !is_over(at.0, entry.expires_at.0));
+                let entry = entry.ok_or(Misfit("it spends from a lease that is over"))?;
+                let principal = self.holders.get(entry.holder).principal;
+                let work = self.works.0.get_mut(lease);
+                let work = work.ok_or(Misfit("it spends from a lease without authority"))?;
+                ensure(work.authority.scope.contains(purpose), "it spends for what is not allowed")?;
+                let left = work.left.minus(*amount).map_err(|_| Misfit("it spends more than is left"))?;
+                let spent = work.spent.plus(*amount).ok_or(Misfit("it spends more than there is"))?;
+                if let Some(key) = key {
+                    let is_free = self.keys.get(principal, key.key, *at).is_none();
+                    ensure(is_free, "its key was used for something else")?;
+                    self.keys.spent(principal, *key, SpentUnderKey { lease: *lease, left }, *at);
+                }
+                (work.left, work.spent) = (left, spent);
+                Ok(())
+            }
+        }
+    }
+
+    /// What was given is what is left, what was used up and what was given away; a child is never more than a part of its
+    /// parent, and never alone.
+    pub(super) fn invariant_every_child_is_a_part_of_its_parent(&self) -> Result<(), String> {
+        for (fence, work) in self.works.iter() {
+            let lease = self.find_lease(*fence);
+            let lease = lease.ok_or_else(|| format!("{fence:?} has authority and is no lease"))?;
+            let work_id = work_id_of(self.resource_name(lease.resource));
+            hold(work_id.is_some(), || format!("{fence:?} has authority over what is no work"))?;
+            let parts = work.left.plus(work.spent).and_then(|sum| sum.plus(work.given));
+            hold(parts == Some(work.authority.budget), || {
+                format!("{fence:?} has a budget that does not add up")
+            })?;
+            let below = self.descendants(*fence);
+            hold(below.len() == work.descendants, || format!("{fence:?} counts what is below it wrongly"))?;
+            let mut given = Budget::NOTHING;
+            for child in &work.children {
+                let own = self.work(*child).map(|child| (child.authority.clone(), child.depth));
+                let (authority, depth) =
+                    own.ok_or_else(|| format!("{child:?} is a child without authority"))?;
+                let named = authority.parent == Some(*fence) && depth == work.depth + 1 && depth <= DESCENT;
+                hold(named, || format!("{child:?} is not where it says"))?;
+                given = given.plus(authority.budget).ok_or("more was given than can be counted")?;
+                let within = authority.scope.is_within(&work.authority.scope);
+                hold(within, || format!("{child:?} may do more than {fence:?}"))?;
+                let end = self.find_lease(*child).map(|child| child.expires_at);
+                hold(end <= Some(lease.expires_at), || format!("{child:?} outlives {fence:?}"))?;
+            }
+            hold(work.given.covers(given), || format!("{fence:?} gave more than it says"))?;
+            let parent = work.authority.parent.map(|parent| (parent, self.work(parent)));
+            let is_known =
+                parent.is_none_or(|(_, parent)| parent.is_some_and(|work| work.children.contains(fence)));
+            hold(is_known, || format!("{fence:?} lives without its parent"))?;
+        }
+        Ok(())
+    }
+
+    /// A lease and everybody above it, the root last.
+    fn with_ancestors(&self, fence: Fence) -> impl Iterator<Item = (Fence, &Work)> {
+        let own = self.work(fence).map(|work| (fence, work));
+        std::iter::successors(own, |(_, work)| {
+            let parent = work.authority.parent?;
+            self.work(parent).map(|work| (parent, work))
+        })
+    }
+
+    fn count_descendants(&mut self, from: Fence, change: impl Fn(usize) -> usize) {
+        let above: Vec<Fence> = self.with_ancestors(from).map(|(fence, _)| fence).collect();
+        for fence in above {
+            if let Some(work) = self.works.0.get_mut(&fence) {
+                work.descendants = change(work.descendants);
+            }
+        }
+    }
+}
+
+fn ensure(holds: bool, otherwise: &'static str) -> Result<(), Misfit> {
+    if holds { Ok(()) } else { Err(Misfit(otherwise)) }
+}

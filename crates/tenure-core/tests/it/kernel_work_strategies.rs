@@ -1,0 +1,85 @@
+//! Events of leases with authority as nobody decided them.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tenure_core::authority::{Authority, Budget, LeaseScope, Purpose};
+use tenure_core::kernel::{
+    Digest, Event, Fence, Holder, Issued, Labels, Mode, Nonce, Principal, RequestKey, Resource, Span, Tick,
+    WorkEvent,
+};
+
+/// A lease that begins with authority, or something that is spent.
+pub fn of_work(
+    holder: &BoxedStrategy<Holder>,
+    principal: &BoxedStrategy<Principal>,
+    fence: impl Strategy<Value = Fence> + Clone + 'static,
+    tick: impl Strategy<Value = Tick> + Clone + 'static,
+) -> BoxedStrategy<Event> {
+    let mode = prop_oneof![9 => Just(Mode::Exclusive), 1 => Just(Mode::Shared)];
+    let who = (fence.clone(), resource(), holder.clone(), principal.clone(), mode);
+    let parent = prop::option::of(fence.clone()).prop_map(|fence| fence.filter(|fence| *fence != Fence(0)));
+    let authority =
+        (parent, scope(), budget()).prop_map(|(parent, scope, budget)| Authority { parent, scope, budget });
+    let when = (tick.clone(), tick.clone());
+    let issued = (who, when, authority, key()).prop_map(
+        |((fence, resource, holder, principal, mode), (at, expires_at), authority, key)| {
+            Event::Issued(Issued {
+                fence,
+                resource,
+                holder,
+                principal,
+                mode,
+                at,
+                expires_at,
+                ttl: Span(5),
+                nonce: Nonce([1; 16]),
+                labels: Labels::default(),
+                key,
+                ticket: None,
+                continues: None,
+                authority: Some(Arc::new(authority)),
+            })
+        },
+    );
+    let spent = (fence, tick, budget(), purpose(), key()).prop_map(|(lease, at, amount, purpose, key)| {
+        Event::Work(Box::new(WorkEvent::Spent { lease, at, amount, purpose, key }))
+    });
+    prop_oneof![2 => issued, 1 => spent].boxed()
+}
+
+pub fn work_id() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["a", "b", "c", "a/b"])
+}
+
+fn resource() -> impl Strategy<Value = Resource> {
+    let name =
+        prop_oneof![9 => work_id().prop_map(|id| format!("work:{id}")), 1 => Just("deploy:a".to_owned())];
+    name.prop_map(|name| Resource::parse(&name).expect("a resource"))
+}
+
+pub fn scope() -> impl Strategy<Value = LeaseScope> {
+    let set = || prop::collection::btree_set(work_id(), 0..4);
+    let limited = (set(), set(), set()).prop_map(|(work_ids, tools, namespaces)| {
+        LeaseScope::limited(work_ids, tools, namespaces).expect("a scope")
+    });
+    prop_oneof![2 => Just(LeaseScope::Unlimited), 2 => limited]
+}
+
+pub fn budget() -> impl Strategy<Value = Budget> {
+    let amount = prop_oneof![8 => 0..4_u64, 1 => Just(1_000), 1 => Just(Budget::LARGEST)];
+    prop::array::uniform4(amount).prop_map(Budget::from_amounts)
+}
+
+pub fn purpose() -> impl Strategy<Value = Purpose> {
+    let name = || {
+        let name = prop_oneof![4 => work_id(), 1 => Just("..")];
+        prop::option::weighted(0.2, name.prop_map(Arc::from))
+    };
+    (name(), name(), name()).prop_map(|(work_id, tool, namespace)| Purpose { work_id, tool, namespace })
+}
+
+fn key() -> impl Strategy<Value = Option<RequestKey>> {
+    let digest = || (0..2_u8).prop_map(|byte| Digest([byte; 16]));
+    prop::option::weighted(0.3, (digest(), digest()).prop_map(|(key, body)| RequestKey { key, body }))
+}

@@ -1,0 +1,109 @@
+//! Leases with authority through the writer: many who spend at once, and who ends together.
+
+use std::sync::Arc;
+
+use tenure_core::authority::{Budget, LeaseScope, Purpose};
+use tenure_core::kernel::{
+    Answer, Claim, ClaimWork, Command, Derive, Fence, HashKey, Holder, Labels, Limits, Nonce, Principal,
+    Refusal, Span, Spend, WorkCommand, decode,
+};
+use tenure_core::lease::ReleaseReason;
+use tenure_ledger::signing::{NodeKey, TrustedKeys};
+use tenure_ledger::{Ledger as _, MemoryLedger, Seq};
+use tenure_registrar::Reply;
+use tenure_registrar::shell::{Response, replay};
+
+use crate::shell::{HandClock, granted, start};
+use crate::story::LEDGER;
+
+fn tokens(tokens: u64) -> Budget {
+    Budget { tokens, ..Budget::NOTHING }
+}
+
+fn part(work: &str, budget: u64) -> ClaimWork {
+    ClaimWork {
+        principal: Principal::parse("owner").unwrap(),
+        holder: Holder::parse(work).unwrap(),
+        work_id: work.into(),
+        ttl: Span::from_secs(60),
+        nonce: Nonce::default(),
+        labels: Labels::default(),
+        scope: LeaseScope::Unlimited,
+        budget: tokens(budget),
+        key: None,
+    }
+}
+
+fn work(command: WorkCommand) -> Command {
+    Command::Work(Box::new(command))
+}
+
+fn derive(parent: Fence, child: ClaimWork) -> Command {
+    work(WorkCommand::Derive(Derive { parent, claim: Claim::Token, child }))
+}
+
+fn spend(lease: Fence, amount: u64) -> Command {
+    let (claim, purpose, key) = (Claim::Token, Purpose::default(), None);
+    work(WorkCommand::Spend(Spend { lease, claim, amount: tokens(amount), purpose, key }))
+}
+
+/// What a spender was told: whether it was spent.
+fn is_spent(response: &Response) -> bool {
+    match &response.reply {
+        Reply::Answered { answer: Answer::Spent { .. }, .. } => true,
+        Reply::Answered { answer: Answer::Refused(Refusal::BudgetExceeded { .. }), .. } => false,
+        other => panic!("{other:?}"),
+    }
+}
+
+// S2-108, S2-111
+#[test]
+fn what_was_acknowledged_is_what_was_spent_and_a_replay_says_the_same() {
+    let writer = start(MemoryLedger::default(), Arc::new(HandClock::default()));
+    let lease = granted(writer.handle().ask_and_wait(work(WorkCommand::Claim(part("plan", 10_000)))));
+    let told: u64 = std::thread::scope(|scope| {
+        let spender = |number: u64| {
+            let handle = writer.handle();
+            scope.spawn(move || {
+                let amounts = (0..40).map(|round| 1 + (number * 11 + round * 5) % 12);
+                amounts.filter(|amount| is_spent(&handle.ask_and_wait(spend(lease, *amount)))).sum::<u64>()
+            })
+        };
+        let spenders: Vec<_> = (0..64).map(spender).collect();
+        spenders.into_iter().map(|spender| spender.join().unwrap()).sum()
+    });
+    let (ledger, end) = writer.stop();
+    assert!(end.is_none(), "{end:?}");
+    let state =
+        replay(&ledger, LEDGER, Limits::default(), HashKey::default()).expect("it adds up").into_state();
+    let work = state.work(lease).expect("it lives");
+    assert_eq!((work.spent.tokens, work.left.tokens), (told, 10_000 - told));
+    assert!(work.left.tokens < 12, "nobody was refused who could have had it: {}", work.left.tokens);
+}
+
+// S2-109, O-16
+#[test]
+fn a_child_is_signed_by_the_registrar_and_ends_with_its_parent_in_one_batch() {
+    let writer = start(MemoryLedger::default(), Arc::new(HandClock::default()));
+    let handle = writer.handle();
+    let root = granted(handle.ask_and_wait(work(WorkCommand::Claim(part("plan", 100)))));
+    let response = handle.ask_and_wait(derive(root, part("part", 40)));
+    let child = granted(response.clone());
+    granted(handle.ask_and_wait(derive(child, part("below", 10))));
+
+    let passport = handle.passport(&response, child).expect("what was granted is signed");
+    let trusted: TrustedKeys = [NodeKey::from_secret(&[7; 32]).public_key()].into_iter().collect();
+    let authority = passport.verify(&trusted).expect("by the registrar").authority.expect("with authority");
+    assert_eq!((authority.parent, authority.budget), (Some(root), tokens(40)));
+
+    let reason = ReleaseReason::Completed;
+    handle.ask_and_wait(Command::Release { lease: root, claim: Claim::Token, reason });
+    let (ledger, _) = writer.stop();
+    let batches = ledger.read(Seq(0)).map(|batch| batch.expect("it can be read"));
+    let ends = batches.map(|batch| {
+        let events =
+            batch.records.iter().filter_map(|record| decode(record, LEDGER.tag()).expect("an event"));
+        events.filter(|event| event.ends().is_some()).count()
+    });
+    assert_eq!(ends.filter(|count| *count > 0).collect::<Vec<_>>(), [3]);
+}

@@ -1,0 +1,67 @@
+//! Many who spend of one lease at the same time.
+
+use serde_json::json;
+
+use super::{claim, derive, spend, work};
+use crate::server::start;
+
+// S2-108, S2-111
+#[test]
+fn what_64_spenders_are_told_is_exactly_what_was_spent() {
+    const EACH: u64 = 12;
+    let server = start();
+    // Enough for some of them.
+    let lease = claim(&server, "plan", &json!({"tokens": 5_000}));
+    let told: Vec<u64> = std::thread::scope(|scope| {
+        let spender = |number: u64| {
+            let (server, lease) = (&server, &lease);
+            scope.spawn(move || {
+                let amounts = (0..EACH).map(|round| 1 + (number * 7 + round * 3) % 20);
+                let spent = amounts.filter(|amount| match spend(server, lease, *amount, None) {
+                    answer if answer.status == 200 => true,
+                    answer => {
+                        let left = answer.json()["remaining"]["tokens"].as_u64();
+                        assert_eq!(super::code(&answer), (409, "BUDGET_EXCEEDED".into()));
+                        assert!(left.is_some_and(|left| left < *amount), "there was enough: {answer:?}");
+                        false
+                    }
+                });
+                spent.sum::<u64>()
+            })
+        };
+        let spenders: Vec<_> = (0..64).map(spender).collect();
+        spenders.into_iter().map(|spender| spender.join().unwrap()).collect()
+    });
+    let shown = work(&server, &lease)["work"].clone();
+    let (spent, left) =
+        (shown["spent"]["tokens"].as_u64().unwrap(), shown["remaining"]["tokens"].as_u64().unwrap());
+    assert_eq!(told.iter().sum::<u64>(), spent, "what was acknowledged is what was spent");
+    assert_eq!(spent + left, 5_000);
+    assert!(left < 20, "nobody was refused who could have had it: {left}");
+}
+
+// S2-109, O-16
+#[test]
+fn many_who_derive_at_once_never_get_more_than_there_is() {
+    let server = start();
+    let lease = claim(&server, "plan", &json!({"tokens": 100}));
+    let given: usize = std::thread::scope(|scope| {
+        let derivers: Vec<_> = (0..16)
+            .map(|number| {
+                let (server, lease) = (&server, &lease);
+                scope.spawn(move || {
+                    let part =
+                        derive(server, lease, &format!("part-{number}"), 60_000, &json!({"tokens": 9}));
+                    usize::from(part.status == 201)
+                })
+            })
+            .collect();
+        derivers.into_iter().map(|deriver| deriver.join().unwrap()).sum()
+    });
+    let shown = work(&server, &lease)["work"].clone();
+    assert_eq!(
+        (given, &shown["given"]["tokens"], &shown["remaining"]["tokens"]),
+        (11, &json!(99), &json!(1))
+    );
+    assert_eq!(shown["children"].as_array().map(Vec::len), Some(11));
+}

@@ -1,0 +1,40 @@
+//! `tenure work release`.
+
+use clap::Args;
+use tenure_api::{OneLease, ReleaseWork};
+
+use crate::command::lease_token::LeaseToken;
+use crate::failure::Failure;
+use crate::output::{write_answer, write_text};
+use crate::server::ask;
+
+/// Gives a lease on work back, and with it whatever was derived from it.
+///
+/// Example: tenure work release 4f1d09aa-17 --token-file planner.token
+#[derive(Debug, Args)]
+pub struct Release {
+    /// The lease's id
+    #[arg(value_name = "LEASE")]
+    lease_id: String,
+    #[command(flatten)]
+    token: LeaseToken,
+    /// Print one JSON value instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+impl Release {
+    /// Releases it.
+    pub fn run(self) -> Result<(), Failure> {
+        let token = self.token.read()?.expose().to_owned();
+        let request = ReleaseWork { lease_id: self.lease_id, token, reason: None };
+        let lease = ask(async |client| Ok(client.release_work(&request).await?))?;
+        if self.json {
+            write_answer(&OneLease { lease })?;
+        } else {
+            let end = lease.end.as_deref().unwrap_or("RELEASED");
+            write_text(&format!("{} on {} is over: {end}\n", lease.id, lease.resource))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! Leases on work as people read them.
+
+use tenure_api::{Budget, GrantedWork, OneWork, Work};
+use tenure_core::authority::Budget as Most;
+
+use crate::command::lease_view;
+use crate::output::Table;
+
+/// Everything about one lease and what it allows.
+pub fn fields(shown: &OneWork) -> Table {
+    let mut table = lease_view::fields(&shown.lease);
+    add(&mut table, &shown.work);
+    table
+}
+
+/// What was granted. Its token stands in it, unless it is kept elsewhere.
+pub fn granted(granted: &GrantedWork) -> Table {
+    let mut table = Table::default();
+    table.field("lease", &granted.lease.id);
+    table.field("resource", &granted.lease.resource);
+    table.field("holder", &granted.lease.holder);
+    table.field("fence", granted.lease.fence);
+    table.field("expires", &granted.lease.expires_at);
+    add(&mut table, &granted.work);
+    if !granted.token.is_empty() {
+        table.field("token", &granted.token);
+    }
+    table
+}
+
+fn add(table: &mut Table, work: &Work) {
+    match &work.scope {
+        None => table.field("allows", "everything"),
+        Some(scope) => {
+            table.field("allows work", scope.work_ids.join(", "));
+            table.field("allows tools", scope.tools.join(", "));
+            table.field("allows in", scope.namespaces.join(", "));
+        }
+    }
+    table.field("budget", amounts(&work.budget));
+    table.field("spent", amounts(&work.spent));
+    table.field("given away", amounts(&work.given));
+    table.field("left", amounts(&work.remaining));
+    if let Some(parent) = &work.parent {
+        table.field("derived from", parent);
+    }
+    for child in &work.children {
+        table.field("gave to", child);
+    }
+}
+
+/// Amounts in words.
+pub fn amounts(budget: &Budget) -> String {
+    let named = [
+        (budget.episodes, "episodes"),
+        (budget.tool_calls, "tool calls"),
+        (budget.tokens, "tokens"),
+        (budget.duration_ms, "ms"),
+    ];
+    let word = |(amount, name): (u64, &str)| match amount {
+        // Nobody ever comes near it.
+        amount if amount > Most::LARGEST / 2 => format!("any {name}"),
+        amount => format!("{amount} {name}"),
+    };
+    named.map(word).join(", ")
+}
