@@ -30,19 +30,18 @@ impl<'a> Draft<'a> {
             let (resource, mode) = (&want.resource, want.mode);
             let holders = self.holders_apart(resource, mode).filter(|holder| *holder != rank.agent);
             ahead.extend(holders.map(|holder| {
-                let is_younger = self.age_of(&holder).is_some_and(|other| other > *rank);
-                // Who waits in line may wait for this one, whatever its age.
-                let may_be_waited_for = is_younger && !self.waits_in_line(&holder);
-                (holder, may_be_waited_for)
+                // Who stands in line may wait for this one, whatever its age.
+                let is_younger =
+                    self.age_of(&holder).is_some_and(|other| other > *rank) && !self.waits_in_line(&holder);
+                (holder, is_younger)
             }));
             let older =
                 self.pending_now().filter(|pending| pending.rank < *rank && pending.rank.agent != rank.agent);
             let older = older.filter(|pending| wants_apart(&pending.wants, resource, mode));
             ahead.extend(older.map(|pending| (pending.rank.agent.clone(), false)));
         }
-        // Agents that wait come before those in line: one of these could then wait for itself.
-        let dies =
-            ahead.iter().any(|(_, may_be_waited_for)| !may_be_waited_for) || self.waits_in_line(&rank.agent);
+        ahead.extend(self.ahead_in_line(&rank.agent, wants).into_iter().map(|holder| (holder, false)));
+        let dies = ahead.iter().any(|(_, is_younger)| !is_younger);
         let mut names: Vec<Holder> = ahead.into_iter().map(|(holder, _)| holder).collect();
         names.sort_unstable();
         names.dedup();
@@ -51,24 +50,6 @@ impl<'a> Draft<'a> {
             (false, false) => Fate::Waits(names),
             (false, true) => Fate::Dies(names),
         }
-    }
-
-    /// Whether somebody must not wait in line, because it waits as an agent, or an agent waits for what it has. Waits of agents
-    /// lead from the old to the young, and never to somebody in line: so no circle goes through both.
-    pub(crate) fn must_not_line_up(&self, holder: &Holder) -> bool {
-        self.state.has_pending()
-            && self.pending_now().any(|pending| {
-                pending.rank.agent == *holder
-                    || self.living_leases_of(holder).into_iter().any(|lease| {
-                        wants_apart(&pending.wants, self.state.resource_name(lease.resource), lease.mode)
-                    })
-            })
-    }
-
-    /// Whether somebody waits in line, with those who have no age.
-    fn waits_in_line(&self, holder: &Holder) -> bool {
-        let slot = self.state.find_holder(holder);
-        slot.into_iter().flat_map(|slot| self.state.waits_of(slot)).any(|waiting| self.waits(waiting))
     }
 
     /// Lets in whose turn has come: agents first, who have an age, then everybody else.

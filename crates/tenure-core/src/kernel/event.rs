@@ -105,7 +105,7 @@ pub enum Event {
 
 impl Event {
     /// The type of every event that there is.
-    pub const TYPE_NAMES: [&str; 20] = [
+    pub const TYPE_NAMES: [&str; 23] = [
         "lease.issued",
         "lease.renewed",
         "lease.released",
@@ -126,6 +126,9 @@ impl Event {
         AgentEvent::TYPE_NAMES[2],
         AgentEvent::TYPE_NAMES[3],
         AgentEvent::TYPE_NAMES[4],
+        AgentEvent::TYPE_NAMES[5],
+        AgentEvent::TYPE_NAMES[6],
+        AgentEvent::TYPE_NAMES[7],
     ];
 
     /// Its type, as records and those who listen know it.

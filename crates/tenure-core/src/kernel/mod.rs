@@ -17,6 +17,7 @@ mod event;
 mod granting;
 mod intent;
 mod limits;
+mod lining_up;
 mod mode;
 mod name;
 mod policy;

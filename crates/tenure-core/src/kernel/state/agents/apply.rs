@@ -22,7 +22,9 @@ impl State {
                 let younger = last
                     .is_none_or(|(last, used_up)| last < rank.priority || last == rank.priority && !used_up);
                 ensure(younger, "an agent is older than in its last attempt")?;
-                ensure(!self.is_engaged(&rank.agent), "an attempt begins before the last one is over")?;
+                // Who has held plain leases only had no age before.
+                let is_over = last.is_none() || !self.is_engaged(&rank.agent);
+                ensure(is_over, "an attempt begins before the last one is over")?;
                 self.know(&rank.agent, principal, session, *at, |agent| {
                     if agent.priority != Some(rank.priority) {
                         (agent.held_before, agent.used_up) = (Span(0), false);
