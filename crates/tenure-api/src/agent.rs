@@ -99,6 +99,7 @@ pub enum Verdict {
         /// After how long.
         retry_after_ms: u64,
         /// With which priority: the one that it has.
+        #[serde(rename = "priority_timestamp")]
         priority_timestamp: u64,
         /// Who is in the way.
         blocked_by: Vec<String>,

@@ -30,18 +30,17 @@ impl Draft<'_> {
             let (resource, mode) = (&want.resource, want.mode);
             let holders = self.holders_apart(resource, mode).filter(|holder| *holder != rank.agent);
             ahead.extend(holders.map(|holder| {
-                let is_younger = self.age_of(&holder).is_some_and(|other| other > *rank);
-                // Who waits in line may wait for this one, whatever its age.
-                let may_be_waited_for = is_younger && !self.waits_in_line(&holder);
-                (holder, may_be_waited_for)
+                // Who stands in line may wait for this one, whatever its age.
+                let is_younger =
+                    self.age_of(&holder).is_some_and(|other| other > *rank) && !self.waits_in_line(&holder);
+                (holder, is_younger)
             }));
             let around = self.pending_apart(resource, mode);
             let older = around.filter(|pending| pending.rank < *rank && pending.rank.agent != rank.agent);
             ahead.extend(older.map(|pending| (pending.rank.agent.clone(), false)));
         }
-        // Agents that wait come before those in line: one of these could then wait for itself.
-        let dies =
-            ahead.iter().any(|(_, may_be_waited_for)| !may_be_waited_for) || self.waits_in_line(&rank.agent);
+        ahead.extend(self.ahead_in_line(&rank.agent, wants).into_iter().map(|holder| (holder, false)));
+        let dies = ahead.iter().any(|(_, is_younger)| !is_younger);
         let mut names: Vec<Holder> = ahead.into_iter().map(|(holder, _)| holder).collect();
         names.sort_unstable();
         names.dedup();
@@ -50,26 +49,6 @@ impl Draft<'_> {
             (false, false) => Fate::Waits(names),
             (false, true) => Fate::Dies(names),
         }
-    }
-
-    /// Whether somebody must not wait in line, because it waits as an agent, or an agent waits for what it has. Waits of agents
-    /// lead from the old to the young, and never to somebody in line: so no circle goes through both.
-    pub(crate) fn must_not_line_up(&self, holder: &Holder) -> bool {
-        if !self.state.has_pending() {
-            return false;
-        }
-        let is_waited_for = |lease: &LeaseEntry| {
-            let resource = self.state.resource_name(lease.resource);
-            self.pending_apart(resource, lease.mode).next().is_some()
-        };
-        let waits = self.pending_of(holder).next().is_some();
-        waits || self.living_leases_of(holder).into_iter().any(is_waited_for)
-    }
-
-    /// Whether somebody waits in line, with those who have no age.
-    fn waits_in_line(&self, holder: &Holder) -> bool {
-        let slot = self.state.find_holder(holder);
-        slot.into_iter().flat_map(|slot| self.state.waits_of(slot)).any(|waiting| self.waits(waiting))
     }
 
     /// Lets in whose turn has come: agents first, who have an age, then everybody else.

@@ -19,6 +19,7 @@ mod giving;
 mod granting;
 mod intent;
 mod limits;
+mod lining_up;
 mod mode;
 mod name;
 mod pending;

@@ -59,7 +59,7 @@ fn a_heartbeat_gives_all_leases_their_time_again_from_now_on() {
             (&json!(id), &json!(60_000)),
             "in the order asked"
         );
-        assert!(text(&renewed["expires_at"]) > text(&before[id]["expires_at"]), "{beaten}");
+        assert!(text(&renewed["expires_at"]) > text(&before[id]["expiresAt"]), "{beaten}");
         assert_eq!(state(&server.truth("a", &leases), id), "ACTIVE");
     }
 }
