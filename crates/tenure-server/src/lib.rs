@@ -30,6 +30,7 @@ mod tokens;
 pub use control::gateway::{DeviceAddress, GatewaySettings, InvalidDevice, Patience};
 pub use control::{ControlSettings, EncoderSettings, SerialSettings, StoreError};
 pub use http::accept::Limits;
+pub use http::origin::HostCheck;
 pub use intents::{
     EmptySecret, IntentSecret, IntentSecrets, IntentSettings, InvalidNetwork, Network, Office,
 };

@@ -9,6 +9,7 @@ mod lease_view;
 mod ledger;
 mod list;
 mod log;
+mod mcp;
 mod passport;
 mod release;
 mod renew;
@@ -49,6 +50,7 @@ pub enum Command {
     Who(who::Who),
     Watch(watch::Watch),
     Explain(explain::Explain),
+    Mcp(mcp::Mcp),
     Control(control::Control),
     Session(session::Session),
     Token(token::Token),
@@ -77,6 +79,7 @@ impl Command {
             Command::Who(who) => who.run(),
             Command::Watch(watch) => watch.run(),
             Command::Explain(explain) => explain.run(),
+            Command::Mcp(mcp) => mcp.run(),
             Command::Control(control) => control.run(),
             Command::Session(session) => session.run(),
             Command::Token(token) => token.run(),
