@@ -8,7 +8,7 @@ Tenure says who may touch which file, until when. Several agents work here at on
 touch. You get all of it or nothing.
 2. GRANTED: work, on exactly what you declared. Call `heartbeat` at least every third of the lease's time; what runs out \
 is no longer yours.
-3. WAIT: somebody younger has it, and you are next in line. Touch nothing of the list. Do something else, and call \
+3. WAIT: somebody younger has it, and you are in line. Touch nothing of the list. Do something else, and call \
 `declare` with the same list again after the time that you were told.
 4. DIE: somebody older has it. Touch nothing of the list, and stop touching what `ended` names: it is no longer yours. \
 Call `declare` with the same list again after the time that you were told.

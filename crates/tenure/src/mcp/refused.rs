@@ -143,9 +143,10 @@ impl From<serde_json::Error> for Refused {
     fn from(error: serde_json::Error) -> Self {
         let text = error.to_string();
         // `invalid type: string "…", expected u64`: what was expected is all that helps.
+        let names_a_field = text.starts_with("unknown field") || text.starts_with("missing field");
         let what = match text.split_once(", expected ") {
+            _ if names_a_field => text,
             Some((_, expected)) => format!("an argument is not as it should be: expected {expected}"),
-            None if text.starts_with("unknown field") || text.starts_with("missing field") => text,
             None => "the arguments are not as they should be".to_owned(),
         };
         Self::argument(&what)

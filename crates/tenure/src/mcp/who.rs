@@ -22,7 +22,9 @@ pub fn tool() -> Tool {
         .with_annotations(ToolAnnotations::with_title("Who has it?").read_only(true).open_world(false))
 }
 
-pub async fn call(call: &Call<'_>, arguments: JsonObject) -> Result<Said, Refused> {
+pub async fn call(call: &Call<'_>, mut arguments: JsonObject) -> Result<Said, Refused> {
+    // Anybody may ask; who says who it is does no harm.
+    arguments.remove("agent_id");
     let touching: Touching = call.read(arguments)?;
     let resource = resource_of(&touching.object(call.places)?);
     let state = call.client.resource_state(&resource).await?;
