@@ -7,6 +7,7 @@ mod bugs;
 mod copy;
 mod fresh;
 mod layers;
+mod mcp;
 mod openapi;
 mod problem;
 mod process;
@@ -43,6 +44,7 @@ enum Command {
     Rows(rows::Arguments),
     Openapi(openapi::Arguments),
     Schemathesis(schemathesis::Arguments),
+    Mcp(mcp::Arguments),
     Sim(sim::Arguments),
     Bench(bench::Arguments),
     Bugs(bugs::Arguments),
@@ -69,6 +71,7 @@ fn run(command: &Command) -> Result<(), Problem> {
         Command::Rows(arguments) => rows::run(&workspace, arguments),
         Command::Openapi(arguments) => openapi::run(&workspace, arguments),
         Command::Schemathesis(arguments) => schemathesis::run(&workspace, arguments),
+        Command::Mcp(arguments) => mcp::run(&workspace, arguments),
         Command::Sim(arguments) => sim::run(&workspace, arguments),
         Command::Bench(arguments) => bench::run(&workspace, arguments),
         Command::Bugs(arguments) => bugs::run(&workspace, arguments),

@@ -69,7 +69,6 @@ impl ClientBuilder {
 
     /// The client. It connects when it is first asked for something.
     pub fn build(self) -> Result<Client, SettingsError> {
-        let is_fit = |token: &Secret| token.expose().bytes().all(|byte| byte.is_ascii_graphic());
         if !self.token.as_ref().is_none_or(is_fit) {
             return Err(SettingsError::Token);
         }
@@ -95,6 +94,10 @@ impl ClientBuilder {
     }
 }
 
+fn is_fit(token: &Secret) -> bool {
+    token.expose().bytes().all(|byte| byte.is_ascii_graphic())
+}
+
 /// Where the server on this machine listens, unless somebody says otherwise.
 fn socket_of(get: impl Fn(&str) -> Option<OsString>) -> PathBuf {
     let set = |name| get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -117,6 +120,20 @@ impl Client {
     /// `TENURE_CA` is a PEM file with the certificate authority to trust.
     pub fn from_environment() -> Result<Self, SettingsError> {
         ClientBuilder::from_variables(|name| env::var_os(name))?.build()
+    }
+
+    /// The same server, spoken to with another token: for a program that passes on what others ask.
+    pub fn speaking_as(&self, token: Secret) -> Result<Self, SettingsError> {
+        if is_fit(&token) {
+            Ok(Self::new(self.exchange().speaking_as(token)))
+        } else {
+            Err(SettingsError::Token)
+        }
+    }
+
+    /// Whether a token says who speaks. On a socket of this machine the system does.
+    pub fn takes_tokens(&self) -> bool {
+        self.exchange().takes_tokens()
     }
 
     pub(crate) fn new(exchange: Exchange) -> Self {

@@ -33,6 +33,7 @@ pub use agents::AgentSettings;
 pub use control::gateway::{DeviceAddress, GatewaySettings, InvalidDevice, Patience};
 pub use control::{ControlSettings, EncoderSettings, SerialSettings, StoreError};
 pub use http::accept::Limits;
+pub use http::origin::HostCheck;
 pub use intents::{
     EmptySecret, IntentSecret, IntentSecrets, IntentSettings, InvalidNetwork, Network, Office,
 };

@@ -5,6 +5,7 @@ mod configuration;
 mod duration;
 mod exit;
 mod failure;
+mod mcp;
 mod message;
 mod output;
 mod server;

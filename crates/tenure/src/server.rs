@@ -72,10 +72,15 @@ fn code_of(code: Code) -> u8 {
 
 /// A name for whoever runs this command: `user@host:process`.
 pub fn usual_holder() -> String {
+    holder_in(std::process::id())
+}
+
+/// The same for another process of the same user.
+pub fn holder_in(process: u32) -> String {
     let user = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     let user = user.filter(|user| !user.is_empty());
     let user = user.unwrap_or_else(|| rustix::process::getuid().as_raw().to_string());
-    holder_of(&user, &host(), std::process::id())
+    holder_of(&user, &host(), process)
 }
 
 fn host() -> String {

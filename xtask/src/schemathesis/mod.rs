@@ -1,6 +1,6 @@
 //! Requests that somebody else thought of, against the real server.
 
-mod server;
+pub mod server;
 
 use std::path::PathBuf;
 

@@ -27,6 +27,7 @@ pub(crate) enum Place {
 }
 
 /// Where the server is, with all that it takes to get there.
+#[derive(Clone)]
 pub(crate) struct Endpoint {
     place: Place,
     /// What speaks TLS, where that is spoken.

@@ -40,6 +40,16 @@ impl Exchange {
         Self { endpoint, token, pool: Pool::default() }
     }
 
+    /// The same way to the server, for somebody else: no connection is shared.
+    pub(crate) fn speaking_as(&self, token: Secret) -> Self {
+        Self::new(self.endpoint.clone(), Some(token))
+    }
+
+    /// Whether a token says who speaks.
+    pub(crate) fn takes_tokens(&self) -> bool {
+        self.endpoint.takes_tokens()
+    }
+
     /// For messages.
     pub(crate) fn address(&self) -> String {
         self.endpoint.to_string()

@@ -13,7 +13,7 @@ pub(crate) mod leases;
 mod metrics;
 mod names;
 mod openapi;
-mod origin;
+pub mod origin;
 mod queue;
 pub(crate) mod refusal;
 mod stream;

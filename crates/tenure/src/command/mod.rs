@@ -11,6 +11,7 @@ mod lease_view;
 mod ledger;
 mod list;
 mod log;
+mod mcp;
 mod passport;
 mod release;
 mod renew;
@@ -52,6 +53,7 @@ pub enum Command {
     Who(who::Who),
     Watch(watch::Watch),
     Explain(explain::Explain),
+    Mcp(mcp::Mcp),
     Control(control::Control),
     Session(session::Session),
     Agents(agents::Agents),
@@ -83,6 +85,7 @@ impl Command {
             Command::Who(who) => who.run(),
             Command::Watch(watch) => watch.run(),
             Command::Explain(explain) => explain.run(),
+            Command::Mcp(mcp) => mcp.run(),
             Command::Control(control) => control.run(),
             Command::Session(session) => session.run(),
             Command::Agents(agents) => agents.run(),

@@ -35,7 +35,7 @@ fn an_older_agent_waits_and_a_younger_one_dies() {
     assert_eq!((&old["verdict"], &old["waitTimeoutMs"]), (&json!("WAIT"), &json!(5_000)), "{old}");
     assert_eq!((&old["position"], &old["blockedBy"]), (&json!(1), &json!(["middle"])));
     let young = server.declare(&manifest("young", 30, &[("MUTATES", "x")]));
-    assert_eq!((&young["verdict"], &young["priorityTimestamp"]), (&json!("DIE"), &json!(30)), "{young}");
+    assert_eq!((&young["verdict"], &young["priority_timestamp"]), (&json!("DIE"), &json!(30)), "{young}");
     assert_eq!(young["blockedBy"], json!(["middle", "old"]));
     let retry = young["retryAfterMs"].as_u64().unwrap();
     assert!((250..=313).contains(&retry), "{young}");

@@ -1,0 +1,172 @@
+//! Any number of clients, over HTTP: each request has its own caller and is answered by itself.
+//!
+//! ```text
+//! connection ──> a header within 5 s
+//!                is it meant for us, and not sent by a web page?   421, 403
+//!                whose rights: the caller's own token, passed on   401
+//!                the tools
+//! ```
+
+mod caller;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use tenure_api::{Code, Problem};
+use tenure_client::Client;
+use tenure_server::HostCheck;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
+
+use self::caller::Callers;
+use super::service::Tools;
+
+/// The one address under which there is something.
+pub const PATH: &str = "/mcp";
+/// A header must be complete within this time.
+const HEADER_TIME: Duration = Duration::from_secs(5);
+/// A request must have come and be answered within this time. Nothing here waits for a lease.
+const ANSWER_TIME: Duration = Duration::from_secs(60);
+/// What was asked must be answered within this time when it is told to stop.
+const DRAIN_TIME: Duration = Duration::from_secs(8);
+/// How many connections there may be. The rest waits until one ends.
+const MOST_CONNECTIONS: usize = 512;
+/// A manifest has at most 256 entries of at most 4 KiB.
+const LARGEST_BODY: usize = 2 * 1024 * 1024;
+
+/// Who may come in.
+#[derive(Debug)]
+pub struct Door {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// What else this server is called.
+    pub hosts: Vec<String>,
+    /// Whether callers without a token are let in, with the rights of this process.
+    pub is_open: bool,
+}
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+struct Desk {
+    hosts: HostCheck,
+    callers: Callers,
+    service: StreamableHttpService<Tools, NeverSessionManager>,
+}
+
+/// Serves until `stop`, then lets what was asked be answered. `ready` hears where.
+pub async fn serve(
+    tools: Tools,
+    client: Client,
+    door: &Door,
+    ready: impl FnOnce(SocketAddr),
+    stop: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let listener = TcpListener::bind(door.listen).await?;
+    let address = listener.local_addr()?;
+    let desk = Arc::new(Desk {
+        hosts: HostCheck::new(address, &door.hosts),
+        callers: Callers::new(client, door.is_open),
+        service: service(tools),
+    });
+    ready(address);
+    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let graceful = GracefulShutdown::new();
+    tokio::pin!(stop);
+    loop {
+        let (stream, permit) = tokio::select! {
+            () = &mut stop => break,
+            next = next(&listener, &room) => next,
+        };
+        let desk = desk.clone();
+        let answer = service_fn(move |request| {
+            let desk = desk.clone();
+            async move { Ok::<_, Infallible>(desk.answer(request).await) }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEADER_TIME)
+            .serve_connection(TokioIo::new(stream), answer);
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            // A caller that hung up is no news.
+            let _ = connection.await;
+            drop(permit);
+        });
+    }
+    drop(listener);
+    let _ = timeout(DRAIN_TIME, graceful.shutdown()).await;
+    Ok(())
+}
+
+fn service(tools: Tools) -> StreamableHttpService<Tools, NeverSessionManager> {
+    // No sessions for anybody: what a session would remember stands in the arguments. Host and origin are looked at here,
+    // before anything is read.
+    let configuration = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_max_request_body_bytes(LARGEST_BODY)
+        .disable_allowed_hosts()
+        .disable_allowed_origins();
+    StreamableHttpService::new(move || Ok(tools.clone()), Arc::default(), configuration)
+}
+
+async fn next(listener: &TcpListener, room: &Arc<Semaphore>) -> (TcpStream, Option<OwnedSemaphorePermit>) {
+    // It is never closed.
+    let permit = room.clone().acquire_owned().await.ok();
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                // An answer is one small write: waiting for more to send would only delay it.
+                let _ = stream.set_nodelay(true);
+                return (stream, permit);
+            }
+            // Too many open files, or a caller that hung up: neither is a reason to spin or to end.
+            Err(_) => sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
+
+impl Desk {
+    async fn answer(&self, mut request: Request<Incoming>) -> Answer {
+        if let Err(problem) = self.hosts.check(request.headers(), request.uri()) {
+            return refusal(&problem);
+        }
+        if request.uri().path() != PATH {
+            return refusal(&Problem::new(Code::NotFound, format!("everything is under {PATH}")));
+        }
+        match self.callers.client_of(request.headers()) {
+            // Always there, so that nobody speaks with rights that are not meant for them.
+            Ok(client) => request.extensions_mut().insert(client),
+            Err(problem) => return refusal(&problem),
+        };
+        let slow = || refusal(&Problem::new(Code::TooSlow, "the request took too long; send it again"));
+        timeout(ANSWER_TIME, self.service.handle(request)).await.unwrap_or_else(|_| slow())
+    }
+}
+
+fn refusal(problem: &Problem) -> Answer {
+    let body = serde_json::to_vec(problem).unwrap_or_default();
+    let mut answer = Response::new(Full::new(Bytes::from(body)).boxed());
+    *answer.status_mut() = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(Problem::MEDIA_TYPE));
+    if problem.code == Code::Unauthorized {
+        answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"tenure\""));
+    }
+    answer
+}

@@ -1,0 +1,137 @@
+//! What a path means: one file has one name, whoever says it from wherever.
+
+use std::path::{Component, Path, PathBuf};
+
+/// How paths become names of resources.
+#[derive(Debug, Clone)]
+pub enum Places {
+    /// The files are on this machine: a path starts here, and its links are followed.
+    Here {
+        /// Where a relative path starts.
+        folder: PathBuf,
+        /// What lies below is named from there on. Without it, names are whole paths.
+        root: Option<PathBuf>,
+    },
+    /// The files are wherever the caller is: a path is taken as it is said.
+    Elsewhere,
+}
+
+impl Places {
+    /// Paths of this machine, from `folder` on.
+    pub fn here(folder: &Path, root: Option<&Path>) -> Self {
+        Self::Here { folder: real(folder), root: root.map(|root| real(&folder.join(root))) }
+    }
+
+    /// The path as it stands in a resource's name. What ends with `/` means everything below, and so does a folder that
+    /// is there.
+    pub fn name(&self, path: &str) -> String {
+        let means_all = path.ends_with('/');
+        match self {
+            Self::Elsewhere => with_end(&plain(Path::new(path)), means_all),
+            Self::Here { folder, root } => {
+                let whole = real(&plain(&folder.join(path)));
+                let means_all = means_all || whole.is_dir();
+                let named = match root.as_ref().and_then(|root| whole.strip_prefix(root).ok()) {
+                    Some(rest) => rest,
+                    None => &whole,
+                };
+                with_end(named, means_all)
+            }
+        }
+    }
+}
+
+fn with_end(path: &Path, means_all: bool) -> String {
+    // The root itself has no name; a pattern says what is meant.
+    if path.as_os_str().is_empty() {
+        return "*".to_owned();
+    }
+    let mut name = path.to_string_lossy().into_owned();
+    if means_all && !name.ends_with('/') {
+        name.push('/');
+    }
+    name
+}
+
+/// Without `.` and `..`, as far as the path itself tells.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if plain.file_name().is_some_and(|name| name != "..") => {
+                plain.pop();
+            }
+            Component::ParentDir if plain.has_root() => {}
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// With its links followed, as far as it exists: a file that is about to be made has no link yet, its folder may have.
+fn real(path: &Path) -> PathBuf {
+    let mut missing = Vec::new();
+    let mut there = path;
+    loop {
+        if let Ok(real) = there.canonicalize() {
+            return missing.iter().rev().fold(real, |path, part| path.join(part));
+        }
+        match (there.parent(), there.file_name()) {
+            (Some(parent), Some(name)) => {
+                missing.push(name);
+                there = parent;
+            }
+            _ => return path.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_file_has_one_name_however_it_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(top.join("project/src")).unwrap();
+        std::os::unix::fs::symlink(top.join("project"), top.join("link")).unwrap();
+        let places = Places::here(&top.join("project"), None);
+        let whole = format!("{}/project/src/lib.rs", top.display());
+        for said in ["src/lib.rs", "./src/lib.rs", "src/../src//lib.rs", "../link/src/lib.rs", &whole] {
+            assert_eq!(places.name(said), whole, "{said}");
+        }
+        let below = Places::here(&top.join("project/src"), Some(Path::new("..")));
+        for said in ["lib.rs", &whole, "../../link/src/lib.rs"] {
+            assert_eq!(below.name(said), "src/lib.rs", "{said}");
+        }
+        assert_eq!(below.name("/elsewhere/a"), "/elsewhere/a", "what is not below the root keeps its name");
+    }
+
+    #[test]
+    fn a_folder_means_everything_below_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(top.join("src")).unwrap();
+        let places = Places::here(&top, Some(&top));
+        assert_eq!(places.name("src"), "src/", "it is there");
+        assert_eq!(places.name("new/"), "new/", "it will be");
+        assert_eq!(places.name("new"), "new", "nobody knows");
+        assert_eq!(places.name("src/*.rs"), "src/*.rs");
+        assert_eq!(places.name("."), "*");
+    }
+
+    #[test]
+    fn paths_of_another_machine_are_taken_as_they_are_said() {
+        for (said, name) in [
+            ("./src/lib.rs", "src/lib.rs"),
+            ("src/", "src/"),
+            ("/a/../b", "/b"),
+            ("../a", "../a"),
+            (".", "*"),
+        ] {
+            assert_eq!(Places::Elsewhere.name(said), name);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What a model is told when it did not get what it wanted: what happened, and what to do. Never a crash, and never a
+//! value that may be a secret.
+
+use serde_json::{Map, json};
+use tenure_api::{Code, Problem};
+use tenure_client::Error;
+
+use super::said::Said;
+
+/// Why a tool did not do what it was called for.
+#[derive(Debug)]
+pub struct Refused {
+    said: Said,
+    code: Option<Code>,
+    priority: Option<u64>,
+}
+
+impl Refused {
+    /// The arguments cannot be understood.
+    pub fn argument(what: &str) -> Self {
+        Self::new(Code::Invalid.as_str(), what, "Call the tool again with arguments as its schema says.")
+    }
+
+    /// `what` happened; `remedy` says what to do.
+    pub fn new(code: &str, what: &str, remedy: &str) -> Self {
+        let said = Said::with(&json!({"error": {"code": code, "detail": what, "remedy": remedy}}))
+            .line(&format!("{what} ({code})"))
+            .line(&format!("What to do: {remedy}"))
+            .failed();
+        Self { said, code: None, priority: None }
+    }
+
+    /// The code, if the Tenure server said no.
+    pub fn code(&self) -> Option<Code> {
+        self.code
+    }
+
+    /// The priority that the agent has, where that was the reason.
+    pub fn priority(&self) -> Option<u64> {
+        self.priority
+    }
+
+    /// What is said.
+    #[cfg(test)]
+    pub fn text(&self) -> &str {
+        self.said.text()
+    }
+
+    /// The answer to the call.
+    pub fn into_said(self) -> Said {
+        self.said
+    }
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        match &error {
+            Error::Problem(problem) => of_problem(problem),
+            Error::Unreachable { .. } => Self::new(
+                "UNREACHABLE",
+                &error.to_string(),
+                "You hold nothing new: do not edit. Ask your user to start the server with `tenure serve`, or to set \
+                 TENURE_URL and TENURE_TOKEN for `tenure mcp`; then call this tool again.",
+            ),
+            Error::Unknown { .. } => Self::new(
+                "OUTCOME_UNKNOWN",
+                &error.to_string(),
+                "Call this tool again with the same arguments: that is safe, and says what is true. Do not edit before.",
+            ),
+            _ => Self::new(
+                "PROTOCOL",
+                &error.to_string(),
+                "Do not edit. Ask your user which server TENURE_URL names, and whether it is as new as this program.",
+            ),
+        }
+    }
+}
+
+fn of_problem(problem: &Problem) -> Refused {
+    let code = problem.code;
+    let detail = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
+    let mut refused = Refused::new(code.as_str(), detail, &remedy(code));
+    let mut more = Map::new();
+    if let Some(seconds) = code.retry_after_seconds() {
+        more.insert("retryAfterMs".into(), (u64::from(seconds) * 1_000).into());
+    }
+    if let Some(priority) = problem.priority_timestamp {
+        more.insert("priority_timestamp".into(), priority.into());
+    }
+    if let Some(outside) = &problem.outside {
+        more.insert("outside".into(), json!(outside));
+        let lines = outside.iter().map(|wanted| format!("- {} ({})", wanted.resource, wanted.predicate));
+        refused.said = refused.said.line("Outside of your leases:").lines(lines);
+    }
+    for (name, value) in more {
+        refused.said = refused.said.field(&name, value);
+    }
+    refused.code = Some(code);
+    refused.priority = problem.priority_timestamp;
+    refused
+}
+
+fn remedy(code: Code) -> String {
+    let text = match code {
+        Code::Invalid | Code::TooLarge => "Call the tool again with arguments as its schema says.",
+        Code::TtlOutOfRange => "Call `declare` again with another `ttl_seconds`, or without it.",
+        Code::Unauthorized => {
+            "Ask your user for a valid token: it belongs into TENURE_TOKEN of `tenure mcp`, or into the Authorization \
+             header where it is reached over HTTP. Do not edit before."
+        }
+        Code::Forbidden => {
+            "Ask your user for a token with the scopes leases:read and leases:write for these resources. Do not edit \
+             before."
+        }
+        Code::HolderTaken => "Another user's agent has this agent_id. Choose another, and keep it.",
+        Code::PriorityFixed => {
+            "Call `declare` again without `priority_timestamp`: what you have keeps its age until all of it is released."
+        }
+        Code::LeaseTimeUsed => {
+            "You have held leases for as long as one attempt may. Stop editing, call `report` with the state ABORTED, then \
+             `declare` again what you still need: you come back as a younger agent."
+        }
+        Code::ScopeViolation => {
+            "Stop. Undo what you changed there, or call `declare` for it and go on only when it is GRANTED."
+        }
+        Code::DigestStale => "Forget what you remember: call `status`, then `declare` what you need.",
+        Code::QuotaExceeded => "Release what you no longer need, then call `declare` again.",
+        Code::NotFound => "Nothing is known under this name: look at its spelling, or `declare` first.",
+        Code::Expired => "It is no longer yours: stop touching it, and `declare` it again.",
+        code => {
+            let again = match code.retry_after_seconds() {
+                Some(seconds) => format!("call this tool again after {seconds} s"),
+                None => "tell your user".to_owned(),
+            };
+            return format!("You hold nothing new: do not edit. Then {again}.");
+        }
+    };
+    text.to_owned()
+}
+
+/// What was found wrong in arguments, without the values: one may be a secret.
+impl From<serde_json::Error> for Refused {
+    fn from(error: serde_json::Error) -> Self {
+        let text = error.to_string();
+        // `invalid type: string "…", expected u64`: what was expected is all that helps.
+        let names_a_field = text.starts_with("unknown field") || text.starts_with("missing field");
+        let what = match text.split_once(", expected ") {
+            _ if names_a_field => text,
+            Some((_, expected)) => format!("an argument is not as it should be: expected {expected}"),
+            None => "the arguments are not as they should be".to_owned(),
+        };
+        Self::argument(&what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn every_problem_says_what_to_do_and_carries_its_code() {
+        for code in Code::ALL {
+            let refused = Refused::from(Error::Problem(Box::new(Problem::new(*code, "this happened"))));
+            let text = refused.text().to_owned();
+            assert!(text.contains("this happened") && text.contains(code.as_str()), "{text}");
+            assert!(text.contains("What to do: "), "{text}");
+            let result = refused.into_said().into_result();
+            assert_eq!(result.is_error, Some(true));
+            assert_eq!(result.structured_content.unwrap()["error"]["code"], code.as_str());
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_says_how_to_start_one() {
+        let source = io::Error::from(io::ErrorKind::ConnectionRefused);
+        let refused = Refused::from(Error::Unreachable { address: "unix:/nowhere".into(), source });
+        assert!(
+            refused.text().contains("tenure serve") && refused.text().contains("do not edit"),
+            "{}",
+            refused.text()
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_with_arguments_is_said_without_their_values() {
+        let error = serde_json::from_value::<u64>(json!("hunter2")).unwrap_err();
+        let refused = Refused::from(error);
+        assert!(refused.text().contains("u64") && !refused.text().contains("hunter2"), "{}", refused.text());
+    }
+}

@@ -1,0 +1,55 @@
+//! `release`: what an agent needs no more.
+
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde::Deserialize;
+use serde_json::json;
+use tenure_api::ReleasedLeases;
+
+use super::arguments::{leases, leases_property, schema};
+use super::refused::Refused;
+use super::said::{Said, names};
+use super::service::Call;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    lease_ids: Option<Vec<String>>,
+    agent_id: Option<String>,
+}
+
+pub fn tool(has_agent: bool) -> Tool {
+    let properties = json!({"lease_ids": leases_property("Leave it out to release all that you have.")});
+    let description = "Call this as soon as you are done with something: others wait for it. \
+        Afterwards it is no longer yours: do not touch it without declaring it again. Releasing what is over is fine. \
+        A wait goes on; `report` with COMPLETED or ABORTED ends that, too.";
+    Tool::new("release", description, schema(properties, &[], has_agent)).with_annotations(
+        ToolAnnotations::with_title("Give leases back").destructive(false).idempotent(true).open_world(false),
+    )
+}
+
+pub async fn call(call: &Call<'_>, arguments: JsonObject) -> Result<Said, Refused> {
+    let arguments: Arguments = call.read(arguments)?;
+    let agent = call.agent(arguments.agent_id)?;
+    let asked = leases(call.client, &agent, arguments.lease_ids).await?;
+    if asked.lease_ids.is_empty() {
+        let nothing = ReleasedLeases { released: Vec::new(), unknown: Vec::new() };
+        return Ok(Said::with(&nothing).line("You have no leases: there was nothing to release."));
+    }
+    let answer = call.client.release_all(&asked).await?;
+    let said = Said::with(&answer);
+    let said = match answer.released.len() {
+        0 => said.line("Nothing was released."),
+        count => said.line(&format!(
+            "{count} leases are over. Do not touch what they were for without declaring it again."
+        )),
+    };
+    if answer.unknown.is_empty() {
+        return Ok(said);
+    }
+    Ok(said
+        .line(&format!(
+            "These are unknown, or another agent's: {}. Call `status` to see what you have.",
+            names(&answer.unknown)
+        ))
+        .failed())
+}

@@ -1,0 +1,139 @@
+//! The tools by their names.
+
+use std::sync::Arc;
+
+use hyper::http::request::Parts;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, Implementation, JsonObject, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tenure_client::Client;
+
+use super::instructions::INSTRUCTIONS;
+use super::place::Places;
+use super::refused::Refused;
+use super::{declare, heartbeat, release, report, status, who};
+
+/// Who asks, if a call does not say it.
+#[derive(Debug, Clone, Default)]
+pub struct Defaults {
+    /// The agent's name.
+    pub agent: Option<String>,
+    /// The session's.
+    pub session: Option<String>,
+}
+
+/// The session of whoever names none.
+const USUAL_SESSION: &str = "mcp";
+
+/// Every tool, for any number of clients: it remembers nothing.
+#[derive(Clone)]
+pub struct Tools {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// Who speaks, unless the request says it.
+    client: Client,
+    defaults: Defaults,
+    places: Places,
+}
+
+/// One call of a tool.
+pub struct Call<'a> {
+    /// Speaks to the Tenure server as the caller.
+    pub client: &'a Client,
+    /// What a path means.
+    pub places: &'a Places,
+    defaults: &'a Defaults,
+}
+
+impl Tools {
+    /// `client` speaks for every caller who brought no token.
+    pub fn new(client: Client, defaults: Defaults, places: Places) -> Self {
+        Self { shared: Arc::new(Shared { client, defaults, places }) }
+    }
+
+    /// What is told of the tools.
+    pub fn list(&self) -> Vec<Tool> {
+        let has_agent = self.shared.defaults.agent.is_some();
+        vec![
+            declare::tool(has_agent),
+            status::tool(has_agent),
+            who::tool(),
+            heartbeat::tool(has_agent),
+            release::tool(has_agent),
+            report::tool(has_agent),
+        ]
+    }
+}
+
+impl Call<'_> {
+    /// The arguments, read strictly: a word that nobody reads may have been an important one. What is `null` was left
+    /// out: some models fill in every field.
+    pub fn read<T: DeserializeOwned>(&self, mut arguments: JsonObject) -> Result<T, Refused> {
+        arguments.retain(|_, value| !value.is_null());
+        Ok(serde_json::from_value(Value::Object(arguments))?)
+    }
+
+    /// Who asks.
+    pub fn agent(&self, said: Option<String>) -> Result<String, Refused> {
+        said.or_else(|| self.defaults.agent.clone()).ok_or_else(|| {
+            Refused::argument(
+                "`agent_id` is missing: choose a name that no other agent has, and keep it in every call",
+            )
+        })
+    }
+
+    /// In which session.
+    pub fn session(&self, said: Option<String>) -> String {
+        said.or_else(|| self.defaults.session.clone()).unwrap_or_else(|| USUAL_SESSION.to_owned())
+    }
+}
+
+impl ServerHandler for Tools {
+    fn get_info(&self) -> ServerConfig {
+        let program = Implementation::new("tenure", env!("CARGO_PKG_VERSION")).with_title("Tenure");
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(program)
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.list()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.list().into_iter().find(|tool| tool.name == name)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        // Over HTTP, each request has its own caller.
+        let caller = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Client>());
+        let Shared { client, defaults, places } = &*self.shared;
+        let call = Call { client: caller.unwrap_or(client), places, defaults };
+        let arguments = request.arguments.unwrap_or_default();
+        let said = match &*request.name {
+            "declare" => declare::call(&call, arguments).await,
+            "status" => status::call(&call, arguments).await,
+            "who" => who::call(&call, arguments).await,
+            "heartbeat" => heartbeat::call(&call, arguments).await,
+            "release" => release::call(&call, arguments).await,
+            "report" => report::call(&call, arguments).await,
+            _ => return Err(ErrorData::invalid_params("there is no such tool; tools/list names them", None)),
+        };
+        Ok(said.unwrap_or_else(Refused::into_said).into_result().into())
+    }
+}

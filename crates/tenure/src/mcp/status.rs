@@ -1,0 +1,106 @@
+//! `status`: what an agent has, whatever it remembers.
+
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde::Deserialize;
+use serde_json::json;
+use tenure_api::{AgentLeases, AgentView, Reconciled};
+use tenure_client::Code;
+
+use super::arguments::{leases_property, schema};
+use super::refused::Refused;
+use super::said::{Said, beat, lease_line, names, seconds, wait_line};
+use super::service::Call;
+use crate::duration::short;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    lease_ids: Option<Vec<String>>,
+    agent_id: Option<String>,
+}
+
+pub fn tool(has_agent: bool) -> Tool {
+    let properties = json!({
+        "lease_ids": leases_property("Name those that you remember to hear of each whether it is still yours.")
+    });
+    let description = "Call this when you are not sure what you have: after a pause, a restart, a failed tool or a \
+        rejected heartbeat. It says which leases are yours and for how long, what you wait for, and what you touched \
+        without a lease. What it says is true, whatever you remember: what is not listed as yours you must not touch.";
+    Tool::new("status", description, schema(properties, &[], has_agent))
+        .with_annotations(ToolAnnotations::with_title("What is yours").read_only(true).open_world(false))
+}
+
+pub async fn call(call: &Call<'_>, arguments: JsonObject) -> Result<Said, Refused> {
+    let arguments: Arguments = call.read(arguments)?;
+    let agent = call.agent(arguments.agent_id)?;
+    let truth = match arguments.lease_ids {
+        Some(lease_ids) if !lease_ids.is_empty() => {
+            Some(call.client.reconcile(&AgentLeases { agent_id: agent.clone(), lease_ids }).await?)
+        }
+        _ => None,
+    };
+    let said = match call.client.agent(&agent).await {
+        Ok(view) => said(&view),
+        Err(error) if error.code() == Some(Code::NotFound) => {
+            Said::with(&json!({"agent_id": agent, "leases": [], "waits": [], "outside": []}))
+                .line("You have nothing and wait for nothing. Before you touch anything, call `declare`.")
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(match truth {
+        Some(truth) => with_truth(said, &truth),
+        None => said,
+    })
+}
+
+/// An agent as it is.
+pub fn said(view: &AgentView) -> Said {
+    let mut said = Said::with(view);
+    if let Some(state) = &view.state {
+        said = said.line(&format!("State: {state}."));
+    }
+    said = if view.leases.is_empty() {
+        said.line("You have no leases. Before you touch anything, call `declare`.")
+    } else {
+        let every = beat(&view.leases).unwrap_or_default();
+        said.line("These are yours:")
+            .lines(view.leases.iter().map(lease_line))
+            .line(&format!("Call `heartbeat` at least every {} s to keep them.", (every / 1_000).max(1)))
+            .field("heartbeatEveryMs", every)
+    };
+    if !view.waits.is_empty() {
+        said = said
+            .line("You wait for these; do not touch them before `declare` with the same list says GRANTED:")
+            .lines(view.waits.iter().map(wait_line));
+    }
+    if let Some(after) = view.retry_after_ms {
+        said = said
+            .line(&format!("Your last `declare` ended with DIE. Call it again after {} s.", seconds(after)));
+    }
+    if !view.outside.is_empty() {
+        said = said.line(&format!(
+            "You touched these without a lease: {}. Undo that, or declare them before you go on.",
+            names(&view.outside)
+        ));
+    }
+    said
+}
+
+fn with_truth(said: Said, truth: &Reconciled) -> Said {
+    let lines = truth.leases.iter().map(|(id, lease)| {
+        let what = lease.resource.as_deref().unwrap_or("nothing that is known");
+        if lease.held {
+            return format!("- lease {id} is yours: {what}, {} left", short(lease.remaining_ms));
+        }
+        let end = lease.end.as_ref().unwrap_or(&lease.state);
+        let now = if lease.held_by.is_empty() {
+            String::new()
+        } else {
+            format!("; now with {}", names(&lease.held_by))
+        };
+        format!("- lease {id} is NOT yours: {what} ({end}){now}. Stop touching it")
+    });
+    said.line("Of the leases that you named:")
+        .lines(lines)
+        .field("reconciled", serde_json::to_value(&truth.leases).unwrap_or_default())
+}

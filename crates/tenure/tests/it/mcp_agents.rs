@@ -1,0 +1,184 @@
+//! Agents that meet through `tenure mcp`, each with a connection of its own, at the real server.
+
+use serde_json::json;
+
+use crate::commands::World;
+use crate::mcp_client::{Agent, Said, ways_to_begin};
+
+fn agent(world: &World, name: &str) -> Agent {
+    Agent::start(&mut world.command(&["mcp", "--agent", name]))
+}
+
+fn resource(world: &World, path: &str) -> String {
+    // The folder of a test may be reached through a link.
+    format!("FILE:{}", world.path("").canonicalize().unwrap().join(path).display())
+}
+
+fn says(said: &Said, words: &[&str]) {
+    for word in words {
+        assert!(said.text.contains(word), "{word:?} is not in {said:?}");
+    }
+}
+
+// S3-4, S3-5, S3-12, O-17
+#[test]
+fn one_agent_gets_the_file_the_other_is_told_to_come_back_and_then_gets_it() {
+    let world = World::new();
+    for (number, begin) in ways_to_begin().into_iter().enumerate() {
+        let (ann, bob) = (format!("ann-{number}"), format!("bob-{number}"));
+        let one = Agent::start_with(&mut world.command(&["mcp", "--agent", &ann]), begin.clone());
+        let other = Agent::start_with(&mut world.command(&["mcp", "--agent", &bob]), begin);
+        let wanted = json!({"touch": [{"path": "src/lib.rs"}], "ttl_seconds": 30});
+        let granted = one.done("declare", wanted.clone());
+        assert_eq!(granted.verdict(), "GRANTED");
+        assert_eq!(granted.data["leases"][0]["resource"], resource(&world, "src/lib.rs"));
+        assert_eq!(granted.data["heartbeatEveryMs"], 10_000, "a third of the lease's time");
+        says(&granted, &["GRANTED", "`heartbeat` at least every 10 s", "`release`", &granted.leases()[0]]);
+
+        // Nobody is as old as who came first.
+        let refused = other.done("declare", wanted.clone());
+        assert_eq!(refused.verdict(), "DIE");
+        assert!(refused.data["retryAfterMs"].as_u64().unwrap() > 0, "{refused:?}");
+        assert_eq!(refused.data["blockedBy"], json!([ann]));
+        says(&refused, &["DIE", &ann, "Do not touch", "same list after"]);
+
+        assert_eq!(one.done("release", json!({})).data["released"], json!(granted.leases()));
+        let granted = other.done("declare", wanted);
+        assert_eq!(granted.verdict(), "GRANTED");
+        other.done("release", json!({"lease_ids": granted.leases()}));
+    }
+}
+
+// S3-4, O-17
+#[test]
+fn an_older_agent_waits_in_line_and_is_granted_when_its_turn_comes() {
+    let world = World::new();
+    let (young, old) = (agent(&world, "young"), agent(&world, "old"));
+    let held = young.done("declare", json!({"touch": [{"path": "src/"}]}));
+    let wanted = json!({"touch": [{"path": "src/lib.rs", "action": "read"}], "priority_timestamp": 1});
+    let waits = old.done("declare", wanted.clone());
+    assert_eq!(waits.verdict(), "WAIT");
+    assert!(waits.data["askAgainAfterMs"].as_u64().unwrap() >= 1_000, "{waits:?}");
+    says(&waits, &["WAIT", "young", "Do not touch", "with the same list"]);
+    says(&old.done("status", json!({})), &["You wait for these", "src/lib.rs"]);
+    let who = young.done("who", json!({"path": "src/lib.rs"}));
+    assert_eq!((&who.data["held"], &who.data["waiting"]), (&json!(true), &json!(["old"])));
+    says(&who, &["young has FILE:", "Waiting, the next one first: old"]);
+
+    young.done("release", json!({"lease_ids": held.leases()}));
+    assert_eq!(old.done("declare", wanted).verdict(), "GRANTED");
+    says(&young.done("who", json!({"path": "other"})), &["Nobody has", "Nobody waits"]);
+}
+
+// S3-9, S3-10
+#[test]
+fn an_attempt_keeps_its_age_though_nobody_here_remembers_it() {
+    let world = World::new();
+    let priority = |said: &Said| said.data["priority_timestamp"].as_u64().unwrap();
+    let first = agent(&world, "ann");
+    first.done("declare", json!({"touch": [{"path": "a"}]}));
+    let begun = priority(&first.done("status", json!({})));
+    assert_eq!(first.hang_up().0, Some(0));
+    // Another process, another connection: the same agent.
+    let second = agent(&world, "ann");
+    let more = second.done("declare", json!({"touch": [{"path": "b"}]}));
+    assert_eq!(more.verdict(), "GRANTED");
+    let status = second.done("status", json!({}));
+    assert_eq!((priority(&status), status.leases().len()), (begun, 2), "it adds, and gives nothing back");
+    let fixed = second.fails("declare", json!({"touch": [{"path": "c"}], "priority_timestamp": 1}));
+    assert_eq!(fixed.data["error"]["code"], "PRIORITY_FIXED");
+    says(&fixed, &["without `priority_timestamp`"]);
+
+    second.done("report", json!({"state": "COMPLETED"}));
+    second.done("declare", json!({"touch": [{"path": "a"}]}));
+    assert!(priority(&second.done("status", json!({}))) > begun, "a new attempt is younger");
+}
+
+// S3-11, S3-14, S3-18, S3-28
+#[test]
+fn what_is_no_longer_an_agents_is_said_so_clearly_that_it_stops() {
+    let world = World::new();
+    let ann = agent(&world, "ann");
+    let nothing = ann.done("heartbeat", json!({}));
+    says(&nothing, &["no leases", "`declare`"]);
+    let granted = ann.done("declare", json!({"touch": [{"path": "a"}, {"path": "b", "action": "read"}]}));
+    let leases = granted.leases();
+    assert_eq!(ann.done("heartbeat", json!({})).data["renewed"].as_array().unwrap().len(), 2);
+    ann.done("release", json!({"lease_ids": [leases[0]]}));
+    ann.done("release", json!({"lease_ids": [leases[0]]}));
+    let beaten = ann.fails("heartbeat", json!({"lease_ids": leases}));
+    assert_eq!(beaten.data["renewed"][0]["id"], leases[1]);
+    assert_eq!(beaten.data["rejected"], json!([{"id": leases[0], "code": "RELEASED"}]));
+    says(&beaten, &["NO LONGER yours", &leases[0], "Stop touching"]);
+    let truth = ann.done("status", json!({"lease_ids": leases}));
+    assert_eq!(truth.data["reconciled"][&leases[0]]["held"], false);
+    assert_eq!(truth.data["reconciled"][&leases[1]]["held"], true);
+    says(&truth, &[&format!("lease {} is NOT yours", leases[0]), &format!("lease {} is yours", leases[1])]);
+    let foreign = agent(&world, "bob").fails("release", json!({"lease_ids": [leases[1]]}));
+    says(&foreign, &["unknown, or another agent's"]);
+}
+
+#[test]
+fn what_was_touched_without_a_lease_is_an_error_that_says_what_to_do() {
+    let world = World::new();
+    let ann = agent(&world, "ann");
+    ann.done("declare", json!({"touch": [{"path": "src/"}]}));
+    let within = ann
+        .done("report", json!({"touched": [{"path": "src/a.rs"}, {"path": "src/b.rs", "action": "read"}]}));
+    assert_eq!(within.data["within"], 2);
+    let outside = json!({"touched": [{"path": "src/a.rs"}, {"path": "Cargo.toml"}], "state": "VERIFYING"});
+    let violation = ann.fails("report", outside);
+    assert_eq!(violation.data["error"]["code"], "SCOPE_VIOLATION");
+    assert_eq!(violation.data["outside"][0]["resource"], resource(&world, "Cargo.toml"));
+    says(&violation, &["Undo", "`declare`", "Cargo.toml", "VERIFYING was noted"]);
+    let status = ann.done("status", json!({}));
+    assert_eq!(status.data["state"], "VERIFYING");
+    says(&status, &["without a lease", "Cargo.toml"]);
+    let done = ann.done("report", json!({"state": "COMPLETED", "touched": [{"path": "src/a.rs"}]}));
+    assert!(done.leases().is_empty(), "it was within before it was released");
+}
+
+// S3-8
+#[test]
+fn an_agent_that_is_about_to_restart_gets_a_little_more_time() {
+    let world = World::new();
+    let ann = agent(&world, "ann");
+    let remaining = |said: &Said| said.data["leases"][0]["remainingMs"].as_u64().unwrap();
+    let before = ann.done("declare", json!({"touch": [{"path": "a"}], "ttl_seconds": 60}));
+    let after = ann.done("report", json!({"state": "DIE_RESTART"}));
+    assert!(remaining(&after) > remaining(&before), "{after:?}");
+}
+
+#[test]
+fn an_agent_is_who_started_the_program_unless_it_is_named() {
+    let world = World::new();
+    let name = |agent: &Agent| agent.done("status", json!({})).data["agent_id"].as_str().unwrap().to_owned();
+    let unnamed = Agent::start(&mut world.command(&["mcp"]));
+    assert!(name(&unnamed).ends_with(&format!(":{}", std::process::id())), "{}", name(&unnamed));
+    let named = Agent::start(world.command(&["mcp"]).env("TENURE_AGENT", "ann").env("TENURE_SESSION", "s"));
+    assert_eq!(name(&named), "ann");
+    named.done("declare", json!({"touch": [{"path": "a"}]}));
+    assert_eq!(named.done("status", json!({})).data["session_id"], "s");
+    let said = named.done("status", json!({"agent_id": "bob"}));
+    assert_eq!(said.data["agent_id"], "bob");
+}
+
+#[test]
+fn agents_in_two_copies_of_a_project_meet_where_a_root_is_named() {
+    let world = World::new();
+    for copy in ["one/src", "two/src"] {
+        std::fs::create_dir_all(world.path(copy)).unwrap();
+    }
+    let start = |name: &str, root: &[&str]| {
+        let mut command = world.command(&["mcp", "--agent", name]);
+        Agent::start(command.args(root).current_dir(world.path(&format!("{name}/src"))))
+    };
+    let wanted = json!({"touch": [{"path": "lib.rs"}]});
+    let (one, two) = (start("one", &[]), start("two", &[]));
+    assert_eq!(one.done("declare", wanted.clone()).verdict(), "GRANTED");
+    assert_eq!(two.done("declare", wanted.clone()).verdict(), "GRANTED", "other files");
+    let (one, two) = (start("one", &["--root", ".."]), start("two", &["--root", ".."]));
+    let granted = one.done("declare", wanted.clone());
+    assert_eq!(granted.data["leases"][0]["resource"], "FILE:src/lib.rs");
+    assert_eq!(two.done("declare", wanted).verdict(), "DIE");
+}

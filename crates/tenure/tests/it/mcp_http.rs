@@ -1,0 +1,117 @@
+//! `tenure mcp --listen`: who gets in, and with whose rights.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use serde_json::json;
+
+use crate::commands::World;
+use crate::mcp_client::{Agent, listening, ways_to_begin};
+use crate::program::tenure;
+
+const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+
+/// One request with these headers: the status, and everything that came.
+fn post(address: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
+    let mut request =
+        format!("POST {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", LIST.len());
+    request += "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
+    for (name, value) in headers {
+        request += &format!("{name}: {value}\r\n");
+    }
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(format!("{request}\r\n{LIST}").as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    (answer.split(' ').nth(1).unwrap().parse().unwrap(), answer)
+}
+
+#[test]
+fn no_web_page_and_nobody_without_a_token_gets_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = tenure(folder.path());
+    command.args(["mcp", "--listen", "127.0.0.1:0", "--host", "Tools.example"]);
+    // Its own token is not for callers.
+    command.env("TENURE_URL", "http://127.0.0.1:1").env("TENURE_TOKEN", "tnr_own");
+    let (served, address) = listening(&mut command);
+    let (host, token) = (("Host", address.as_str()), ("Authorization", "Bearer tnr_abc"));
+    let port = address.rsplit(':').next().unwrap();
+    let local = format!("localhost:{port}");
+    let own = format!("http://{address}");
+    for (status, path, headers) in [
+        (200, "/mcp", &[host, token][..]),
+        (200, "/mcp", &[("Host", local.as_str()), token]),
+        (200, "/mcp", &[("Host", "tools.example"), token]),
+        (200, "/mcp", &[host, token, ("Origin", own.as_str())]),
+        (401, "/mcp", &[host]),
+        (401, "/mcp", &[host, ("Authorization", "Basic abc")]),
+        (404, "/", &[host, token]),
+        (421, "/mcp", &[("Host", "evil.example"), token]),
+        (421, "/mcp", &[("Host", "localhost.evil.example"), token]),
+        (421, "/mcp", &[("Host", "127.0.0.1"), token]),
+        (421, "/mcp", &[host, ("Host", "evil.example"), token]),
+        (403, "/mcp", &[host, token, ("Origin", "http://evil.example")]),
+        (403, "/mcp", &[host, token, ("Origin", "null")]),
+    ] {
+        let (answered, answer) = post(&address, path, headers);
+        assert_eq!(answered, status, "{path} {headers:?}: {answer}");
+        assert!(!answer.contains("tnr_abc"), "{answer}");
+        let is_refused = status != 200;
+        assert_eq!(is_refused, answer.contains("application/problem+json"), "{answer}");
+    }
+    let (_, answer) = post(&address, "/mcp", &[host]);
+    assert!(answer.to_lowercase().contains("www-authenticate: bearer"), "{answer}");
+    served.signal("TERM");
+    assert_eq!(served.end(), (Some(0), String::new(), String::new()));
+}
+
+#[test]
+fn each_caller_has_the_rights_of_its_own_token_and_no_connection_is_remembered() {
+    let world = World::new();
+    let reads = world.run(&["token", "create", "reads", "--scope", "leases:read"]);
+    let admin = std::fs::read_to_string(world.path("data/admin.token")).unwrap();
+    let mut command = world.command(&["mcp", "--listen", "127.0.0.1:0"]);
+    let (served, address) = listening(command.env_remove("TENURE_TOKEN"));
+    let wanted = json!({"touch": [{"path": "src/lib.rs"}], "agent_id": "ann"});
+    for begin in ways_to_begin() {
+        let ann = Agent::over_http(&address, Some(admin.trim_end()), begin.clone());
+        let required = &ann.tools()[0].input_schema["required"];
+        assert_eq!(required, &json!(["touch", "agent_id"]), "nobody else says who asks");
+        let granted = ann.done("declare", wanted.clone());
+        assert_eq!(
+            (granted.verdict(), &granted.data["leases"][0]["resource"]),
+            ("GRANTED", &json!("FILE:src/lib.rs"))
+        );
+
+        let reader = Agent::over_http(&address, Some(reads.output.trim_end()), begin.clone());
+        assert_eq!(reader.done("who", json!({"path": "src/lib.rs"})).data["held"], true);
+        let denied = reader.fails("declare", json!({"touch": [{"path": "b"}], "agent_id": "bob"}));
+        assert_eq!(denied.data["error"]["code"], "FORBIDDEN", "{denied:?}");
+
+        let stranger = Agent::over_http(&address, Some("tnr_nobody"), begin.clone());
+        let denied = stranger.fails("who", json!({"path": "a"}));
+        assert_eq!(denied.data["error"]["code"], "UNAUTHORIZED", "{denied:?}");
+        assert!(!denied.text.contains("tnr_nobody"), "{denied:?}");
+
+        let missing = ann.fails("status", json!({}));
+        assert!(missing.text.contains("`agent_id` is missing"), "{missing:?}");
+        // Another connection of the same agent knows all that there is to know.
+        let again = Agent::over_http(&address, Some(admin.trim_end()), begin);
+        assert_eq!(
+            again.done("release", json!({"agent_id": "ann"})).data["released"],
+            json!(granted.leases())
+        );
+    }
+    served.signal("TERM");
+    assert_eq!(served.end().0, Some(0));
+}
+
+#[test]
+fn a_local_socket_is_shared_only_where_that_was_said() {
+    let world = World::new();
+    let mut command = world.command(&["mcp", "--listen", "127.0.0.1:0", "--agent", "ann", "--without-token"]);
+    let (_served, address) = listening(command.env_remove("TENURE_URL").env_remove("TENURE_TOKEN"));
+    let [_, begin] = ways_to_begin();
+    let ann = Agent::over_http(&address, None, begin);
+    assert_eq!(ann.done("declare", json!({"touch": [{"path": "a"}]})).verdict(), "GRANTED");
+}

@@ -1,0 +1,146 @@
+//! `tenure mcp`: how it begins, how it ends, and what it tells of itself. No Tenure server is needed for that.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::mcp_client::{Agent, ways_to_begin};
+use crate::program::tenure;
+
+/// What models read of the tools. Whoever changes it looks at it.
+const TOOLS: &str = include_str!("mcp_tools.json");
+
+fn alone(folder: &tempfile::TempDir) -> Command {
+    let mut command = tenure(folder.path());
+    command.args(["mcp", "--agent", "ann"]);
+    command
+}
+
+#[test]
+fn what_models_read_of_the_tools_is_what_was_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    for begin in ways_to_begin() {
+        let agent = Agent::start_with(&mut alone(&folder), begin);
+        let instructions: Vec<_> = agent.instructions().lines().map(str::to_owned).collect();
+        let now = json!({"instructions": instructions, "tools": agent.tools()});
+        let now = serde_json::to_string_pretty(&now).unwrap() + "\n";
+        if now != TOOLS {
+            let place = concat!(env!("CARGO_TARGET_TMPDIR"), "/mcp_tools.json");
+            std::fs::write(place, &now).unwrap();
+            panic!("what models read has changed: look at it, then copy {place} to tests/it/mcp_tools.json");
+        }
+        let names: Vec<_> = agent.tools().into_iter().map(|tool| tool.name).collect();
+        assert_eq!(names, ["declare", "status", "who", "heartbeat", "release", "report"]);
+    }
+}
+
+#[test]
+fn every_argument_that_a_tool_describes_is_one_that_it_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = Agent::start(&mut alone(&folder));
+    for tool in agent.tools() {
+        let properties = tool.input_schema["properties"].as_object().unwrap().clone();
+        // A list is of the wrong type for each of them, or has the wrong length: what is said must not be that it is unknown.
+        for name in properties.keys() {
+            let said = agent.fails(&tool.name, json!({ name.as_str(): [[]] }));
+            assert!(!said.text.contains("unknown field"), "{} {name}: {said:?}", tool.name);
+        }
+        let said = agent.fails(&tool.name, json!({"something_else": 1}));
+        assert!(said.text.contains("unknown field `something_else`"), "{said:?}");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_said_with_what_to_do_and_nothing_breaks() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = Agent::start(&mut alone(&folder));
+    for (tool, arguments) in [
+        ("declare", json!({"touch": [{"path": "a.rs"}]})),
+        ("status", json!({})),
+        ("who", json!({"path": "a.rs"})),
+        ("heartbeat", json!({})),
+        ("release", json!({})),
+        ("report", json!({"state": "EXECUTING"})),
+    ] {
+        let said = agent.fails(tool, arguments);
+        assert_eq!(said.data["error"]["code"], "UNREACHABLE", "{tool}: {said:?}");
+        assert!(said.text.contains("tenure serve") && said.text.contains("do not edit"), "{tool}: {said:?}");
+    }
+    assert!(agent.try_call("burn", json!({})).is_err(), "there is no such tool");
+    assert_eq!(agent.hang_up(), (Some(0), String::new()));
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_told_without_their_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = Agent::start(&mut alone(&folder));
+    for (tool, arguments) in [
+        ("declare", json!({})),
+        ("declare", json!({"touch": "hunter2"})),
+        ("declare", json!({"touch": [{"path": "a", "action": "hunter2"}]})),
+        ("declare", json!({"touch": [{"path": "a"}], "ttl_seconds": "hunter2"})),
+        ("declare", json!({"touch": [{"path": "a"}], "ttl_seconds": -1})),
+        ("report", json!({})),
+        ("report", json!({"state": "hunter2"})),
+        ("who", json!({})),
+    ] {
+        let said = agent.fails(tool, arguments.clone());
+        assert_eq!(said.data["error"]["code"], "INVALID", "{arguments}: {said:?}");
+        assert!(!said.text.contains("hunter2") && said.text.contains("What to do"), "{said:?}");
+    }
+}
+
+#[test]
+fn it_ends_with_its_client_and_when_it_is_told_to() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(Agent::start(&mut alone(&folder)).hang_up(), (Some(0), String::new()));
+    for signal in ["TERM", "INT"] {
+        let mut agent = Agent::start(&mut alone(&folder));
+        agent.signal(signal);
+        assert_eq!(agent.wait(), Some(0), "{signal}");
+    }
+    // Nobody has said anything yet.
+    let mut silent = alone(&folder).stdin(Stdio::piped()).spawn().unwrap();
+    drop(silent.stdin.take());
+    let done = silent.wait_with_output().unwrap();
+    assert_eq!((done.status.code(), done.stdout.len(), done.stderr.len()), (Some(0), 0, 0));
+}
+
+#[test]
+fn what_is_no_request_neither_breaks_it_nor_shows_up_anywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = alone(&folder).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"hunter2\n{\"hunter2\": 1}\n\n").unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert!(matches!(done.status.code(), Some(0 | 69)), "{done:?}");
+    for line in String::from_utf8(done.stdout).unwrap().lines() {
+        let answer: Value = serde_json::from_str(line).unwrap();
+        assert!(answer["error"].is_object() && !line.contains("hunter2"), "{line}");
+    }
+    assert!(!String::from_utf8(done.stderr).unwrap().contains("hunter2"));
+}
+
+#[test]
+fn settings_that_open_too_much_start_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |arguments: &[&str], url: &str| {
+        let mut command = tenure(folder.path());
+        let done = command.arg("mcp").args(arguments).env("TENURE_URL", url).output().unwrap();
+        let errors = String::from_utf8(done.stderr).unwrap();
+        assert!(done.stdout.is_empty() && !errors.is_empty());
+        (done.status.code().unwrap(), errors)
+    };
+    let (code, errors) = refused(&["--listen", "0.0.0.0:0"], "http://127.0.0.1:1");
+    assert!(code == 64 && errors.contains("--remote"), "{errors}");
+    let (code, errors) = refused(&["--listen", "127.0.0.1:0"], "unix:/nowhere");
+    assert!(code == 78 && errors.contains("--without-token"), "{errors}");
+    for arguments in [
+        &["--listen", "0.0.0.0:0", "--remote", "--without-token"][..],
+        &["--without-token"],
+        &["--remote"],
+        &["--host", "a"],
+    ] {
+        assert_eq!(refused(arguments, "http://127.0.0.1:1").0, 64, "{arguments:?}");
+    }
+}
