@@ -38,7 +38,7 @@ class Course:
         """When to ask again after nothing was heard, or nothing that lasts; nothing means to give up."""
         if self._until is not None and at >= self._until:
             return None
-        pause = min(_FIRST_PAUSE * 2 ** min(self._looks, 16), _LONGEST_PAUSE, self._ttl / 4)
+        pause: float = min(_FIRST_PAUSE * 2 ** min(self._looks, 16), _LONGEST_PAUSE, self._ttl / 4)
         self._looks += 1
         # One last look at the very end.
         return at + pause if self._until is None else min(at + pause, self._until)

@@ -60,8 +60,8 @@ class AgentLease:
     @classmethod
     def read(cls, said: Mapping[str, Any]) -> AgentLease:
         """From the server's words."""
-        names = ("id", "resource", "predicate", "agent_id", "acquired_at", "expires_at", "ttl", "fence")
-        return cls(*(said[name] for name in names), remaining_ms=said["remainingMs"])
+        names = ("id", "resource", "predicate", "agent_id", "acquired_at", "expires_at", "ttl", "fence", "remainingMs")
+        return cls(*(said[name] for name in names))
 
 
 @dataclass(frozen=True)
