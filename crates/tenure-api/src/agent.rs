@@ -395,6 +395,9 @@ pub struct Contention {
     pub nodes: Vec<ContentionNode>,
     /// Who waits for whom, on what.
     pub edges: Vec<ContentionEdge>,
+    /// There are more edges than are told at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
 }
 
 /// Somebody who waits or is waited for.
@@ -423,7 +426,10 @@ pub struct ContentionEdge {
     pub predicate: String,
     /// Whether the other has it (`HOLDS`) or waits in front (`WAITS`).
     pub because: String,
-    /// How long the one waits at the most.
+    /// How long the one waits at the most, from now.
     #[serde(rename = "waitTimeoutMs")]
     pub wait_timeout_ms: u64,
+    /// Any one of several resources would do, and this is one of them: the other need not go.
+    #[serde(rename = "oneOfSeveral", default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_of_several: bool,
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use crate::agents::{AgentSettings, Agents, Counters};
 use crate::control::Control;
 use crate::http::Names;
 use crate::http::events::Hub;
@@ -20,6 +21,15 @@ pub(crate) struct Secrets {
     pub(crate) admin: AdminToken,
     pub(crate) given: TokenStore,
     pub(crate) intents: IntentSecrets,
+}
+
+/// What each face was told.
+pub(crate) struct Faces {
+    /// Names for any one of several resources.
+    pub(crate) pools: Pools,
+    pub(crate) control: Control,
+    pub(crate) intents: IntentSettings,
+    pub(crate) agents: AgentSettings,
 }
 
 /// What every route needs.
@@ -42,6 +52,8 @@ pub(crate) struct App {
     pub(crate) control: Control,
     /// What is wanted, and what became of it.
     pub(crate) intents: Intents,
+    /// Who says what it is about to touch.
+    pub(crate) agents: Agents,
     /// Who else may use the local socket, by user id.
     pub(crate) local_users: Vec<u32>,
     stopping: watch::Sender<bool>,
@@ -53,16 +65,17 @@ impl App {
         secrets: Secrets,
         names: Option<Names>,
         local_users: Vec<u32>,
-        pools: Pools,
-        control: Control,
-        intents: IntentSettings,
+        faces: Faces,
     ) -> Self {
+        let Faces { pools, control, intents, agents } = faces;
         let Secrets { tokens, admin, given, intents: intent_secrets } = secrets;
         let stopping = watch::Sender::new(false);
         let metrics = Arc::new(Metrics::default());
-        let changes = Changes::new(registrar.view(), control.desk.clone());
+        let counters = Counters::new(control.desk.clone());
+        let changes = Changes::new(registrar.view(), counters.clone());
         let events = Hub::start(registrar.feed(), metrics.clone(), changes.clone());
         let intents = Intents::new(intents, intent_secrets, changes);
+        let agents = Agents::new(agents, counters);
         let refusals = Refusals::default();
         Self {
             registrar,
@@ -76,6 +89,7 @@ impl App {
             pools,
             control,
             intents,
+            agents,
             local_users,
             stopping,
         }

@@ -6,12 +6,14 @@
 //!                http/auth      who speaks, and whether that one may
 //!                http/leases    one file per route: read strictly, ask, answer
 //!                intents        what is wanted, and the worker that carries it out
+//!                agents         what agents are about to touch, and who of them waits
 //!                control        the device: a WebSocket and REST behind one lease
 //!                registrar      alone knows the writer
 //! ```
 //!
 //! Nothing here decides about a lease, and no secret has a `Debug` or goes into an error.
 
+mod agents;
 mod app;
 mod clock;
 mod control;
@@ -27,6 +29,7 @@ mod socket;
 mod tls;
 mod tokens;
 
+pub use agents::AgentSettings;
 pub use control::gateway::{DeviceAddress, GatewaySettings, InvalidDevice, Patience};
 pub use control::{ControlSettings, EncoderSettings, SerialSettings, StoreError};
 pub use http::accept::Limits;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenure_api::{Code, Problem};
-use tenure_core::kernel::{Acquire, Fence, Holder, Principal, Resource, State, Tick};
+use tenure_core::kernel::{Acquire, Declare, Fence, Holder, Principal, Resource, State, Tick};
 
 /// So many are remembered.
 const MOST: usize = 10_000;
@@ -46,6 +46,12 @@ impl Wanted {
         let names = acquire.wants.iter().flat_map(|want| want.resources());
         let resources = names.take(MOST_NAMES).cloned().collect();
         Self { principal: acquire.principal.clone(), holder: acquire.holder.clone(), resources }
+    }
+
+    /// An agent, and everything that it is about to touch.
+    pub(crate) fn by_agent(declare: &Declare) -> Self {
+        let resources = declare.wants.iter().take(MOST_NAMES).map(|want| want.resource.clone()).collect();
+        Self { principal: declare.principal.clone(), holder: declare.agent.clone(), resources }
     }
 
     /// Who holds this lease, and wants it to go on in another way.

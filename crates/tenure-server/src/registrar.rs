@@ -7,7 +7,7 @@ mod orphans;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tenure_core::kernel::{Command, Fence, HashKey, State, Tick};
+use tenure_core::kernel::{Command, Fence, HashKey, Limits, State, Tick};
 use tenure_ledger::embedded::Options;
 use tenure_registrar::Reply;
 use tenure_registrar::shell::{
@@ -69,9 +69,15 @@ pub(crate) struct Registrar {
 
 impl Registrar {
     /// Opens the ledger, replays it, and starts to take requests. It waits for the disk, on a thread of a runtime.
-    pub(crate) fn open(directory: &Path, ledger: Options, routine: Routine) -> Result<Self, RegistrarError> {
+    pub(crate) fn open(
+        directory: &Path,
+        ledger: Options,
+        routine: Routine,
+        limits: Limits,
+    ) -> Result<Self, RegistrarError> {
         let clock = BootClock::new().map_err(|source| RegistrarError::System { what: "a clock", source })?;
-        let options = ServiceOptions { ledger, routine, hash_key: hash_key()?, ..ServiceOptions::default() };
+        let options =
+            ServiceOptions { ledger, routine, limits, hash_key: hash_key()?, ..ServiceOptions::default() };
         let service = Service::open(directory, options, Arc::new(clock))?;
         let (end, ended) = watch::channel(false);
         service.feed().at_end(move || {

@@ -11,7 +11,8 @@ use thiserror::Error;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
 
-use crate::app::{App, Secrets};
+use crate::agents::AgentSettings;
+use crate::app::{App, Faces, Secrets};
 use crate::control::{Control, ControlSettings, StoreError};
 use crate::http::accept::{self, Limits, Listeners};
 use crate::http::{self, Names};
@@ -47,6 +48,8 @@ pub struct Settings {
     pub control: ControlSettings,
     /// Intents, and who may send them.
     pub intents: IntentSettings,
+    /// Agents, and how long they may have something.
+    pub agents: AgentSettings,
     /// What the keys of intents are made with; nothing is a secret of this process alone.
     pub intent_secrets: Option<IntentSecrets>,
     /// The admin token, where it was preset; else the one in the data directory counts.
@@ -68,6 +71,7 @@ impl Settings {
             pools: Pools::default(),
             control: ControlSettings::default(),
             intents: IntentSettings::default(),
+            agents: AgentSettings::default(),
             intent_secrets: None,
             admin_token: None,
         }
@@ -139,7 +143,7 @@ impl Server {
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
         let Settings { listen, tls, hosts, socket: place, limits, data, ledger, routine, .. } = settings;
         let (pools, control, admin_token) = (settings.pools, settings.control, settings.admin_token);
-        let (intents, intent_secrets) = (settings.intents, settings.intent_secrets);
+        let (intents, intent_secrets, agents) = (settings.intents, settings.intent_secrets, settings.agents);
         if listen.is_none() && place.is_none() {
             return Err(StartError::Nowhere);
         }
@@ -157,14 +161,15 @@ impl Server {
         let users = place.as_ref().map(|place| place.users.clone()).unwrap_or_default();
         let open = move || {
             // The ledger first: with it comes the directory, and the lock under which the secrets are made.
-            let registrar = Registrar::open(&data, ledger, routine)?;
+            let registrar = Registrar::open(&data, ledger, routine, agents.limits())?;
             let tokens = TokenKey::open(&data)?;
             let admin = admin_token.map_or_else(|| AdminToken::open(&data), Ok)?;
             let given = TokenStore::open(&data, Now::read())?;
             let control = Control::open(&control, &data, &registrar)?;
             let intent_secrets = intent_secrets.map_or_else(IntentSecrets::random, Ok)?;
             let secrets = Secrets { tokens, admin, given, intents: intent_secrets };
-            Ok::<_, StartError>(App::new(registrar, secrets, names, users, pools, control, intents))
+            let faces = Faces { pools, control, intents, agents };
+            Ok::<_, StartError>(App::new(registrar, secrets, names, users, faces))
         };
         let opened = tokio::task::spawn_blocking(open).await;
         let app = Arc::new(opened.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?);

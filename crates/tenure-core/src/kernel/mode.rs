@@ -82,6 +82,11 @@ impl Mode {
         matches!(self, Mode::Mutates | Mode::Deletes | Mode::Renames)
     }
 
+    /// Whether only agents have leases in this mode.
+    pub const fn is_of_agents(self) -> bool {
+        !matches!(self, Mode::Exclusive | Mode::Shared)
+    }
+
     /// Whether at most one lease in this mode can live on a resource.
     pub const fn is_alone(self) -> bool {
         !self.goes_with(self)

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::rules::names::{InvalidInput, check_name, is_its_own_id, stored_id};
+use crate::rules::names::{
+    InvalidInput, MAX_NAME_BYTES, MAX_RESOURCE_BYTES, check_name, check_name_within, is_its_own_id, stored_id,
+};
 
 macro_rules! name {
-    ($(#[$documentation:meta])* $name:ident, $field:literal) => {
+    ($(#[$documentation:meta])* $name:ident, $field:literal, $most:expr) => {
         $(#[$documentation])*
         // Shared, because one name stands in a command, in its events, in the state and in answers.
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,7 +17,7 @@ macro_rules! name {
         impl $name {
             /// Checks a name as it came in: not empty, at most 4 KiB, no control characters.
             pub fn parse(name: &str) -> Result<Self, InvalidInput> {
-                check_name($field, name)?;
+                check_name_within($field, name, $most)?;
                 Ok(Self(name.into()))
             }
 
@@ -48,17 +50,20 @@ macro_rules! name {
 name!(
     /// What is protected: `domain:name`, such as `deploy:prod` or `tuner:2`.
     Resource,
-    "resource"
+    "resource",
+    MAX_RESOURCE_BYTES
 );
 name!(
     /// Who holds or waits: an actor id. It belongs to one [`Principal`].
     Holder,
-    "holder"
+    "holder",
+    MAX_NAME_BYTES
 );
 name!(
     /// Who is allowed to speak: a token or a local user.
     Principal,
-    "principal"
+    "principal",
+    MAX_NAME_BYTES
 );
 
 impl Holder {

@@ -16,6 +16,9 @@ pub const MAX_SIGNATURE_BYTES: usize = 512;
 /// The longest full name that a face accepts, in bytes. Longer than an id: see [`stored_id`].
 pub const MAX_NAME_BYTES: usize = 4096;
 
+/// The longest resource, in bytes: a full name, and which kind of thing it names, as in `DATABASE_TABLE:`.
+pub const MAX_RESOURCE_BYTES: usize = MAX_NAME_BYTES + 16;
+
 /// Stands between a resource and a lease id where one resource has several leases.
 ///
 /// It is a control character, which no name may hold, so a joined id never meets a plain one.
@@ -46,7 +49,12 @@ pub fn check_id(field: &'static str, id: &str) -> Result<(), InvalidInput> {
 
 /// Checks a full name: not empty, at most [`MAX_NAME_BYTES`] bytes, no control character.
 pub fn check_name(field: &'static str, name: &str) -> Result<(), InvalidInput> {
-    check_length(field, name.len(), MAX_NAME_BYTES)?;
+    check_name_within(field, name, MAX_NAME_BYTES)
+}
+
+/// The same with another bound.
+pub fn check_name_within(field: &'static str, name: &str, most: usize) -> Result<(), InvalidInput> {
+    check_length(field, name.len(), most)?;
     // Nearly all names are plain: each byte is a character by itself then, and none needs to be decoded.
     if name.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Ok(());

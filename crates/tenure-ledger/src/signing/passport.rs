@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tenure_core::kernel::{Fence, Holder, Mode, Resource, Tick};
-use tenure_core::rules::names::{InvalidInput, MAX_NAME_BYTES};
+use tenure_core::rules::names::{InvalidInput, MAX_RESOURCE_BYTES};
 use thiserror::Error;
 
 use super::bytes::{FormError, Reader, put_text};
@@ -25,7 +25,7 @@ use crate::ledger_id::LedgerId;
 const VERSION: u8 = 1;
 
 /// No passport is longer, in bytes.
-const MOST_BYTES: usize = 1 + 16 + 8 + 1 + 8 + 8 + 2 * (4 + MAX_NAME_BYTES) + LeaseSignature::MOST_BYTES;
+const MOST_BYTES: usize = 1 + 16 + 8 + 1 + 8 + 8 + 2 * (4 + MAX_RESOURCE_BYTES) + LeaseSignature::MOST_BYTES;
 
 /// A passport as it came in. It claims something only after [`Passport::verify`].
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -19,6 +19,14 @@ impl Failure {
     pub(crate) fn invalid(field: &str, reason: &str) -> Self {
         Self::new(Code::Invalid, format!("{field}: {reason}"))
     }
+
+    /// The same, where the field is part of something else.
+    pub(crate) fn within(mut self, place: &str) -> Self {
+        if self.0.code == Code::Invalid {
+            self.0.detail = format!("{place}.{}", self.0.detail);
+        }
+        self
+    }
 }
 
 impl From<InvalidInput> for Failure {

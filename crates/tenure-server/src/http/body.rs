@@ -17,6 +17,8 @@ use super::fields::Fields;
 const MOST_BYTES: usize = 64 << 10;
 /// The largest body of an intent, which may have many particulars.
 const MOST_LARGE_BYTES: usize = 1 << 20;
+/// The largest body of an agent, which may name many things: 256 intents, each with a path and a remark of 4 KiB.
+const MOST_MANIFEST_BYTES: usize = 4 << 20;
 /// How much more than that is read and dropped, so that a caller that still sends can read why it was refused.
 const MOST_DROPPED: usize = 1 << 20;
 /// A body must be complete within this time.
@@ -46,6 +48,17 @@ impl<S: Send + Sync> FromRequest<S> for LargeJsonBody {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
         Ok(Self(Fields::read(&json_bytes(request, MOST_LARGE_BYTES).await?)?))
+    }
+}
+
+/// A body that was read, and may have named many things.
+pub(crate) struct ManifestBody(pub(crate) Fields);
+
+impl<S: Send + Sync> FromRequest<S> for ManifestBody {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        Ok(Self(Fields::read(&json_bytes(request, MOST_MANIFEST_BYTES).await?)?))
     }
 }
 

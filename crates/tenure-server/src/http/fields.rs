@@ -69,6 +69,45 @@ impl Fields {
         number.map(Some).ok_or_else(|| Failure::invalid(name, "must be a whole number from 0 to 2^64 - 1"))
     }
 
+    /// A number from 0 to 1; nothing where there is none.
+    pub(crate) fn optional_fraction(&mut self, name: &str) -> Result<Option<f64>, Failure> {
+        let Some(value) = self.0.remove(name) else { return Ok(None) };
+        let number = value.as_f64().filter(|number| (0.0..=1.0).contains(number));
+        number.map(Some).ok_or_else(|| Failure::invalid(name, "must be a number from 0 to 1"))
+    }
+
+    /// The fields of an object; nothing where there is none.
+    pub(crate) fn optional_fields(&mut self, name: &str) -> Result<Option<Fields>, Failure> {
+        Ok(self.optional_object(name)?.map(Fields))
+    }
+
+    /// The fields of an object, read together. What is wrong with one of them names the object too.
+    pub(crate) fn within<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(Fields) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let fields = self.optional_fields(name)?.ok_or_else(|| Failure::invalid(name, "is missing"))?;
+        read(fields).map_err(|failure| failure.within(name))
+    }
+
+    /// A list of objects, each read by itself. What is wrong with one of them names its place too.
+    pub(crate) fn each<T>(
+        &mut self,
+        name: &str,
+        most: usize,
+        mut read: impl FnMut(Fields) -> Result<T, Failure>,
+    ) -> Result<Vec<T>, Failure> {
+        let objects = self.objects(name)?;
+        if objects.len() > most {
+            let reason = format!("has {} entries; at most {most} are allowed", objects.len());
+            return Err(Failure::invalid(name, &reason));
+        }
+        let place = |index: usize| format!("{name}[{index}]");
+        let entries = objects.into_iter().enumerate();
+        entries.map(|(index, fields)| read(fields).map_err(|failure| failure.within(&place(index)))).collect()
+    }
+
     /// An object of strings; empty where there is none.
     pub(crate) fn texts(&mut self, name: &str) -> Result<BTreeMap<String, String>, Failure> {
         let wrong = || Failure::invalid(name, "must be an object whose values are strings");

@@ -43,6 +43,7 @@ pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
     single(&mut text, "tenure_ready", "gauge", "Whether requests are answered.", &ready);
     put_state(&mut text, &app);
     put_sessions(&mut text, &app);
+    app.agents.counters.put(&mut text, &app);
     app.control.desk.counters.put(&mut text);
     app.metrics.put(&mut text);
     let headers = [

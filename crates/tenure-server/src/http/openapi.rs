@@ -24,6 +24,7 @@ use crate::{control, intents};
     tags(
         (name = "leases", description = "Take, keep and give back leases."),
         (name = "watching", description = "See who holds and who waits, and listen to what happens."),
+        (name = "agents", description = "Say everything that is about to be touched, and keep it until that is done."),
         (name = "intents", description = "Say what is wanted, and see what became of it."),
         (name = "worker", description = "Carry out what is wanted: for the one worker."),
         (name = "control", description = "Drive a device, one hand at a time."),

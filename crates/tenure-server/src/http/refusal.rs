@@ -153,7 +153,7 @@ pub(super) fn token_invalid() -> Failure {
 }
 
 /// How a lease ended, in one word.
-pub(super) fn end_name(end: End) -> &'static str {
+pub(crate) fn end_name(end: End) -> &'static str {
     match end {
         End::Expired => "EXPIRED",
         End::Released(reason) => reason.as_str(),

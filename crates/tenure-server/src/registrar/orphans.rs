@@ -65,11 +65,12 @@ impl Orphans {
 }
 
 /// The leases that began after the writer did and that no request finds again. Before anybody could ask, only those
-/// who waited can have got any.
+/// who waited can have got any. An agent's wait needs no key: the same manifest finds what came of it.
 fn granted_to_nobody(state: &State) -> Vec<(Fence, Principal)> {
     let Some(clock) = state.clock() else { return Vec::new() };
     let started = clock.anchor.tick;
     let leases = state.leases_from(Fence::default());
-    let nobodys = leases.filter(|lease| lease.issued_at > started && !lease.has_key);
+    let nobodys =
+        leases.filter(|lease| lease.issued_at > started && !lease.has_key && !lease.mode.is_of_agents());
     nobodys.map(|lease| (lease.fence, lease.principal.clone())).collect()
 }

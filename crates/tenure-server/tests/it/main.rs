@@ -1,6 +1,7 @@
 //! The real server on a real port, spoken to in real HTTP.
 
 mod acquiring;
+mod agents;
 mod bodies;
 mod bounds;
 mod connections;

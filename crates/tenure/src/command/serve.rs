@@ -66,7 +66,8 @@ impl Serve {
         let device = self.device.map(|device| ("control.device", device));
         let flags = listen.into_iter().chain(socket).chain(device);
         let configuration = self.place.configuration(flags).map_err(Failure::report)?;
-        let Configuration { reach, data, ledger, routine, pools, control, intents, worker } = configuration;
+        let Configuration { reach, data, ledger, routine, pools, control, intents, agents, worker } =
+            configuration;
         let Reach { listen, socket, tls, hosts, limits } = reach;
         let admin_token = preset_token()?;
         let intent_secrets = intent_secrets(variable).map_err(|error| {
@@ -85,6 +86,7 @@ impl Serve {
             pools,
             control,
             intents,
+            agents,
             intent_secrets,
             admin_token,
         };

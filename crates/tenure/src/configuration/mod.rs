@@ -3,6 +3,7 @@
 //! A key is known by one name everywhere: `segment_size` in the table `[ledger]` of the file is
 //! `TENURE_LEDGER_SEGMENT_SIZE` in the environment.
 
+mod agents;
 mod control;
 mod file;
 mod folders;
@@ -22,7 +23,9 @@ use tenure_control::gateway::RulesError;
 use tenure_core::kernel::Span;
 use tenure_ledger::embedded::{Options, Retention};
 use tenure_registrar::shell::Routine;
-use tenure_server::{ControlSettings, EmptySecret, IntentSettings, InvalidDevice, PoolError, Pools};
+use tenure_server::{
+    AgentSettings, ControlSettings, EmptySecret, IntentSettings, InvalidDevice, PoolError, Pools,
+};
 use thiserror::Error;
 
 use crate::worker::InvalidTemplate;
@@ -77,6 +80,14 @@ const KEYS: &[&str] = &[
     "intents.logs_kept",
     "intents.pipeline.command",
     "intents.pipeline.recording_command",
+    "agents.ttl_ms",
+    "agents.longest_ttl_ms",
+    "agents.wait_ms",
+    "agents.longest_wait_ms",
+    "agents.backoff_ms",
+    "agents.longest_backoff_ms",
+    "agents.lease_time_ms",
+    "agents.idle_ms",
 ];
 
 /// Those of them that are lists: in the environment, with commas between.
@@ -105,6 +116,8 @@ pub struct Configuration {
     pub control: ControlSettings,
     /// What is done with intents.
     pub intents: IntentSettings,
+    /// How long agents may have something, and wait for it.
+    pub agents: AgentSettings,
     /// Who carries out sessions, and how.
     pub worker: Option<WorkerConfiguration>,
 }
@@ -286,8 +299,9 @@ impl Configuration {
         // What the API takes for a session lasts as long as what the worker takes.
         let lease_ttl_ms = worker::ttl_ms(sources)?;
         let intents = IntentSettings { lease_ttl_ms, ..intents::intents(sources)? };
+        let agents = agents::agents(sources)?;
         let worker = worker::worker(sources, &data)?;
-        Ok(Self { reach, data, ledger, routine, pools, control, intents, worker })
+        Ok(Self { reach, data, ledger, routine, pools, control, intents, agents, worker })
     }
 
     /// Where the ledger is, for whoever only reads it and needs to know nothing else.

@@ -81,6 +81,14 @@ impl State {
         slot.into_iter().flat_map(|slot| self.leases_on(slot)).map(|entry| self.view(entry))
     }
 
+    /// The leases on a resource and on what has something in common with it, its own first.
+    pub fn leases_around_resource<'a>(
+        &'a self,
+        resource: &'a Resource,
+    ) -> impl Iterator<Item = LeaseView<'a>> {
+        self.leases_around(resource).map(|entry| self.view(entry))
+    }
+
     /// The leases of a holder, newest first.
     pub fn leases_of_holder(&self, holder: &Holder) -> impl Iterator<Item = LeaseView<'_>> {
         let slot = self.find_holder(holder);

@@ -3,13 +3,16 @@
 //! First it is written down that the token is revoked, and it is forgotten when everything is done. Whatever a crash
 //! interrupts is done at the next start.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use tenure_api::{Code, RevokedToken};
-use tenure_core::kernel::{Cause, Command, Fence, Principal, WaitEnd};
+use tenure_core::kernel::{
+    self, AgentCommand, Cause, Command, Fence, Holder, Phase, Principal, Report, WaitEnd,
+};
 use tokio::task::JoinSet;
 
 use crate::app::App;
@@ -94,6 +97,13 @@ async fn end_all(
         let (principal, end) = (principal.clone(), WaitEnd::Gone);
         ask(app.clone(), Command::Withdraw { ticket, principal, end }).await?;
     }
+    for (agent, session) in app.registrar.read(|state| waiting_agents(state, principal)) {
+        // Whoever gives up waits for nothing any more. What it holds ends with it: it is this principal's too.
+        ended += app.registrar.read(|state| state.leases_of_holder(&agent).count());
+        let (principal, phase) = (principal.clone(), Phase::Aborted);
+        let report = Report { agent, principal, session, phase, remembers: None };
+        ask(app.clone(), Command::Agent(Box::new(AgentCommand::Report(report)))).await?;
+    }
     loop {
         let (leases, next) = app.registrar.read(|state| {
             let part: Vec<_> = state.leases_from(from).take(AT_ONCE).collect();
@@ -113,6 +123,14 @@ async fn end_all(
             _ => return Ok(ended),
         }
     }
+}
+
+/// The agents of a principal that wait, and in which session each is.
+fn waiting_agents(state: &kernel::State, principal: &Principal) -> Vec<(Holder, Arc<str>)> {
+    let agents: BTreeSet<_> = state.pending().map(|pending| &pending.rank.agent).collect();
+    let known = agents.into_iter().filter_map(|id| Some((id, state.agent(id)?)));
+    let own = known.filter(|(_, agent)| agent.principal == *principal);
+    own.map(|(id, agent)| (id.clone(), agent.session.clone())).collect()
 }
 
 /// Asks for an end: 1 if there was one, 0 if it had come already.

@@ -5,7 +5,8 @@ use std::task::{Context, Waker};
 
 use tempfile::TempDir;
 use tenure_core::kernel::{
-    Claim, Contention, Digest, Holder, Labels, Mode, Nonce, Principal, RequestKey, Resource, Span, Want,
+    Claim, Contention, Digest, Holder, Labels, Limits, Mode, Nonce, Principal, RequestKey, Resource, Span,
+    Want,
 };
 use tenure_core::lease::ReleaseReason;
 use tenure_ledger::embedded::Options;
@@ -27,7 +28,8 @@ impl Office {
         let data = folder.path().join("data");
         let ledger =
             Options { segment_size: 1 << 16, reserve: 1 << 16, witness: Some(folder.path().join("witness")) };
-        let open = runtime.spawn_blocking(move || Registrar::open(&data, ledger, Routine::default()));
+        let open = runtime
+            .spawn_blocking(move || Registrar::open(&data, ledger, Routine::default(), Limits::default()));
         let registrar = runtime.block_on(open).unwrap().unwrap();
         Self { registrar, runtime, folder }
     }

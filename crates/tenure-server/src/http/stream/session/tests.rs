@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use tenure_core::kernel::Principal;
 
 use super::*;
-use crate::app::Secrets;
+use crate::app::{Faces, Secrets};
 use crate::control::{Control, ControlSettings};
 use crate::pools::Pools;
 use crate::registrar::line::tests::Office;
@@ -22,15 +22,9 @@ fn a_caller_that_is_silent_is_asked_now_and_then_and_is_gone_in_the_end() {
         intents: crate::intents::IntentSecrets::random().unwrap(),
     };
     let control = Control::open(&ControlSettings::default(), folder.path(), &registrar).unwrap();
-    let app = Arc::new(App::new(
-        registrar,
-        secrets,
-        None,
-        Vec::new(),
-        Pools::default(),
-        control,
-        Default::default(),
-    ));
+    let (intents, agents) = Default::default();
+    let faces = Faces { pools: Pools::default(), control, intents, agents };
+    let app = Arc::new(App::new(registrar, secrets, None, Vec::new(), faces));
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     ours.set_nonblocking(true).unwrap();
     runtime.block_on(async {

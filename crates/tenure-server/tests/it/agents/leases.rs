@@ -1,0 +1,233 @@
+//! How an agent keeps a lease, and how it ends.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::client::{ids, manifest, with};
+use crate::control::time::{pass, until};
+use crate::server::{Running, start, text};
+use crate::stream::listen;
+
+/// A lease that lasts a second.
+#[track_caller]
+fn brief(server: &Running, agent: &str, priority: u64, path: &str) -> Vec<String> {
+    let verdict = server.declare(&with(manifest(agent, priority, &[("MUTATES", path)]), "ttl", json!(1_000)));
+    assert_eq!(verdict["verdict"], json!("GRANTED"), "{verdict}");
+    ids(&verdict)
+}
+
+fn state<'a>(truth: &'a Value, id: &str) -> &'a str {
+    truth[id]["state"].as_str().unwrap()
+}
+
+// S3-3, S3-7
+#[test]
+fn every_lease_ends_and_none_lasts_longer_than_the_cap() {
+    let server = start();
+    for ttl in [0, 999] {
+        let refused = server.post("/v1/manifest", &with(manifest("a", 1, &[("MUTATES", "x")]), "ttl", json!(ttl)));
+        refused.is_problem(400, "TTL_OUT_OF_RANGE");
+    }
+    for (index, (asked, given)) in [(1_000, 1_000), (300_000, 300_000), (300_001, 300_000), (u64::MAX, 300_000)]
+        .into_iter()
+        .enumerate()
+    {
+        let path = format!("file-{index}");
+        let verdict = server.declare(&with(manifest("a", 1, &[("MUTATES", &path)]), "ttl", json!(asked)));
+        let lease = &verdict["leases"][0];
+        assert_eq!((&lease["ttl"], &lease["remainingMs"]), (&json!(given), &json!(given)), "{verdict}");
+        // A heartbeat gives the same again, and no more.
+        let beaten = server.beat("a", &ids(&verdict));
+        assert_eq!(beaten["renewed"][0]["remainingMs"], json!(given), "{beaten}");
+    }
+}
+
+// S3-11, S3-13, S3-20
+#[test]
+fn a_heartbeat_gives_all_leases_their_time_again_from_now_on() {
+    let server = start();
+    let leases = server.mutate("a", 1, &["x", "y"]);
+    let before = server.truth("a", &leases);
+    pass(Duration::from_millis(20));
+    let beaten = server.beat("a", &leases);
+    assert_eq!(beaten["rejected"], json!([]));
+    for (index, id) in leases.iter().enumerate() {
+        let renewed = &beaten["renewed"][index];
+        assert_eq!((&renewed["id"], &renewed["remainingMs"]), (&json!(id), &json!(60_000)), "in the order asked");
+        assert!(text(&renewed["expires_at"]) > text(&before[id]["expires_at"]), "{beaten}");
+        assert_eq!(state(&server.truth("a", &leases), id), "ACTIVE");
+    }
+}
+
+// S3-14, S3-16, S3-22, S3-24, S3-25, S3-29
+#[test]
+fn without_a_heartbeat_a_lease_ends_by_itself_and_nothing_brings_it_back() {
+    let server = start();
+    let mut stream = listen(&server, "/v1/events", None);
+    let leases = brief(&server, "a", 1, "x");
+    let other = server.mutate("a", 1, &["y"]);
+    // Nobody is asked, and nobody has to do anything: it is announced.
+    while stream.next().unwrap().kind() != "lease.expired" {}
+    let asked = [leases[0].clone(), other[0].clone(), "lease-of-nobody".to_owned()];
+    let beaten = server.beat("a", &asked);
+    assert_eq!(beaten["renewed"][0]["id"], json!(other[0]), "one that is over takes nothing from the others");
+    let rejected = json!([{ "id": leases[0], "code": "EXPIRED" }, { "id": "lease-of-nobody", "code": "NOT_FOUND" }]);
+    assert_eq!(beaten["rejected"], rejected);
+    let truth = server.truth("a", &leases);
+    assert_eq!((state(&truth, &leases[0]), &truth[&leases[0]]["held"]), ("EXPIRED", &json!(false)));
+    // Neither does saying that it restarts.
+    assert_eq!(server.says("a", "DIE_RESTART").status, 200);
+    assert_eq!(state(&server.truth("a", &leases), &leases[0]), "EXPIRED");
+    // Somebody else gets it at once, however young.
+    server.mutate("b", 99, &["x"]);
+    let truth = server.truth("a", &leases);
+    assert_eq!((&truth[&leases[0]]["end"], &truth[&leases[0]]["heldBy"]), (&json!("EXPIRED"), &json!(["b"])));
+}
+
+// S3-25
+#[test]
+fn what_is_over_is_over_to_the_millisecond() {
+    let server = start();
+    let leases = brief(&server, "a", 1, "x");
+    // As long as anybody is told that there is time left, there is; then there is none, and never again.
+    let mut last = 1_000;
+    until("over", || {
+        let truth = server.truth("a", &leases)[&leases[0]].clone();
+        let left = truth["remainingMs"].as_u64().unwrap();
+        assert!(left <= last, "time does not come back: {truth}");
+        last = left;
+        assert_eq!(truth["held"], json!(truth["state"] == "ACTIVE"));
+        truth["state"] == "EXPIRED"
+    });
+    assert_eq!(server.beat("a", &leases)["rejected"][0]["code"], json!("EXPIRED"));
+}
+
+// S3-15, S3-21, S3-23, S3-28
+#[test]
+fn a_lease_is_given_back_once_and_again_and_stays_so() {
+    let server = start();
+    let leases = server.mutate("a", 1, &["x", "y"]);
+    let mut asked = leases.clone();
+    asked.push(leases[0].clone());
+    asked.push("unknown".to_owned());
+    for _ in 0..2 {
+        let told = server.give_back("a", &asked);
+        assert_eq!(told, json!({ "released": leases, "unknown": ["unknown"] }));
+    }
+    let head = server.head();
+    server.give_back("a", &leases);
+    assert_eq!(server.head(), head, "giving back what is over is no event");
+    assert_eq!(server.beat("a", &leases)["rejected"][0]["code"], json!("RELEASED"));
+    let truth = server.truth("a", &leases);
+    assert_eq!((state(&truth, &leases[0]), &truth[&leases[0]]["end"]), ("RELEASED", &json!("COMPLETED")));
+    // Who wants it again gets another one.
+    assert_ne!(server.mutate("a", 1, &["x"]), leases[..1]);
+}
+
+// S3-28
+#[test]
+fn giving_back_what_has_run_out_is_a_success() {
+    let server = start();
+    let leases = brief(&server, "a", 1, "x");
+    until("over", || state(&server.truth("a", &leases), &leases[0]) == "EXPIRED");
+    assert_eq!(server.give_back("a", &leases)["released"], json!(leases));
+    assert_eq!(state(&server.truth("a", &leases), &leases[0]), "EXPIRED", "as it was");
+}
+
+// S3-8
+#[test]
+fn who_says_in_time_that_it_restarts_has_fifteen_seconds_more_once() {
+    let server = start();
+    let leases = brief(&server, "a", 1, "x");
+    let silent = brief(&server, "b", 2, "y");
+    let left = |answer: &Value| answer["leases"][0]["remainingMs"].as_u64().unwrap();
+    let graced = server.says("a", "DIE_RESTART").json();
+    assert_eq!(graced["state"], json!("DIE_RESTART"));
+    assert!((15_000..=16_000).contains(&left(&graced)), "{graced}");
+    let again = server.says("a", "DIE_RESTART").json();
+    assert!(left(&again) <= left(&graced), "only once: {again}");
+    until("over", || state(&server.truth("b", &silent), &silent[0]) == "EXPIRED");
+    assert_eq!(state(&server.truth("a", &leases), &leases[0]), "ACTIVE", "though a heartbeat was missed");
+    // When it is back it goes on as before: a heartbeat never takes anything away.
+    let beaten = server.beat("a", &leases);
+    assert!(beaten["renewed"][0]["remainingMs"].as_u64().unwrap() > 10_000, "{beaten}");
+}
+
+// S3-17, S3-18
+#[test]
+fn what_is_true_is_told_of_exactly_those_leases_and_of_nobody_elses() {
+    let server = start();
+    let own = server.mutate("a", 1, &["x", "y", "z"]);
+    let foreign = server.mutate("b", 2, &["w"]);
+    server.give_back("a", &own[1..2]);
+    let asked = [own[1].clone(), own[0].clone(), foreign[0].clone(), "lease-x".to_owned()];
+    let truth = server.truth("a", &asked);
+    assert_eq!(truth.as_object().unwrap().len(), 4, "not the one that was not asked for: {truth}");
+    let held = &truth[&own[0]];
+    assert_eq!((&held["held"], &held["state"]), (&json!(true), &json!("ACTIVE")));
+    assert_eq!((&held["resource"], &held["predicate"]), (&json!("FILE:x"), &json!("MUTATES")));
+    assert!((59_000..=60_000).contains(&held["remainingMs"].as_u64().unwrap()), "{held}");
+    assert_eq!((&truth[&own[1]]["held"], &truth[&own[1]]["end"]), (&json!(false), &json!("COMPLETED")));
+    assert!(text(&truth[&own[1]]["endedAt"]).ends_with('Z'));
+    for unknown in [&foreign[0], "lease-x"] {
+        assert_eq!(truth[unknown], json!({ "held": false, "state": "UNKNOWN", "remainingMs": 0 }));
+    }
+    // Also of those whom nobody knows.
+    assert_eq!(server.truth("stranger", &own)[&own[0]]["state"], json!("UNKNOWN"));
+    assert_eq!(server.truth("a", &[]), json!({}));
+}
+
+// S3-18
+#[test]
+fn what_is_true_is_asked_of_the_writer_after_everything_before_it() {
+    let server = start();
+    // Many ask at once; whoever was told that its lease is given back is never told that it has it.
+    std::thread::scope(|scope| {
+        for number in 0..4_u64 {
+            let server = &server;
+            scope.spawn(move || {
+                let agent = format!("agent-{number}");
+                for round in 0..10 {
+                    let lease = server.mutate(&agent, number, &[&format!("{number}/{round}")]);
+                    assert_eq!(state(&server.truth(&agent, &lease), &lease[0]), "ACTIVE");
+                    server.give_back(&agent, &lease);
+                    assert_eq!(state(&server.truth(&agent, &lease), &lease[0]), "RELEASED");
+                }
+            });
+        }
+    });
+}
+
+// S3-26
+#[test]
+fn the_servers_clock_counts_and_no_other() {
+    let server = start();
+    let far = u64::MAX;
+    let early = server.declare(&manifest("early", 0, &[("MUTATES", "x")]));
+    let late = server.declare(&manifest("late", far, &[("MUTATES", "y")]));
+    for verdict in [&early, &late] {
+        assert_eq!(verdict["leases"][0]["remainingMs"], json!(60_000), "{verdict}");
+    }
+    let (first, second) = (text(&early["leases"][0]["expires_at"]), text(&late["leases"][0]["expires_at"]));
+    assert_eq!(first[..16], second[..16], "both end in a minute from now");
+}
+
+// O-18
+#[test]
+fn a_lease_of_another_principals_agent_is_nobodys_business() {
+    let server = start();
+    let lease = server.mutate("a", 1, &["x"]);
+    let secret = server.token_for("other", &["leases:write", "leases:read"], &[]);
+    let body = json!({ "agent_id": "a", "lease_ids": lease });
+    for what in ["heartbeat", "release", "reconcile"] {
+        let refused = server.ask_as(&secret, &format!("POST /v1/leases/{what}"), &body);
+        refused.is_problem(403, "HOLDER_TAKEN");
+    }
+    let refused = server.ask_as(&secret, "POST /v1/manifest", &manifest("a", 1, &[("MUTATES", "y")]));
+    refused.is_problem(403, "HOLDER_TAKEN");
+    let own = json!({ "agent_id": "mine", "lease_ids": lease });
+    let told = server.ask_as(&secret, "POST /v1/leases/release", &own).json();
+    assert_eq!(told, json!({ "released": [], "unknown": lease }));
+    assert_eq!(state(&server.truth("a", &lease), &lease[0]), "ACTIVE");
+}

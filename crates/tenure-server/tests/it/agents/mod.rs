@@ -1,0 +1,4 @@
+//! Agents over real HTTP.
+
+mod client;
+mod declaring;

@@ -1,0 +1,151 @@
+//! What agents say that they do, and what is taken from those who keep what they do not use.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::client::{intent, manifest};
+use crate::control::time::{pass, until};
+use crate::server::{start, start_in, text};
+use crate::stream::listen;
+
+/// What an agent remembers of itself.
+pub fn digest(agent: &str, priority: u64, epoch: u64, wanted: &[(&str, &str)]) -> Value {
+    let intents: Vec<_> = wanted.iter().map(|(predicate, path)| intent(predicate, path)).collect();
+    json!({
+        "version": "1.0",
+        "identity": { "agent_id": agent, "priority_timestamp": priority, "epoch": epoch },
+        "recovery": { "last_phase": "EXECUTING", "pending_intents": intents },
+    })
+}
+
+// O-19
+#[test]
+fn what_an_agent_says_is_kept_and_ends_its_attempt_when_it_is_done() {
+    let server = start();
+    for state in ["PLANNING", "ACQUIRING", "EXECUTING", "PAUSED", "VERIFYING"] {
+        let said = server.says("a", state);
+        assert_eq!((said.status, &said.json()["state"]), (200, &json!(state)));
+        assert_eq!(server.agent("a")["state"], json!(state));
+    }
+    let lease = server.mutate("a", 10, &["x"]);
+    let done = server.says("a", "COMPLETED").json();
+    assert_eq!(done["leases"], json!([]));
+    assert_eq!(server.truth("a", &lease)[&lease[0]]["end"], json!("COMPLETED"));
+}
+
+// O-19, S3-18
+#[test]
+fn a_digest_counts_for_the_latest_life_and_says_nothing_about_leases() {
+    let server = start();
+    server.mutate("a", 10, &["held", "lost"]);
+    server.mutate("b", 20, &["blocked"]);
+    let leases = server.agent("a")["leases"].as_array().unwrap().clone();
+    let lost = text(&leases[1]["id"]);
+    assert_eq!(server.says("a", "DIE_RESTART").status, 200);
+    server.give_back("a", &[lost.clone()]);
+    let wanted = [("MUTATES", "held"), ("MUTATES", "lost"), ("CONSUMES", "blocked")];
+    let report = |epoch: u64, priority: u64| {
+        let digest = digest("a", priority, epoch, &wanted);
+        let body = json!({ "session_id": "s2", "state": "PAUSED", "digest": digest });
+        server.post("/v1/agents/a/state", &body)
+    };
+    let back = report(1, 10).json();
+    assert_eq!((&back["epoch"], &back["session_id"]), (&json!(1), &json!("s2")));
+    let now: Vec<_> = back["pending"].as_array().unwrap().iter().map(|each| text(&each["now"])).collect();
+    assert_eq!(now, ["HELD", "FREE", "BLOCKED"]);
+    assert_eq!(server.truth("a", &[lost.clone()])[&lost]["held"], json!(false), "whatever it remembers");
+    report(0, 10).is_problem(409, "DIGEST_STALE");
+    report(2, 11).is_problem(409, "PRIORITY_FIXED");
+    assert_eq!(report(2, 10).json()["epoch"], json!(2));
+}
+
+// S3-33
+#[test]
+fn who_has_held_leases_for_too_long_loses_them_and_begins_anew_behind_the_others() {
+    let settings = |settings: &mut tenure_server::Settings| settings.agents.lease_time_ms = Some(1_000);
+    let server = start_in(tempfile::tempdir().unwrap(), settings).unwrap();
+    let mut stream = listen(&server, "/v1/events?type=*", None);
+    let leases = server.mutate("a", 10, &["x"]);
+    until("used up", || server.beat("a", &leases)["renewed"] == json!([]));
+    let revoked = loop {
+        let message = stream.next().unwrap();
+        if message.kind() == "lease.revoked" {
+            break message;
+        }
+    };
+    assert!(text(&revoked.data["detail"]).starts_with("quota: "), "{revoked:?}");
+    let used = stream.expect("agent.used_up").data;
+    assert_eq!(used["agent"]["agent_id"], json!("a"));
+    assert!(used["agent"]["heldMs"].as_u64().unwrap() >= 1_000, "{used}");
+    let refused = server.post("/v1/manifest", &manifest("a", 10, &[("MUTATES", "x")]));
+    refused.is_problem(429, "LEASE_TIME_USED");
+    assert_eq!(server.mutate("a", 11, &["x"]).len(), 1);
+}
+
+// S3-34
+#[test]
+fn what_is_not_touched_is_taken_and_what_is_touched_is_kept() {
+    let settings = |settings: &mut tenure_server::Settings| settings.agents.idle_ms = Some(1_500);
+    let server = start_in(tempfile::tempdir().unwrap(), settings).unwrap();
+    let mut stream = listen(&server, "/v1/events", None);
+    let wants = [("MUTATES", "used"), ("MUTATES", "unused"), ("CONSUMES", "read")];
+    let verdict = server.declare(&manifest("a", 10, &wants));
+    let leases = super::client::ids(&verdict);
+    // Heartbeats alone do not show that it is used.
+    until("taken", || {
+        assert_eq!(server.touches("a", "MUTATES", &["used"]).status, 200);
+        server.beat("a", &leases)["rejected"] != json!([])
+    });
+    let truth = server.truth("a", &leases);
+    let held: Vec<_> = leases.iter().map(|id| truth[id]["held"].clone()).collect();
+    assert_eq!(held, [json!(true), json!(false), json!(true)], "who only reads changes nothing: {truth}");
+    let revoked = loop {
+        let message = stream.next().unwrap();
+        if message.kind() == "lease.revoked" {
+            break message.data;
+        }
+    };
+    assert_eq!(revoked["lease"]["id"], json!(leases[1]));
+    assert!(text(&revoked["detail"]).starts_with("idle: "), "{revoked}");
+}
+
+// O-19
+#[test]
+fn what_is_touched_without_a_lease_is_refused_and_told_once() {
+    let server = start();
+    let mut stream = listen(&server, "/v1/events?type=agent.strayed", None);
+    let wants = [("MUTATES", "src/"), ("CONSUMES", "docs/")];
+    assert_eq!(server.declare(&manifest("a", 10, &wants))["verdict"], json!("GRANTED"));
+    let within = server.touches("a", "MUTATES", &["src/lib.rs", "src/deep/mod.rs"]);
+    assert_eq!((within.status, within.json()), (200, json!({ "within": 2 })));
+    assert_eq!(server.touches("a", "CONSUMES", &["docs/a.md", "src/lib.rs"]).status, 200);
+    for _ in 0..2 {
+        let beyond = server.touches("a", "MUTATES", &["src/lib.rs", "docs/a.md", "Cargo.toml"]);
+        let problem = beyond.is_problem(409, "SCOPE_VIOLATION");
+        let outside = json!([
+            { "resource": "FILE:docs/a.md", "predicate": "MUTATES" },
+            { "resource": "FILE:Cargo.toml", "predicate": "MUTATES" },
+        ]);
+        assert_eq!(problem["outside"], outside);
+    }
+    let told = stream.expect("agent.strayed").data;
+    assert_eq!(told["agent"]["outside"][0]["resource"], json!("FILE:docs/a.md"), "{told}");
+    assert_eq!(server.agent("a")["outside"], json!(["FILE:docs/a.md", "FILE:Cargo.toml"]));
+    assert_eq!(crate::crowds::metric(&server, "tenure_agent_strays_total"), 2, "once each");
+    // A lease that is over permits nothing.
+    server.says("a", "COMPLETED");
+    server.touches("a", "CONSUMES", &["docs/a.md"]).is_problem(409, "SCOPE_VIOLATION");
+}
+
+#[test]
+fn an_agent_that_rests_between_two_attempts_is_still_known() {
+    let server = start();
+    server.mutate("a", 10, &["x"]);
+    server.says("a", "COMPLETED");
+    pass(Duration::from_millis(20));
+    let known = server.agent("a");
+    assert_eq!((&known["priority_timestamp"], &known["deaths"]), (&json!(10), &json!(0)));
+    let all = server.get("/v1/agents").json();
+    assert_eq!(all["agents"].as_array().unwrap().len(), 1);
+}
