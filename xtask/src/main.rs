@@ -11,6 +11,7 @@ mod openapi;
 mod problem;
 mod process;
 mod purity;
+mod python;
 mod rows;
 mod schemathesis;
 mod secret_scan;
@@ -43,6 +44,7 @@ enum Command {
     Rows(rows::Arguments),
     Openapi(openapi::Arguments),
     Schemathesis(schemathesis::Arguments),
+    Python(python::Arguments),
     Sim(sim::Arguments),
     Bench(bench::Arguments),
     Bugs(bugs::Arguments),
@@ -69,6 +71,7 @@ fn run(command: &Command) -> Result<(), Problem> {
         Command::Rows(arguments) => rows::run(&workspace, arguments),
         Command::Openapi(arguments) => openapi::run(&workspace, arguments),
         Command::Schemathesis(arguments) => schemathesis::run(&workspace, arguments),
+        Command::Python(arguments) => python::run(&workspace, arguments),
         Command::Sim(arguments) => sim::run(&workspace, arguments),
         Command::Bench(arguments) => bench::run(&workspace, arguments),
         Command::Bugs(arguments) => bugs::run(&workspace, arguments),

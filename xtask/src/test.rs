@@ -9,7 +9,7 @@ use crate::problem::Problem;
 use crate::process::{self, Stopwatch, say};
 use crate::tools::{self, DENY, NEXTEST};
 use crate::workspace::Workspace;
-use crate::{layers, rows, schemathesis, traces};
+use crate::{layers, python, rows, schemathesis, traces};
 
 /// Installs what the tests need, then checks, lints, builds and tests everything
 ///
@@ -66,7 +66,8 @@ fn run_steps(workspace: &Workspace, arguments: &Arguments, steps: &mut Steps) ->
     if !arguments.no_install {
         steps.run("install what is missing", || {
             tools::install_missing(workspace)?;
-            schemathesis::install_missing(workspace)
+            schemathesis::install_missing(workspace)?;
+            python::install_missing(workspace)
         })?;
     }
     steps.run("fetch dependencies", || fetch(workspace))?;
@@ -78,6 +79,7 @@ fn run_steps(workspace: &Workspace, arguments: &Arguments, steps: &mut Steps) ->
     steps.run("no secret in what the tests saw", || traces::check(&traces))?;
     steps.run("examples in the documentation", || doc_tests(workspace))?;
     steps.run("made-up requests", || schemathesis::check(workspace))?;
+    steps.run("the Python client", || python::check(workspace))?;
     steps.run("rows of the requirements", || rows::report(workspace, arguments.rows))
 }
 

@@ -51,7 +51,7 @@ const PACKAGES: &[(Need, &str)] = &[
     (Need::Program("strace"), "strace"),
     (Need::Program("unshare"), "util-linux"),
     (Need::Program("mount"), "mount"),
-    // Schemathesis comes from PyPI, into a folder of its own, which Python alone cannot make.
+    // Schemathesis and what tests the Python client come from PyPI, into folders of their own, which Python alone cannot make.
     (Need::PythonModule("ensurepip"), "python3-venv"),
 ];
 
