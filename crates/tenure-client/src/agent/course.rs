@@ -43,7 +43,7 @@ impl Course {
 
     /// How many milliseconds the agent would still wait, as the server is told. At least one: nobody can wait for less.
     pub(super) fn left(&self, now: u64) -> u64 {
-        self.until.map_or(u64::MAX / 1_000, |until| until.saturating_sub(now) / 1_000).max(1)
+        self.until.map_or(Wait::Forever.milliseconds(), |until| until.saturating_sub(now) / 1_000).max(1)
     }
 
     /// The server answered.
