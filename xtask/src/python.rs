@@ -86,7 +86,7 @@ pub fn check(workspace: &Workspace) -> Result<(), Problem> {
 
 fn test(workspace: &Workspace, filter: Option<&str>) -> Result<(), Problem> {
     let mut types = client(workspace, "mypy");
-    types.arg("--cache-dir").arg(CLIENT.folder(workspace).join("types")).args(["--strict", "src"]);
+    types.arg("--cache-dir").arg(CLIENT.folder(workspace).join("types")).args(["--strict", "src", "tests"]);
     process::succeed(&mut types, "the types of the Python client do not fit", "see above")?;
     let mut tests = client(workspace, "pytest");
     tests.args(filter.into_iter().flat_map(|filter| ["-k", filter]));

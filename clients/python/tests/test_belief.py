@@ -6,9 +6,9 @@ from tenure import LeaseLost, Paused
 from tenure.belief import Pulse, believed_until
 
 
-def pulse(**more: object) -> Pulse:
+def pulse() -> Pulse:
     """Granted at 0 for a minute, with half a second for clocks that do not agree."""
-    return Pulse(60.0, 0.0, 60.0, skew=0.5, pauses=True, chance=lambda: 0.0, **more)  # type: ignore[arg-type]
+    return Pulse(60.0, 0.0, 60.0, skew=0.5, pauses=True, chance=lambda: 0.0)
 
 
 def doubt(pulse: Pulse, at: float) -> object:

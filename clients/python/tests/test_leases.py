@@ -59,7 +59,7 @@ def test_a_holder_that_is_cut_off_knows_it_before_the_lease_is_over(own_server: 
 
 
 def test_the_socket_needs_no_token_and_a_wrong_token_is_refused(server: Server) -> None:
-    with Client(f"unix:{server.socket}") as client, client.lease("door:d", "alice") as lease:
+    with Client(f"unix:{server.socket}") as client, client.lease("door:d", "by-socket") as lease:
         assert lease.is_sure and "token" not in repr(lease)
     with Client(server.url, "wrong") as stranger, pytest.raises(Refused) as refused:
         stranger.lease("door:d", "alice")

@@ -29,12 +29,17 @@ async fn a_claim_is_kept_over_many_times_its_length_and_given_back_at_once() {
     assert_eq!(claim.leases().len(), 3);
     let neighbour = world.neighbour();
     let end = boot_microseconds() + 4_000_000;
+    world.proxy.asked();
     while boot_microseconds() < end {
         for resource in ["FILE:a", "FILE:b/", "SYMBOL:c"] {
             assert!(is_held(&neighbour, resource).await, "{resource}");
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+    // All of them in one request, each third of a second or a little earlier.
+    let beats = world.proxy.asked();
+    assert!(beats.iter().all(|asked| asked == "POST /v1/leases/heartbeat"), "{beats:?}");
+    assert!((10..=24).contains(&beats.len()), "{}", beats.len());
     in_time(claim.release()).await.unwrap();
     for resource in ["FILE:a", "FILE:b/", "SYMBOL:c"] {
         assert!(!is_held(&neighbour, resource).await, "{resource}");

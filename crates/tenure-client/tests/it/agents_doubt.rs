@@ -53,7 +53,9 @@ async fn what_was_lost_while_the_server_was_away_is_had_again_with_the_same_prio
     eventually(|| async { !is_held(&neighbour, "FILE:a").await }).await;
     assert!(!claim.is_sure());
     let fence = claim.fence("FILE:a");
+    world.proxy.asked();
     let claim = in_time(claim.reacquire()).await.unwrap();
+    assert_eq!(world.proxy.asked()[..2], ["POST /v1/leases/reconcile", "POST /v1/manifest"]);
     assert!(claim.is_sure() && !claim.is_unbroken() && claim.fence("FILE:a") > fence);
     assert_eq!(claim.digest("EXECUTING").identity.priority_timestamp, before);
     claim.release().await.unwrap();

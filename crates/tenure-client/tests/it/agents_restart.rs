@@ -21,7 +21,10 @@ async fn an_agent_that_restarts_in_time_goes_on_with_its_leases_and_its_priority
     let digest = Digest::load(&path).unwrap();
     assert_eq!(digest, saved);
     // Another process would have another client.
-    let claim = in_time(Agent::resume(&world.neighbour(), &digest)).await.unwrap();
+    world.proxy.asked();
+    let claim = in_time(Agent::resume(&world.client(), &digest)).await.unwrap();
+    let asked = world.proxy.asked();
+    assert_eq!(asked[..3], ["POST /v1/agents/alice/state", "POST /v1/leases/reconcile", "POST /v1/manifest"]);
     assert!(claim.is_sure() && claim.is_unbroken());
     assert_eq!(claim.fence("FILE:a"), fence);
     let next = claim.digest("EXECUTING");
