@@ -7,12 +7,12 @@ import pathlib
 import socket
 import subprocess
 import time
-from typing import Any, Callable, Dict, Iterator, Optional
+from typing import Callable, Iterator, Optional
 
 import pytest
 
 from tenure import Client
-from tenure.wire import post
+from tenure.wire import get, path
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAM = os.environ.get("TENURE_PROGRAM") or str(ROOT / "target/debug/tenure")
@@ -92,14 +92,4 @@ def eventually(is_so: Callable[[], bool], seconds: float = 30.0) -> None:
 
 def free_again(client: Client, resource: str) -> bool:
     """Whether somebody else could have the resource of an agent now."""
-    state: Dict[str, Any] = client.ask(_state(resource))
-    return not state["held"]
-
-
-def _state(resource: str) -> Any:
-    from tenure.wire import get, path
-
-    return get(path("v1", "resource", resource, "state"))
-
-
-__all__ = ["PROGRAM", "Server", "eventually", "free_again", "post"]
+    return not client.ask(get(path("v1", "resource", resource, "state")))["held"]

@@ -80,7 +80,7 @@ class Pulse:
     @property
     def patience(self) -> float:
         """How long to wait for an answer, and the longest pause: short enough for several tries."""
-        return min(max(self.ttl / 6, _FIRST_PAUSE), _LONGEST_PAUSE)
+        return min(max(self.ttl / 4, _FIRST_PAUSE), _LONGEST_PAUSE)
 
     def answered(self, sent: float, valid_for: float) -> None:
         """All leases live, for so long at the least from when the message that left at ``sent`` arrived."""

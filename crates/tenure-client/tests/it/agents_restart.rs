@@ -6,7 +6,7 @@ use tenure_client::agent::{Agent, Digest, RESTART_EXIT_CODE};
 use crate::agents::{agent, is_held, mutates};
 use crate::server::{World, eventually, in_time};
 
-// S3-17, O-19
+// S3-8, S3-17, O-19
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_restarts_in_time_goes_on_with_its_leases_and_its_priority() {
     let world = World::new().await;
@@ -17,6 +17,8 @@ async fn an_agent_that_restarts_in_time_goes_on_with_its_leases_and_its_priority
     let saved = in_time(claim.restart()).await.unwrap();
     saved.save(&path).unwrap();
     assert_eq!(RESTART_EXIT_CODE, 107);
+    let state = world.neighbour().resource_state("FILE:a").await.unwrap();
+    assert!(state.leases[0].remaining_ms > 10_000, "nothing is given back, and there are 15 s more");
 
     let digest = Digest::load(&path).unwrap();
     assert_eq!(digest, saved);
