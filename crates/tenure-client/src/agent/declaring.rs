@@ -52,8 +52,9 @@ impl Declaring {
     }
 
     async fn run(mut self) -> Result<Claim, DeclareError> {
-        let engaged = self.engaged.take().unwrap_or_else(|| self.agent.attempt.engage());
         let turn = self.agent.turn.clone().lock_owned().await;
+        // Not before: a declaration that is being withdrawn asks whether anything else rests on the attempt.
+        let engaged = self.engaged.take().unwrap_or_else(|| self.agent.attempt.engage());
         let leaving = Leaving { agent: self.agent.clone(), rests: Some((engaged, turn)) };
         let ttl = u64::try_from(self.agent.ttl.as_micros()).unwrap_or(u64::MAX);
         let mut course = Course::new(self.wait, ttl, boot_microseconds());
