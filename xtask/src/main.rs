@@ -12,6 +12,7 @@ mod openapi;
 mod problem;
 mod process;
 mod purity;
+mod python;
 mod rows;
 mod schemathesis;
 mod secret_scan;
@@ -45,6 +46,7 @@ enum Command {
     Openapi(openapi::Arguments),
     Schemathesis(schemathesis::Arguments),
     Mcp(mcp::Arguments),
+    Python(python::Arguments),
     Sim(sim::Arguments),
     Bench(bench::Arguments),
     Bugs(bugs::Arguments),
@@ -72,6 +74,7 @@ fn run(command: &Command) -> Result<(), Problem> {
         Command::Openapi(arguments) => openapi::run(&workspace, arguments),
         Command::Schemathesis(arguments) => schemathesis::run(&workspace, arguments),
         Command::Mcp(arguments) => mcp::run(&workspace, arguments),
+        Command::Python(arguments) => python::run(&workspace, arguments),
         Command::Sim(arguments) => sim::run(&workspace, arguments),
         Command::Bench(arguments) => bench::run(&workspace, arguments),
         Command::Bugs(arguments) => bugs::run(&workspace, arguments),

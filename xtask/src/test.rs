@@ -9,7 +9,7 @@ use crate::problem::Problem;
 use crate::process::{self, Stopwatch, say};
 use crate::tools::{self, DENY, NEXTEST};
 use crate::workspace::Workspace;
-use crate::{layers, mcp, rows, schemathesis, traces};
+use crate::{layers, mcp, python, rows, schemathesis, traces};
 
 /// Installs what the tests need, then checks, lints, builds and tests everything
 ///
@@ -67,7 +67,8 @@ fn run_steps(workspace: &Workspace, arguments: &Arguments, steps: &mut Steps) ->
         steps.run("install what is missing", || {
             tools::install_missing(workspace)?;
             schemathesis::install_missing(workspace)?;
-            mcp::install_missing(workspace)
+            mcp::install_missing(workspace)?;
+            python::install_missing(workspace)
         })?;
     }
     steps.run("fetch dependencies", || fetch(workspace))?;
@@ -80,6 +81,7 @@ fn run_steps(workspace: &Workspace, arguments: &Arguments, steps: &mut Steps) ->
     steps.run("examples in the documentation", || doc_tests(workspace))?;
     steps.run("made-up requests", || schemathesis::check(workspace))?;
     steps.run("official MCP client", || mcp::check(workspace))?;
+    steps.run("the Python client", || python::check(workspace))?;
     steps.run("rows of the requirements", || rows::report(workspace, arguments.rows))
 }
 

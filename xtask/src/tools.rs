@@ -51,7 +51,7 @@ const PACKAGES: &[(Need, &str)] = &[
     (Need::Program("strace"), "strace"),
     (Need::Program("unshare"), "util-linux"),
     (Need::Program("mount"), "mount"),
-    // Schemathesis and the MCP client come from PyPI, into folders of their own, which Python alone cannot make.
+    // Schemathesis, the MCP client and what tests the Python client come from PyPI, into folders of their own, which Python alone cannot make.
     (Need::PythonModule("ensurepip"), "python3-venv"),
 ];
 

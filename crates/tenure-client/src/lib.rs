@@ -18,12 +18,14 @@
 //! ```
 //!
 //! [`Client`] has one method per request. [`Client::hold`] does the rest: it waits, keeps the lease alive, and its
-//! [`Guard`] stops believing before anybody else can hold the lease.
+//! [`Guard`] stops believing before anybody else can hold the lease. [`agent`] does the same for agents, which declare
+//! everything that they are about to touch.
 //!
 //! Below that, [`Keeper`] is a step function like the registrar: it is told what happened and what the local clock
 //! says, and answers with what to send. [`believed_until`] is the rule it stops by, [`FenceGate`] the one
 //! by which a resource refuses whoever is late all the same; [`FenceFile`] keeps it in a file.
 
+pub mod agent;
 mod background;
 mod belief;
 mod calls;
@@ -58,8 +60,8 @@ pub use settings::{ClientBuilder, SettingsError};
 
 // What requests and answers are made of, so that a program needs this crate alone.
 pub use tenure_api::{
-    Acquire, ChangeMode, Code, CreateToken, CreatedToken, Explanation, Granted, IntentAccepted,
-    IntentRequest, Lease, LeaseState, Page, Problem, Queue, Recall, Refused, Release, Renew, Renewed, Revoke,
-    RevokedToken, ServerEvent, SessionView, Token, Transfer, Waiter,
+    Acquire, AgentLease, AgentView, ChangeMode, Code, CreateToken, CreatedToken, Explanation, Granted,
+    IntentAccepted, IntentRequest, Lease, LeaseState, Page, Problem, Queue, Recall, Refused, Release, Renew,
+    Renewed, Revoke, RevokedToken, ServerEvent, SessionView, Token, Transfer, Waiter, Wanted,
 };
 pub use tenure_core::kernel::Fence;

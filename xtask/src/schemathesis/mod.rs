@@ -2,11 +2,11 @@
 
 pub mod server;
 
-use std::path::PathBuf;
-
 use self::server::Server;
+pub use self::server::build;
 use crate::problem::Problem;
 use crate::process;
+use crate::python::Environment;
 use crate::workspace::Workspace;
 
 /// Lets schemathesis try every route of the real server, as /openapi.json describes it
@@ -24,8 +24,8 @@ pub struct Arguments {
     seed: Option<u128>,
 }
 
-/// The version that our description was tried with.
-const VERSION: &str = "4.32.5";
+/// With the version that our description was tried with.
+const TOOLS: Environment = Environment { name: "schemathesis", packages: &["schemathesis==4.32.5"] };
 /// The checks: no server error, and nothing that is not described.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
                       response_headers_conformance,response_schema_conformance,allow_header_conformance,\
@@ -40,7 +40,7 @@ const FEW: &str = "5";
 /// Installs, builds, starts, tries.
 pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> {
     install_missing(workspace)?;
-    server::build(workspace)?;
+    build(workspace)?;
     let mut more = vec!["--phases=examples,coverage,fuzzing,stateful".to_owned()];
     more.push(format!("--max-time={}", arguments.seconds));
     more.extend(arguments.seed.map(|seed| format!("--seed={seed}")));
@@ -57,7 +57,7 @@ fn try_every_route(workspace: &Workspace, more: &[String]) -> Result<(), Problem
     let server = Server::start(workspace)?;
     let hooks = server.folder().join("hooks.py");
     std::fs::write(&hooks, HOOKS).map_err(|error| Problem::file(&hooks, &error))?;
-    let mut command = process::command(program(workspace));
+    let mut command = process::command(TOOLS.program(workspace, "schemathesis"));
     command.arg("run").arg(format!("{}/openapi.json", server.url()));
     command.args(["--checks", CHECKS, "--suppress-health-check", "all", "--warnings", "off", "--no-color"]);
     command.args(["--header", &format!("Authorization: Bearer {}", server.token()?)]);
@@ -71,28 +71,7 @@ fn try_every_route(workspace: &Workspace, more: &[String]) -> Result<(), Problem
     )
 }
 
-fn folder(workspace: &Workspace) -> PathBuf {
-    workspace.target.join("tools/schemathesis")
-}
-
-fn program(workspace: &Workspace) -> PathBuf {
-    folder(workspace).join("bin/schemathesis")
-}
-
 /// Installs schemathesis if it is not there. Touches no network if it is.
 pub fn install_missing(workspace: &Workspace) -> Result<(), Problem> {
-    let folder = folder(workspace);
-    let answer = process::command(program(workspace)).arg("--version").output();
-    if answer.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim().ends_with(VERSION)) {
-        return Ok(());
-    }
-    eprintln!("installing schemathesis {VERSION} into {}", folder.display());
-    let means = "schemathesis could not be installed";
-    let remedy =
-        "install Python 3 with its module venv (Debian: python3-venv), and see whether PyPI can be reached";
-    let mut make = process::command("python3");
-    process::succeed(make.args(["-m", "venv", "--clear"]).arg(&folder), means, remedy)?;
-    let mut fill = process::command(folder.join("bin/pip"));
-    fill.args(["install", "--quiet", "--disable-pip-version-check", &format!("schemathesis=={VERSION}")]);
-    process::succeed(&mut fill, means, remedy)
+    TOOLS.install_missing(workspace)
 }

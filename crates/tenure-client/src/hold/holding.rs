@@ -110,7 +110,7 @@ impl IntoFuture for Holding {
 
 impl Wait {
     /// What goes into every request.
-    pub(super) fn milliseconds(self) -> u64 {
+    pub(crate) fn milliseconds(self) -> u64 {
         let wait = match self {
             Wait::No => return 0,
             Wait::For(wait) => wait.clamp(Duration::from_millis(1), LONGEST_WAIT),

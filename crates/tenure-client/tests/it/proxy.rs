@@ -35,7 +35,11 @@ pub struct Proxy {
     fates: Arc<Mutex<VecDeque<Fate>>>,
     /// Of all connections there are: while it is cut, nothing goes through.
     network: Arc<watch::Sender<Network>>,
+    /// What was asked, as `POST /v1/leases`.
+    asked: Asked,
 }
+
+type Asked = Arc<Mutex<Vec<String>>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Network {
@@ -53,19 +57,26 @@ impl Proxy {
         let network = Arc::new(watch::Sender::new(Network { is_cut: false, generation: 0 }));
         let fates: Arc<Mutex<VecDeque<Fate>>> = Arc::default();
         let (watched, given) = (network.subscribe(), fates.clone());
+        let asked = Asked::default();
+        let noted = asked.clone();
         tokio::spawn(async move {
             let mut connections = JoinSet::new();
             loop {
                 let Ok((client, _)) = listener.accept().await else { continue };
                 let fate = given.lock().unwrap().pop_front().unwrap_or(Fate::Passes);
-                connections.spawn(carry(client, server, fate, watched.clone()));
+                connections.spawn(carry(client, server, fate, watched.clone(), noted.clone()));
             }
         });
-        Self { address, fates, network }
+        Self { address, fates, network, asked }
     }
 
     pub fn next(&self, fates: &[Fate]) {
         self.fates.lock().unwrap().extend(fates);
+    }
+
+    /// What was asked since this was last called, in its order.
+    pub fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut self.asked.lock().unwrap())
     }
 
     /// From now on nothing goes through, and nobody is told.
@@ -79,7 +90,13 @@ impl Proxy {
     }
 }
 
-async fn carry(mut client: TcpStream, server: SocketAddr, fate: Fate, network: watch::Receiver<Network>) {
+async fn carry(
+    mut client: TcpStream,
+    server: SocketAddr,
+    fate: Fate,
+    network: watch::Receiver<Network>,
+    asked: Asked,
+) {
     let mut ends = network.clone();
     let born = network.borrow().generation;
     let carried = async {
@@ -101,6 +118,7 @@ async fn carry(mut client: TcpStream, server: SocketAddr, fate: Fate, network: w
                     return Ok::<_, io::Error>(());
                 }
                 until_it_is_whole(&network).await;
+                asked.lock().unwrap().extend(request_in(&bytes[..count]));
                 to_server.write_all(&renamed(&bytes[..count])).await?;
             }
         };
@@ -128,6 +146,12 @@ async fn carry(mut client: TcpStream, server: SocketAddr, fate: Fate, network: w
 
 async fn until_it_is_whole(network: &watch::Receiver<Network>) {
     let _ = network.clone().wait_for(|network| !network.is_cut).await;
+}
+
+/// The request that begins here, if one does.
+fn request_in(bytes: &[u8]) -> Option<String> {
+    let line = String::from_utf8_lossy(bytes.split(|byte| *byte == b'\r').next()?);
+    Some(line.strip_suffix(" HTTP/1.1")?.to_owned())
 }
 
 fn renamed(bytes: &[u8]) -> Vec<u8> {

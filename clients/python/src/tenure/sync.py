@@ -1,0 +1,185 @@
+"""The client for threads: one background thread per lease or claim keeps it alive."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, Mapping, Optional
+
+from . import agents, claims, leasing
+from .errors import TenureError
+from .model import Digest, LeaseView, Wanted, intents_of
+from .place import find
+from .sync_driver import Driver, Kept
+from .wait import DEFAULT, Wait, chosen
+from .wire import get, path
+
+
+class Client(Driver):
+    """Speaks to one server. Without arguments it is the one that the environment names, else the one on this machine."""
+
+    def __init__(
+        self, url: Optional[str] = None, token: Optional[str] = None, *, authority: Optional[str] = None
+    ) -> None:
+        super().__init__(find(url, token, authority))
+
+    def lease(
+        self,
+        resource: str,
+        holder: str,
+        *,
+        ttl: float = 30.0,
+        wait: Optional[float] = 0.0,
+        mode: str = "exclusive",
+        labels: Optional[Mapping[str, str]] = None,
+    ) -> Lease:
+        """Acquires a lease and keeps it alive. Use it in a ``with`` block, whose end gives it back.
+
+        ``wait`` says for how many seconds to wait; ``None`` is for ever. What is held by then raises :class:`Held`.
+        """
+        return Lease(self, self._run(leasing.acquire(resource, holder, ttl, mode, wait, labels)))
+
+    def agent(
+        self,
+        id: str,
+        *,
+        session: Optional[str] = None,
+        ttl: float = 60.0,
+        wait: Optional[float] = 60.0,
+        skew: float = 0.5,
+        priority: Optional[int] = None,
+    ) -> Agent:
+        """An agent of this name. ``skew`` is how much earlier than the server it ends its leases."""
+        return Agent(self, agents.AgentCore(id, session, ttl, wait, skew, priority))
+
+    def resume(self, digest: Digest) -> Claim:
+        """Goes on where an earlier process of an agent was: asks what is true of its leases, and declares them anew.
+
+        :class:`DigestStale` says that the memory is too old: begin with a new :meth:`agent`.
+        """
+        core = claims.core_of(digest)
+        return Claim(Agent(self, core), self._run(claims.resume(core, digest)))
+
+    def show(self, lease: str) -> LeaseView:
+        """A lease as it is."""
+        return LeaseView.read(self.ask(get(path("v1", "leases", lease)))["lease"])
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Lease(leasing.LeaseCore):
+    """A lease that is held and kept alive."""
+
+    def __init__(self, client: Client, core: leasing.LeaseCore) -> None:
+        super().__init__(core.view, core._token, core._pulse)
+        self._client = client
+        self._thread = Kept(client, self._keep())
+        self._is_done = False
+
+    def release(self, reason: Optional[str] = None) -> None:
+        """Gives it back: COMPLETED, ABORTED or VOLUNTARY. A second time does nothing."""
+        if not self._is_done:
+            self._is_done = True
+            self._thread.stop()
+            self._client._run(self._give_back(reason))
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.release()
+        except TenureError:
+            # It runs out by itself, and what the block raised counts more.
+            pass
+
+
+class Agent:
+    """Declares what it is about to touch, and gets all of it or nothing. It declares one thing after the other."""
+
+    def __init__(self, client: Client, core: agents.AgentCore) -> None:
+        self._client, self.core = client, core
+
+    def declare(self, wanted: Iterable[Wanted], *, wait: Wait = DEFAULT) -> Claim:
+        """Waits until all of it is the agent's: when it has to wait, or to die and to come back.
+
+        ``wait`` is in seconds, ``None`` for ever; as long as the agent says, if nobody says so here.
+        """
+        intents, patience = intents_of(wanted), chosen(wait, self.core.wait)
+        try:
+            kept = self._client._run(agents.declare(self.core, intents, patience))
+        except TenureError:
+            raise
+        except BaseException:
+            # Somebody pressed Ctrl-C: others should not have to wait for us.
+            self._client._run(self.core._withdraw())
+            raise
+        return Claim(self, claims.ClaimCore(self.core, intents, patience, kept))
+
+    def report(self, state: str) -> Dict[str, Any]:
+        """Says what it is doing: PLANNING, EXECUTING, VERIFYING, …"""
+        return self._client.ask(self.core._report(state))
+
+    def complete(self) -> None:
+        """It is done: it waits for nothing and holds nothing any more."""
+        self._client._run(self.core._end("COMPLETED"))
+
+    def abort(self) -> None:
+        """It gives up. Whoever wants another priority does this first."""
+        self._client._run(self.core._end("ABORTED"))
+
+
+class Claim(claims.ClaimCore):
+    """Everything that one declaration got, kept alive. Use it in a ``with`` block, whose end gives it back."""
+
+    def __init__(self, agent: Agent, core: claims.ClaimCore) -> None:
+        super().__init__(agent.core, core.intents, core._wait, core._kept)
+        self.is_unbroken = core.is_unbroken
+        self.agent, self._client = agent, agent._client
+        self._is_done = False
+        self._agent._engaged(+1)
+        self._thread = Kept(self._client, self._kept.keep())
+
+    def touch(self, touched: Iterable[Wanted]) -> None:
+        """Says what the agent is about to touch; :class:`ScopeViolation` if it has no lease for some of it."""
+        self._client._run(self._touch(touched))
+
+    def paused(self) -> TenureError:
+        """Returns as soon as the agent may not go on, with the reason."""
+        return self._client._run(self._until_doubt())
+
+    def resumed(self) -> None:
+        """Returns when the agent may go on; raises :class:`LeaseLost` if it may not any more."""
+        self._client._run(self._until_resumed())
+
+    def reacquire(self) -> None:
+        """Asks what is true of the leases, and declares the same anew. Look at ``is_unbroken`` afterwards."""
+        self._thread.stop()
+        self._client._run(self._have_again())
+        self._thread = Kept(self._client, self._kept.keep())
+
+    def restart(self) -> Digest:
+        """The process ends, and is started again. Save what this returns, and exit with RESTART_EXIT_CODE."""
+        digest = self._client._run(self._restart())
+        self._is_done = True
+        self._thread.stop()
+        return digest
+
+    def release(self) -> None:
+        """Gives everything back. A second time does nothing."""
+        if not self._is_done:
+            self._is_done = True
+            self._thread.stop()
+            self._client._run(self._give_back())
+
+    def __enter__(self) -> Claim:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.release()
+        except TenureError:
+            # It runs out by itself, and what the block raised counts more.
+            pass

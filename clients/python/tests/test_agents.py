@@ -1,0 +1,137 @@
+"""Agents against the real server."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+from conftest import Server, eventually, free_again
+
+from tenure import AsyncClient, Client, Doubt, InTheWay, LeaseLost, Paused, Refused, ScopeViolation
+from tenure.wire import get, path
+
+
+# S3-11, S3-12
+def test_a_claim_is_kept_alive_and_given_back_at_once(client: Client) -> None:
+    wanted = [("MUTATES", "FILE:kept/a"), ("CONSUMES", "FILE:kept/b/")]
+    with client.agent("keeper", ttl=2.0, skew=0.1).declare(wanted) as claim:
+        end = time.monotonic() + 4.5
+        while time.monotonic() < end:
+            assert not free_again(client, "FILE:kept/a") and not free_again(client, "FILE:kept/b/")
+            time.sleep(0.1)
+        assert len(claim.leases) == 2 and claim.fence("FILE:kept/a")
+    assert free_again(client, "FILE:kept/a") and free_again(client, "FILE:kept/b/")
+    with pytest.raises(LeaseLost):
+        claim.check()
+
+
+def test_the_older_one_waits_and_the_younger_one_dies_and_comes_back(client: Client) -> None:
+    first = client.agent("middle", priority=2_000).declare([("MUTATES", "FILE:turn")])
+    order = []
+
+    def declare(name: str, priority: int) -> None:
+        with client.agent(name, priority=priority, wait=30.0).declare([("MUTATES", "FILE:turn")]):
+            order.append(name)
+
+    threads = [threading.Thread(target=declare, args=found) for found in [("older", 1_000), ("younger", 3_000)]]
+    for thread in threads:
+        thread.start()
+    eventually(lambda: _view(client, "older")["waits"] != [] and _view(client, "younger")["deaths"] > 0)
+    first.release()
+    for thread in threads:
+        thread.join(30)
+    assert order == ["older", "younger"]
+
+
+def _view(client: Client, agent: str) -> dict:  # type: ignore[type-arg]
+    try:
+        return client.ask(get(path("v1", "agents", agent)))
+    except Refused:
+        return {"waits": [], "deaths": 0}
+
+
+def test_who_gives_up_leaves_nothing_behind(client: Client) -> None:
+    with client.agent("owner", priority=2_000).declare([("MUTATES", "FILE:given-up")]):
+        with pytest.raises(InTheWay) as way:
+            client.agent("impatient", priority=1_000).declare([("MUTATES", "FILE:given-up")], wait=0.3)
+        assert way.value.blocked_by == ["owner"]
+        assert _view(client, "impatient")["waits"] == []
+
+
+def test_what_is_touched_must_have_been_declared(client: Client) -> None:
+    with client.agent("toucher").declare([("MUTATES", "FILE:mine/")]) as claim:
+        claim.touch([("MUTATES", "FILE:mine/a")])
+        with pytest.raises(ScopeViolation) as outside:
+            claim.touch([("MUTATES", "FILE:mine/a"), ("MUTATES", "FILE:yours")])
+        assert outside.value.outside == [("MUTATES", "FILE:yours")]
+        assert outside.value.code == "SCOPE_VIOLATION"
+
+
+# S3-30, S3-31
+def test_a_claim_pauses_when_the_server_is_away_and_goes_on_when_it_is_back(own_server: Server) -> None:
+    with own_server.client() as client:
+        with client.agent("cut-off", ttl=6.0).declare([("MUTATES", "FILE:a")]) as claim:
+            own_server.stop()
+            assert isinstance(claim.paused(), Paused)
+            with pytest.raises(Paused):
+                claim.check()
+            own_server.start()
+            claim.resumed()
+            claim.check()
+            assert claim.is_unbroken
+
+
+# S3-17, S3-30, S3-31
+def test_what_was_lost_is_never_sure_again_until_it_is_had_anew(own_server: Server) -> None:
+    with own_server.client() as client:
+        with client.agent("lost", ttl=2.0, skew=0.2).declare([("MUTATES", "FILE:a"), ("CONSUMES", "FILE:b")]) as claim:
+            before, priority = claim.leases, claim.agent.core.priority
+            own_server.stop()
+            assert isinstance(claim.paused(), Doubt)
+            with pytest.raises(LeaseLost):
+                claim.resumed()
+            own_server.start()
+            eventually(lambda: free_again(client, "FILE:a"))
+            assert not claim.is_sure
+            claim.reacquire()
+            claim.check()
+            assert not claim.is_unbroken, "others could have had it"
+            assert min(lease.fence for lease in claim.leases) > max(lease.fence for lease in before)
+            assert claim.agent.core.priority == priority
+
+
+# S3-30
+def test_a_lease_that_is_taken_away_is_lost_with_the_next_heartbeat(client: Client) -> None:
+    agent = client.agent("robbed", ttl=3.0, skew=0.1)
+    with agent.declare([("MUTATES", "FILE:robbed")]) as claim:
+        client.agent("robbed", session=agent.core.session).complete()
+        found = claim.paused()
+        assert isinstance(found, LeaseLost) and found.how == "RELEASED"
+        claim.reacquire()
+        claim.check()
+
+
+def test_tasks_are_agents_too(server: Server) -> None:
+    async def story() -> None:
+        async with AsyncClient(server.url, server.token) as client:
+            agent = client.agent("task", ttl=2.0, skew=0.1)
+            async with agent.declare([("MUTATES", "FILE:task")]) as claim:
+                await asyncio.sleep(2.5)
+                await claim.resumed()
+                await claim.touch([("MUTATES", "FILE:task")])
+                with pytest.raises(ScopeViolation):
+                    await claim.touch([("DELETES", "FILE:other")])
+                waiting = asyncio.ensure_future(_declare(client.agent("waiter", priority=1), "FILE:task"))
+                await asyncio.sleep(0.3)
+                waiting.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await waiting
+                await claim.reacquire()
+                assert claim.is_unbroken
+            again = await agent.declare([("MUTATES", "FILE:task")])
+            await again.release()
+
+    async def _declare(agent: object, resource: str) -> None:
+        await agent.declare([("MUTATES", resource)])  # type: ignore[attr-defined]
+
+    asyncio.run(story())

@@ -1,0 +1,97 @@
+"""What is asked, and in which order: flows with answers made up."""
+
+from typing import Any, Dict, List, Tuple
+
+import json
+
+import pytest
+
+from tenure import Intent, LeaseLost, Unreachable
+from tenure.agents import AgentCore, Kept
+from tenure.belief import now
+from tenure.claims import ClaimCore, core_of, resume
+from tenure.model import AgentLease
+from tenure.wire import Answer, Flow, Request, SleepUntil
+
+Said = List[Tuple[str, Dict[str, Any]]]
+
+
+def lease(id: str) -> Dict[str, Any]:
+    times = {"acquired_at": "", "expires_at": "", "ttl": 60_000, "remainingMs": 60_000}
+    return {"id": id, "resource": f"FILE:{id}", "predicate": "MUTATES", "agent_id": "a", "fence": 1, **times}
+
+
+def claim_of(*ids: str) -> ClaimCore:
+    agent = AgentCore("a", "s", 60.0, 60.0, 0.5, 7)
+    kept = Kept(agent, [AgentLease.read(lease(id)) for id in ids], now())
+    return ClaimCore(agent, [Intent("MUTATES", f"FILE:{id}") for id in ids], 60.0, kept)
+
+
+def follow(flow: Flow[Any], said: Said) -> List[Request]:
+    """Answers each request in turn, and gives all of them. What waits does not have to."""
+    asked: List[Request] = []
+    step = next(flow)
+    try:
+        while True:
+            if isinstance(step, SleepUntil):
+                step = flow.send(None)
+                continue
+            asked.append(step)
+            path, body = said[len(asked) - 1]
+            assert step.path == path
+            step = flow.send(Answer(200, "application/json", json.dumps(body).encode()))
+    except StopIteration:
+        return asked
+
+
+# S3-17
+def test_an_agent_asks_what_is_true_before_it_declares_anew() -> None:
+    claim = claim_of("x", "y")
+    truth = {"leases": {"x": {"held": True}, "y": {"held": False}}}
+    granted = {"verdict": "GRANTED", "leases": [lease("x"), lease("z")]}
+    asked = follow(claim._have_again(), [("/v1/leases/reconcile", truth), ("/v1/manifest", granted)])
+    assert asked[0].body == {"agent_id": "a", "lease_ids": ["x", "y"]}
+    assert asked[1].body is not None and asked[1].body["priority_timestamp"] == 7
+    assert not claim.is_unbroken and claim.is_sure
+
+
+# S3-17, O-19
+def test_an_agent_that_was_restarted_shows_its_memory_and_asks_what_is_true() -> None:
+    digest = claim_of("x").digest()
+    said: Said = [
+        ("/v1/agents/a/state", {}),
+        ("/v1/leases/reconcile", {"leases": {"x": {"held": True}}}),
+        ("/v1/manifest", {"verdict": "GRANTED", "leases": [lease("x")]}),
+    ]
+    asked = follow(resume(core_of(digest), digest), said)
+    assert asked[0].body is not None and asked[0].body["state"] == "VERIFYING"
+    assert asked[0].body["digest"]["version"] == "1.0"
+    assert asked[0].body["digest"]["identity"] == {"agent_id": "a", "priority_timestamp": 7, "epoch": 1}
+
+
+# S3-11, S3-30
+def test_one_heartbeat_is_for_all_leases_and_one_that_is_rejected_is_the_end() -> None:
+    claim = claim_of("x", "y")
+    claim._kept.pulse.due_at = 0.0
+    flow = claim._kept.keep()
+    assert isinstance(next(flow), SleepUntil)
+    beat = flow.send(None)
+    assert isinstance(beat, Request) and beat.path == "/v1/leases/heartbeat"
+    assert beat.body == {"agent_id": "a", "lease_ids": ["x", "y"]}
+    answer = {"renewed": [{"id": "x", "remainingMs": 1}], "rejected": [{"id": "y", "code": "EXPIRED"}]}
+    with pytest.raises(StopIteration):
+        flow.send(Answer(200, "application/json", json.dumps(answer).encode()))
+    with pytest.raises(LeaseLost, match="EXPIRED"):
+        claim.check()
+
+
+# S3-30, S3-31
+def test_a_heartbeat_that_cannot_be_sent_pauses_at_once() -> None:
+    claim = claim_of("x")
+    claim._kept.pulse.due_at = 0.0
+    flow = claim._kept.keep()
+    next(flow)
+    flow.send(None)
+    assert claim.is_sure
+    assert isinstance(flow.throw(Unreachable("nobody")), SleepUntil)
+    assert not claim.is_sure

@@ -1,0 +1,85 @@
+"""Plain leases against the real server."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+from conftest import Server, eventually
+
+from tenure import AsyncClient, Client, Held, LeaseLost, Refused, Unreachable
+from tenure.wire import get, path
+
+
+def test_a_lease_is_kept_over_several_times_its_length_and_given_back_at_once(client: Client) -> None:
+    with client.lease("door:a", "alice", ttl=2.0) as lease:
+        end = time.monotonic() + 4.5
+        while time.monotonic() < end:
+            assert lease.check() == lease.fence
+            with pytest.raises(Held) as held:
+                client.lease("door:a", "bob", ttl=1.0)
+            time.sleep(0.1)
+        assert held.value.code == "HELD" and held.value.holder == "alice" and held.value.detail
+    with pytest.raises(LeaseLost):
+        lease.check()
+    assert client.show(lease.view.id).state == "RELEASED"
+    with client.lease("door:a", "bob", ttl=1.0) as next_one:
+        assert next_one.fence > lease.fence
+
+
+def test_who_waits_gets_it_when_it_is_free(client: Client) -> None:
+    first = client.lease("door:b", "alice", ttl=5.0)
+    got = []
+
+    def wait() -> None:
+        with client.lease("door:b", "bob", ttl=5.0, wait=20.0) as lease:
+            got.append(lease.fence)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    eventually(lambda: bool(_recall(client, first.view.id)))
+    first.release("COMPLETED")
+    waiting.join(20)
+    assert got and got[0] > first.fence
+
+
+def _recall(client: Client, lease: str) -> object:
+    return client.ask(get(path("v1", "leases", lease)))["lease"].get("recall")
+
+
+def test_a_holder_that_is_cut_off_knows_it_before_the_lease_is_over(own_server: Server) -> None:
+    with own_server.client() as client:
+        with client.lease("door:c", "alice", ttl=1.5) as lease:
+            lease.check()
+            own_server.stop()
+            eventually(lambda: not lease.is_sure)
+            with pytest.raises(LeaseLost):
+                lease.check()
+
+
+def test_the_socket_needs_no_token_and_a_wrong_token_is_refused(server: Server) -> None:
+    with Client(f"unix:{server.socket}") as client, client.lease("door:d", "by-socket") as lease:
+        assert lease.is_sure and "token" not in repr(lease)
+    with Client(server.url, "wrong") as stranger, pytest.raises(Refused) as refused:
+        stranger.lease("door:d", "alice")
+    assert refused.value.code == "UNAUTHORIZED" and refused.value.status == 401
+
+
+def test_nobody_there_is_said_as_such() -> None:
+    with Client("http://127.0.0.1:9", "x") as client, pytest.raises(Unreachable, match="nothing happened"):
+        client.lease("door:e", "alice")
+
+
+def test_tasks_hold_leases_too(server: Server) -> None:
+    async def story() -> None:
+        async with AsyncClient(server.url, server.token) as client:
+            async with client.lease("door:f", "alice", ttl=2.0) as lease:
+                await asyncio.sleep(2.5)
+                assert lease.check() == lease.fence
+                with pytest.raises(Held):
+                    await client.lease("door:f", "bob", ttl=1.0)
+            assert (await client.show(lease.view.id)).state == "RELEASED"
+            held = await client.lease("door:f", "bob", ttl=1.0, wait=5.0)
+            await held.release()
+
+    asyncio.run(story())

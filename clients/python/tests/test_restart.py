@@ -1,0 +1,62 @@
+"""An agent whose process ends and is started again, and the examples of the README."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import Server
+
+from tenure import RESTART_EXIT_CODE, Client, Digest, DigestStale, Refused
+from tenure.wire import get, path
+
+
+# S3-8, S3-17, O-19
+def test_an_agent_that_restarts_in_time_goes_on_with_its_leases(client: Client, tmp_path: pathlib.Path) -> None:
+    claim = client.agent("phoenix", ttl=5.0).declare([("MUTATES", "FILE:phoenix")])
+    digest = claim.restart()
+    digest.save(tmp_path / "digest.json")
+    claim.release()
+    state = client.ask(get(path("v1", "resource", "FILE:phoenix", "state")))
+    assert state["leases"][0]["remainingMs"] > 10_000, "nothing is given back, and there are 15 s more"
+    remembered = Digest.load(tmp_path / "digest.json")
+    assert remembered == digest and remembered is not None
+    with client.resume(remembered) as resumed:
+        resumed.check()
+        assert resumed.is_unbroken and [lease.id for lease in resumed.leases] == list(digest.lease_ids)
+        assert resumed.agent.core.priority == digest.priority_timestamp
+        later = resumed.digest()
+        assert later.epoch == digest.epoch + 1
+        resumed.restart()
+        client.resume(later).release()
+    with pytest.raises(DigestStale) as stale:
+        client.resume(digest)
+    assert isinstance(stale.value, Refused) and stale.value.code == "DIGEST_STALE"
+
+
+# O-19
+def test_the_exit_code_says_that_the_process_wants_to_be_started_again() -> None:
+    ended = subprocess.run([sys.executable, "-c", "import sys, tenure; sys.exit(tenure.RESTART_EXIT_CODE)"])
+    assert ended.returncode == RESTART_EXIT_CODE == 107
+
+
+def test_what_is_no_digest_is_said_to_be_none(tmp_path: pathlib.Path) -> None:
+    assert Digest.load(tmp_path / "nothing.json") is None
+    (tmp_path / "other.json").write_text('{"token": "secret"}')
+    with pytest.raises(ValueError, match="begin anew"):
+        Digest.load(tmp_path / "other.json")
+
+
+def test_the_examples_of_the_readme_run(server: Server, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readme = (pathlib.Path(__file__).parents[1] / "README.md").read_text()
+    examples = re.findall(r"```python\n(.*?)```", readme, re.S)
+    assert len(examples) >= 4
+    monkeypatch.setenv("TENURE_URL", server.url)
+    monkeypatch.setenv("TENURE_TOKEN", server.token)
+    monkeypatch.chdir(tmp_path)
+    for example in examples:
+        try:
+            exec(compile(example, "README.md", "exec"), {"__name__": "__main__"})
+        except SystemExit as ended:
+            assert ended.code == RESTART_EXIT_CODE

@@ -1,0 +1,113 @@
+//! What an agent remembers over a restart of its process.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use tenure_api::{DigestIdentity, DigestRecovery, StateDigest};
+
+use super::intent::Intent;
+
+/// An agent that ends in order to be started again exits with this, so that whoever started it knows.
+pub const RESTART_EXIT_CODE: u8 = 107;
+
+/// What an agent remembers over a restart of its process. It is good for five minutes.
+///
+/// What it remembers is not what it holds: `Agent::resume` asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Digest {
+    /// `1.0`.
+    pub version: String,
+    /// Who it was.
+    pub identity: Identity,
+    /// Where it was.
+    pub recovery: Recovery,
+    /// In which session.
+    pub session_id: String,
+    /// How long its leases lived without a heartbeat.
+    pub ttl_ms: u64,
+    /// How much earlier than the server it ended them.
+    pub skew_ms: u64,
+}
+
+/// Who an agent was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Its name.
+    pub agent_id: String,
+    /// The priority of its attempt, which goes on.
+    pub priority_timestamp: u64,
+    /// Which of its lives that was.
+    pub epoch: u64,
+}
+
+/// Where an agent was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recovery {
+    /// What it was doing.
+    pub last_phase: String,
+    /// What it had declared, and has to find out about.
+    pub pending_intents: Vec<Intent>,
+    /// The leases that it had.
+    pub lease_ids: Vec<String>,
+}
+
+impl Digest {
+    /// Writes it to a file, whole or not at all.
+    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let path = path.as_ref();
+        let beside = path.with_extension("new");
+        fs::write(&beside, serde_json::to_vec_pretty(self)?)?;
+        fs::rename(&beside, path)
+    }
+
+    /// Reads it from a file.
+    pub fn load(path: impl AsRef<Path>) -> io::Result<Self> {
+        let bytes = fs::read(path)?;
+        serde_json::from_slice(&bytes).map_err(|error| {
+            let (line, column) = (error.line(), error.column());
+            let text = format!("this is no digest of an agent (line {line}, column {column}); begin anew");
+            io::Error::new(io::ErrorKind::InvalidData, text)
+        })
+    }
+
+    /// As the server wants it.
+    pub(super) fn told(&self) -> StateDigest {
+        StateDigest {
+            version: self.version.clone(),
+            identity: DigestIdentity {
+                agent_id: self.identity.agent_id.clone(),
+                priority_timestamp: self.identity.priority_timestamp,
+                epoch: self.identity.epoch,
+            },
+            recovery: DigestRecovery {
+                last_phase: self.recovery.last_phase.clone(),
+                pending_intents: self.recovery.pending_intents.iter().map(Intent::in_manifest).collect(),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_is_read_as_it_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("agent.json");
+        let identity = Identity { agent_id: "a".into(), priority_timestamp: 7, epoch: 2 };
+        let pending_intents = vec![Intent::mutates("FILE:a")];
+        let recovery =
+            Recovery { last_phase: "EXECUTING".into(), pending_intents, lease_ids: vec!["l-1".into()] };
+        let version = "1.0".into();
+        let digest =
+            Digest { version, identity, recovery, session_id: "s".into(), ttl_ms: 60_000, skew_ms: 500 };
+        digest.save(&path).unwrap();
+        assert_eq!(Digest::load(&path).unwrap(), digest);
+        fs::write(&path, "{\"token\":\"secret\"}").unwrap();
+        let said = Digest::load(&path).unwrap_err().to_string();
+        assert!(said.contains("begin anew") && !said.contains("secret"), "{said}");
+    }
+}

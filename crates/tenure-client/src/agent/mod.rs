@@ -1,0 +1,55 @@
+//! Agents: they declare everything that they are about to touch, get all of it or nothing, and pause when they cannot be sure.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use tenure_client::Client;
+//! use tenure_client::agent::{Agent, Doubt, Intent};
+//!
+//! let client = Client::from_environment()?;
+//! let agent = Agent::new(&client, "agent-1");
+//! let wanted = [Intent::mutates("FILE:src/lib.rs"), Intent::consumes("FILE:src/api/")];
+//! let mut claim = agent.declare(wanted).await?;
+//! for step in ["read", "write", "test"] {
+//!     while let Err(doubt) = claim.check() { // right before each effect
+//!         match doubt {
+//!             Doubt::Lost(_) => claim = claim.reacquire().await?,
+//!             _ => drop(claim.resumed().await),
+//!         }
+//!     }
+//!     println!("{step}");
+//! }
+//! claim.release().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ```text
+//! identity.rs   who declares
+//! attempt.rs    its priority, and for how long that stays
+//! intent.rs     what it is about to touch
+//! declaring.rs  from a manifest to its leases; course.rs decides what each verdict means
+//! keeping.rs    a task per claim that sends heartbeats; pulse.rs decides when, and what may be believed
+//! claim.rs      what a program holds
+//! digest.rs     what it remembers over a restart; restart.rs how it goes on
+//! ```
+
+mod attempt;
+mod claim;
+mod course;
+mod declaring;
+mod digest;
+mod failure;
+mod identity;
+mod intent;
+mod keeping;
+mod pulse;
+#[cfg(test)]
+mod pulse_tests;
+mod restart;
+
+pub use claim::Claim;
+pub use declaring::Declaring;
+pub use digest::{Digest, Identity, RESTART_EXIT_CODE, Recovery};
+pub use failure::{DeclareError, Doubt, TouchError};
+pub use identity::Agent;
+pub use intent::Intent;
