@@ -8,7 +8,6 @@ use crate::intents_ledger::Story;
 
 /// What happened how often.
 #[derive(Debug, Default)]
-#[expect(dead_code, reason = "all of it is printed, for who runs the long test")]
 pub struct Figures {
     pub events: u64,
     pub granted: u64,
