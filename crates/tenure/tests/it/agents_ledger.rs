@@ -42,7 +42,9 @@ pub fn check(story: &Story, told: &[Vec<u64>]) -> Figures {
     let mut ages: BTreeMap<String, u64> = BTreeMap::new();
     for event in story.events() {
         figures.events += 1;
-        let (tick, lease, wait) = (number(&event["tick"]), &event["lease"], &event["wait"]);
+        // Some events, such as those of keys, have no time.
+        let tick = event["tick"].as_u64().unwrap_or(0);
+        let (lease, wait) = (&event["lease"], &event["wait"]);
         let agent = text(&event["agent"]["agent_id"]).to_owned();
         match text(&event["type"]) {
             "lease.issued" => {
