@@ -33,6 +33,11 @@ impl Story {
         Self(events)
     }
 
+    /// Every event, in its order.
+    pub fn events(&self) -> impl Iterator<Item = &Value> {
+        self.0.iter()
+    }
+
     /// The events of this type.
     pub fn of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.0.iter().filter(move |event| event["type"] == kind)

@@ -1,6 +1,8 @@
 //! The real program.
 
 mod agents_commands;
+mod agents_crowd;
+mod agents_ledger;
 mod api_leases;
 mod asking;
 mod client;
