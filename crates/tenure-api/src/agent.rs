@@ -209,7 +209,7 @@ pub struct TrueLease {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicate: Option<String>,
     /// Until when it lasts or lasted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "expires_at", default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
     /// Its number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -218,7 +218,7 @@ pub struct TrueLease {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
     /// When it ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "ended_at", default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
     /// Who has now what it was on, if somebody does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -59,7 +59,7 @@ fn a_heartbeat_gives_all_leases_their_time_again_from_now_on() {
             (&json!(id), &json!(60_000)),
             "in the order asked"
         );
-        assert!(text(&renewed["expires_at"]) > text(&before[id]["expiresAt"]), "{beaten}");
+        assert!(text(&renewed["expires_at"]) > text(&before[id]["expires_at"]), "{beaten}");
         assert_eq!(state(&server.truth("a", &leases), id), "ACTIVE");
     }
 }
@@ -174,7 +174,7 @@ fn what_is_true_is_told_of_exactly_those_leases_and_of_nobody_elses() {
     assert_eq!((&held["resource"], &held["predicate"]), (&json!("FILE:x"), &json!("MUTATES")));
     assert!((59_000..=60_000).contains(&held["remainingMs"].as_u64().unwrap()), "{held}");
     assert_eq!((&truth[&own[1]]["held"], &truth[&own[1]]["end"]), (&json!(false), &json!("COMPLETED")));
-    assert!(text(&truth[&own[1]]["endedAt"]).ends_with('Z'));
+    assert!(text(&truth[&own[1]]["ended_at"]).ends_with('Z'));
     for unknown in [&foreign[0], "lease-x"] {
         assert_eq!(truth[unknown], json!({ "held": false, "state": "UNKNOWN", "remainingMs": 0 }));
     }
