@@ -30,6 +30,8 @@ pub struct Limits {
     pub leases_per_principal: Option<usize>,
     /// The most waits of agents at a time.
     pub pending: usize,
+    /// The most waits of one agent at a time.
+    pub pending_of_agent: usize,
     /// The most that they wait for together.
     pub pending_wants: usize,
     /// After how long an agent that died may come back: the first time, and at most.
@@ -59,6 +61,7 @@ impl Default for Limits {
             waits_per_principal: 64,
             leases_per_principal: None,
             pending: 1_024,
+            pending_of_agent: 16,
             pending_wants: 8_192,
             backoff: (Span::from_millis(250), Span::from_secs(30)),
             lease_time: None,

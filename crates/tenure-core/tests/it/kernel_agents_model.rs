@@ -20,7 +20,7 @@ pub struct Model {
     held: Vec<(Option<Rank>, Holder, Resource, Mode)>,
     waiting: Vec<(Rank, Vec<Want>)>,
     /// Those who wait in line, with those who have no age: no agent waits for them, and they do not wait as agents.
-    in_line: Vec<Holder>,
+    in_line: Vec<(Holder, Vec<Want>)>,
 }
 
 impl Model {
@@ -42,7 +42,7 @@ impl Model {
             .iter()
             .map(|lease| (age(lease.holder), lease.holder.clone(), lease.resource.clone(), lease.mode));
         let waiting = pending.iter().map(|pending| (pending.rank.clone(), pending.wants.clone()));
-        let in_line = state.tickets().map(|waiting| waiting.holder.clone());
+        let in_line = state.tickets().map(|waiting| (waiting.holder.clone(), waiting.wants.to_vec()));
         Some(Self { held: held.collect(), waiting: waiting.collect(), in_line: in_line.collect() })
     }
 
@@ -80,15 +80,20 @@ impl Model {
             wants.iter().any(|want| meet(&want.resource, resource) && !together(want.mode, mode))
         };
         let holders = self.held.iter().filter(|held| held.1 != own.agent && apart(&held.2, held.3));
-        let age =
-            |holder: &Holder, age: &'a Option<Rank>| age.as_ref().filter(|_| !self.in_line.contains(holder));
+        let stands_in_line = |holder: &Holder| self.in_line.iter().any(|(other, _)| other == holder);
+        let age = |holder: &Holder, age: &'a Option<Rank>| age.as_ref().filter(|_| !stands_in_line(holder));
         let ages: Vec<Option<&Rank>> = holders.map(|held| age(&held.1, &held.0)).collect();
         let older = self.waiting.iter().filter(|(rank, _)| rank.agent != own.agent && rank < own);
         let is_behind = older.flat_map(|(_, theirs)| theirs).any(|want| apart(&want.resource, want.mode));
         if is_behind || ages.iter().any(|age| age.is_none_or(|age| age < own)) {
             return Verdict::Die;
         }
-        match (ages.is_empty(), self.in_line.contains(&own.agent)) {
+        // Who stands in line itself passes nobody, neither there nor among agents.
+        let line = self.in_line.iter().filter(|(other, _)| *other != own.agent).map(|(_, wants)| wants);
+        let agents = self.waiting.iter().filter(|(rank, _)| rank.agent != own.agent).map(|(_, wants)| wants);
+        let is_passed = line.chain(agents).flatten().any(|want| apart(&want.resource, want.mode));
+        match (ages.is_empty(), stands_in_line(&own.agent)) {
+            (true, true) if is_passed => Verdict::Die,
             (true, _) => Verdict::Granted,
             (false, true) => Verdict::Die,
             (false, false) => Verdict::Wait,

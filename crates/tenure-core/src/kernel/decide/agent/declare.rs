@@ -11,8 +11,9 @@ use crate::rules::names::{InvalidInput, check_name};
 use crate::rules::overlap::has_parts;
 use crate::rules::time::is_over;
 
+/// Whatever is refused leaves nothing behind: a caller must not fill the disk.
 pub(super) fn declare(draft: &mut Draft<'_>, declare: &Declare) -> Result<AgentAnswer, Refusal> {
-    draft.check_is_not_held_back()?;
+    draft.check_may_grant()?;
     check(draft, declare)?;
     super::check_own(draft, &declare.agent, &declare.principal)?;
     declare.wants.iter().for_each(|want| draft.settle(&want.resource));
@@ -21,7 +22,9 @@ pub(super) fn declare(draft: &mut Draft<'_>, declare: &Declare) -> Result<AgentA
     draft.expire_all_of(&declare.agent);
     let rank = Rank { priority: declare.priority, agent: declare.agent.clone() };
     draft.declaring = Some(declare.principal.clone());
-    begin(draft, declare, &rank)?;
+    if begins(draft, declare)? {
+        draft.begun = Some(rank.clone());
+    }
     let answer = judge(draft, declare, &rank)?;
     draft.settle_agents();
     Ok(draft.after_settling(&declare.agent, answer))
@@ -32,8 +35,8 @@ fn judge(draft: &mut Draft<'_>, declare: &Declare, rank: &Rank) -> Result<AgentA
     let again = again.map(|pending| (pending.ticket, pending.until));
     match draft.fate(&declare.wants, rank) {
         Fate::Free => {
-            draft.check_may_grant()?;
             check_means(draft, declare)?;
+            begin(draft, declare);
             let ticket = again.map(|(ticket, _)| ticket);
             let leases = draft.give(&declare.agent, &declare.principal, &declare.wants, ticket);
             Ok(AgentAnswer::Granted { leases })
@@ -46,13 +49,14 @@ fn judge(draft: &mut Draft<'_>, declare: &Declare, rank: &Rank) -> Result<AgentA
             wait(draft, declare, rank, position, blocked_by)
         }
         Fate::Dies(blocked_by) => {
-            // Who comes back too early is told the same again, and nothing is written: a caller must not fill the disk.
+            // Who comes back too early is told the same again, and nothing is written.
             let retry_at = draft.state.agent(&declare.agent).and_then(|agent| agent.retry_at);
             if let Some(retry_at) = retry_at.filter(|retry_at| !is_over(draft.now.0, retry_at.0))
                 && !draft.holds_what_an_older_one_waits_for(rank)
             {
                 return Ok(AgentAnswer::Die { retry_at, blocked_by, ended: Vec::new() });
             }
+            begin(draft, declare);
             let (retry_at, ended) = draft.die(rank);
             Ok(AgentAnswer::Die { retry_at, blocked_by, ended })
         }
@@ -66,14 +70,20 @@ fn wait(
     position: usize,
     blocked_by: Vec<Holder>,
 ) -> Result<AgentAnswer, Refusal> {
-    draft.check_may_grant()?;
     let limits = draft.state.limits();
     let (waits, wanted) = draft.state.pending_load();
     if waits >= limits.pending || wanted + declare.wants.len() > limits.pending_wants {
         return Err(Refusal::QueueFull { what: "agents".into(), most: limits.pending });
     }
+    if draft.pending_of(&declare.agent).count() >= limits.pending_of_agent {
+        return Err(Refusal::QueueFull {
+            what: declare.agent.as_str().into(),
+            most: limits.pending_of_agent,
+        });
+    }
     let ticket = draft.state.last_ticket().next().ok_or(Refusal::Exhausted)?;
     let until = draft.now.checked_add(declare.patience).ok_or(Refusal::Exhausted)?;
+    begin(draft, declare);
     let pending = Pending { ticket, rank: rank.clone(), wants: declare.wants.clone(), at: draft.now, until };
     draft.push(Event::Agent(Box::new(AgentEvent::Waits(pending.clone()))));
     draft.new_pending = Some(pending);
@@ -82,24 +92,27 @@ fn wait(
     Ok(AgentAnswer::Wait { ticket, position, until, blocked_by })
 }
 
-/// The age is said once for an attempt, and a new attempt never makes anybody older.
-fn begin(draft: &mut Draft<'_>, declare: &Declare, rank: &Rank) -> Result<(), Refusal> {
+/// Whether an attempt begins. The age is said once for an attempt, and a new attempt never makes anybody older.
+fn begins(draft: &Draft<'_>, declare: &Declare) -> Result<bool, Refusal> {
     let known = draft.state.agent(&declare.agent).and_then(|agent| Some((agent.priority?, agent.used_up)));
     let is_engaged = draft.is_engaged(&declare.agent);
     match known {
-        Some((has, true)) if rank.priority <= has => return Err(Refusal::LeaseTimeUsed { has }),
-        Some((has, _)) if rank.priority == has && is_engaged => return Ok(()),
-        Some((has, _)) if is_engaged || rank.priority < has => return Err(Refusal::PriorityFixed { has }),
-        _ => {}
+        Some((has, true)) if declare.priority <= has => Err(Refusal::LeaseTimeUsed { has }),
+        Some((has, _)) if declare.priority == has && is_engaged => Ok(false),
+        Some((has, _)) if is_engaged || declare.priority < has => Err(Refusal::PriorityFixed { has }),
+        _ => Ok(true),
     }
-    draft.begun = Some(rank.clone());
+}
+
+/// Says that an attempt begins, if one does.
+fn begin(draft: &mut Draft<'_>, declare: &Declare) {
+    let Some(rank) = draft.begun.clone() else { return };
     draft.push(Event::Agent(Box::new(AgentEvent::Began {
-        rank: rank.clone(),
+        rank,
         principal: declare.principal.clone(),
         session: declare.session.clone(),
         at: draft.now,
     })));
-    Ok(())
 }
 
 fn check(draft: &Draft<'_>, declare: &Declare) -> Result<(), Refusal> {
