@@ -15,7 +15,7 @@ use super::mode::{Mode, Modes};
 use super::name::{Holder, Principal, Resource};
 use super::state::{LeaseEntry, Slot, State, Waiting};
 use super::value::{Fence, RequestKey, Tick, Ticket};
-use super::want::Want;
+use super::want::{Want, widest};
 use crate::authority::Authority;
 use crate::rules::overlap::{has_parts, overlap};
 use crate::rules::time::is_over;
@@ -207,7 +207,10 @@ impl<'a> Draft<'a> {
         let expires_at = self.now.checked_add(grant.want.ttl).ok_or(Refusal::Exhausted)?;
         let fence = self.last_fence.next().ok_or(Refusal::Exhausted)?;
         let state = self.state;
-        state.leases_around(grant.resource).for_each(|lease| self.expire_if_over(lease));
+        // Nearly always nothing is, and then nobody need be looked at: below a folder there may be many.
+        if state.over_leases(self.now).next().is_some() {
+            state.leases_around(grant.resource).for_each(|lease| self.expire_if_over(lease));
+        }
         self.last_fence = fence;
         self.grants.push(self.events.len());
         self.granted_bytes += grant.resource.as_str().len() + grant.holder.as_str().len();
@@ -279,10 +282,11 @@ impl<'a> Draft<'a> {
     ///
     /// What is over does not count, announced or not. It is looked for only where that decides.
     pub(crate) fn uses_more_than(&self, principal: &Principal, most: usize, most_waits: usize) -> bool {
-        let Some(slot) = self.state.find_principal(principal) else { return false };
+        let wanted = if most < usize::MAX { self.wanted_by_agents_of(principal) } else { 0 };
+        let Some(slot) = self.state.find_principal(principal) else { return wanted > most };
         let is_own = |holder: Slot| self.state.principal_of(holder).0 == slot;
         let (mut leases, mut waits) = self.state.usage_of(slot);
-        leases += self.granted().filter(|issued| issued.principal == *principal).count();
+        leases += wanted + self.granted().filter(|issued| issued.principal == *principal).count();
         let ended = self.ended.iter().filter_map(|fence| self.state.find_lease(*fence));
         leases -= ended.filter(|lease| is_own(lease.holder)).count();
         for waiting in self.gone.iter().filter_map(|ticket| self.state.waiting(*ticket)) {
@@ -340,7 +344,7 @@ impl<'a> Draft<'a> {
         self.gone.insert(ticket);
         let state = self.state;
         let wants = state.pending_under(ticket).map(|pending| &pending.wants[..]).unwrap_or_default();
-        for want in wants {
+        for want in widest(wants) {
             let around = state.slots_around(&want.resource);
             self.freed.extend(around.filter(|slot| state.is_waited_for(*slot)));
             self.stir(&want.resource);

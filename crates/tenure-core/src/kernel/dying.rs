@@ -9,7 +9,8 @@ use super::mode::Mode;
 use super::name::{Holder, Resource};
 use super::state::LeaseEntry;
 use super::value::{Fence, Span, Tick, Ticket};
-use super::want::Want;
+use super::want::{Want, widest};
+use crate::rules::overlap::uncovered;
 
 /// What is to become of somebody who wants something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +27,7 @@ impl Draft<'_> {
     /// What becomes of an agent that wants all of this.
     pub(crate) fn fate(&self, wants: &[Want], rank: &Rank) -> Fate {
         let mut ahead: Vec<(Holder, bool)> = Vec::new();
-        for want in wants {
+        for want in widest(wants) {
             let (resource, mode) = (&want.resource, want.mode);
             let holders = self.holders_apart(resource, mode).filter(|holder| *holder != rank.agent);
             ahead.extend(holders.map(|holder| {
@@ -62,7 +63,9 @@ impl Draft<'_> {
     pub(crate) fn settle_agents(&mut self) {
         while !self.stirred.is_empty() {
             let stirred = std::mem::take(&mut self.stirred);
-            let around = stirred.iter().flat_map(|resource| self.pending_around(resource));
+            let stirred: Vec<Resource> = stirred.into_iter().collect();
+            let widest = uncovered(stirred.iter().map(|resource| (resource.as_str(), 0)));
+            let around = widest.into_iter().flat_map(|place| self.pending_around(&stirred[place]));
             let waiting: BTreeSet<(Rank, Ticket)> =
                 around.map(|pending| (pending.rank.clone(), pending.ticket)).collect();
             waiting.into_iter().for_each(|(_, ticket)| self.settle_one(ticket));

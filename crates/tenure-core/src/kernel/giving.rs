@@ -38,8 +38,11 @@ impl Draft<'_> {
     ) -> Fence {
         let state = self.state;
         // Mostly one. There are several if others gave it some, or if it has plain ones too.
-        let mut own = self.living_leases_of(agent);
-        own.retain(|lease| *state.resource_name(lease.resource) == want.resource);
+        let on = state.find_resource(&want.resource).into_iter().flat_map(|slot| state.leases_on(slot));
+        let mut own: Vec<_> =
+            on.filter(|lease| self.lives(lease) && state.holder_name(lease.holder) == agent).collect();
+        // Where they lie in memory must not show in the ledger.
+        own.sort_unstable_by_key(|lease| lease.fence);
         if let Some(lease) = own.iter().find(|lease| lease.mode.covers(want.mode)) {
             let expires_at = self.now.saturating_add(want.ttl);
             // Another manifest of its own may have renewed it in this very decision.

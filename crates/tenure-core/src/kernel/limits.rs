@@ -125,3 +125,6 @@ pub const DESCENDANTS: usize = 1_024;
 
 /// At most this many leases stand above one.
 pub const DESCENT: usize = 16;
+
+/// The youngest that an agent can say it is. Programs that keep numbers as doubles still tell any two ages apart.
+pub const LATEST_PRIORITY: u64 = (1 << 53) - 1;

@@ -149,6 +149,11 @@ impl Modes {
         self.0 & other.0 != 0
     }
 
+    /// How many there are. Of two modes the one that keeps out more keeps out what the other does.
+    pub(crate) fn count(self) -> u8 {
+        self.0.count_ones().try_into().expect("there are eight modes")
+    }
+
     /// Whether these are all of them.
     pub fn is_all(self) -> bool {
         self.0 == u8::MAX
@@ -181,6 +186,16 @@ mod tests {
                 assert_eq!(kept_out.contains(other), !one.goes_with(other), "{one:?} and {other:?}");
                 let both = kept_out.union(Modes::kept_out_by(other));
                 assert_eq!(Modes::default().with(one).with(other).kept_out(), both);
+            }
+        }
+    }
+
+    #[test]
+    fn the_mode_that_keeps_out_more_covers_the_other() {
+        for one in Mode::ALL {
+            for other in Mode::ALL {
+                let keeps_out_more = Modes::kept_out_by(one).count() >= Modes::kept_out_by(other).count();
+                assert_eq!(one.covers(other), keeps_out_more, "{one:?} and {other:?}");
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::agent::Pending;
 use super::draft::Draft;
 use super::mode::Mode;
-use super::name::{Holder, Resource};
+use super::name::{Holder, Principal, Resource};
 use super::state::wants_apart;
 use crate::rules::overlap::{has_parts, overlap};
 use crate::rules::time::is_over;
@@ -11,12 +11,11 @@ use crate::rules::time::is_over;
 impl Draft<'_> {
     /// Agents that wait for something that has something in common with `resource`, the oldest first.
     pub(crate) fn pending_around<'b>(&'b self, resource: &'b Resource) -> impl Iterator<Item = &'b Pending> {
-        let someone_waits = self.state.has_pending() && has_parts(resource.as_str());
-        let of_state = someone_waits.then(|| self.state.pending_around(resource)).into_iter().flatten();
+        let of_state = self.someone_waits_for_such(resource).then(|| self.state.pending_around(resource));
         let new = self.new_pending.iter().filter(|pending| {
             pending.wants.iter().any(|want| overlap(want.resource.as_str(), resource.as_str()))
         });
-        of_state.chain(new).filter(|pending| self.pends(pending))
+        of_state.into_iter().flatten().chain(new).filter(|pending| self.pends(pending))
     }
 
     /// Those of them that want it in a way that does not go with `mode`.
@@ -25,7 +24,14 @@ impl Draft<'_> {
         resource: &'b Resource,
         mode: Mode,
     ) -> impl Iterator<Item = &'b Pending> {
-        self.pending_around(resource).filter(move |pending| wants_apart(&pending.wants, resource, mode))
+        let of_state =
+            self.someone_waits_for_such(resource).then(|| self.state.pending_apart(resource, mode));
+        let new = self.new_pending.iter().filter(move |pending| wants_apart(&pending.wants, resource, mode));
+        of_state.into_iter().flatten().chain(new).filter(|pending| self.pends(pending))
+    }
+
+    fn someone_waits_for_such(&self, resource: &Resource) -> bool {
+        self.state.has_pending() && has_parts(resource.as_str())
     }
 
     /// The waits of an agent, here and now.
@@ -37,9 +43,18 @@ impl Draft<'_> {
     /// Whether an agent's attempt goes on, as this decision leaves it.
     pub(crate) fn is_engaged(&self, agent: &Holder) -> bool {
         let waits = || self.pending_of(agent).next().is_some();
-        let died = || self.state.agent(agent).is_some_and(|agent| agent.retry_at.is_some());
+        let died_before = || self.state.agent(agent).is_some_and(|agent| agent.retry_at.is_some());
+        let died = || self.dead.contains_key(agent) || died_before();
         let gets = || self.granted().any(|issued| issued.holder == *agent);
         !self.living_leases_of(agent).is_empty() || gets() || waits() || died()
+    }
+
+    /// For how much the agents of a principal wait.
+    pub(super) fn wanted_by_agents_of(&self, principal: &Principal) -> usize {
+        let is_own =
+            |agent: &Holder| self.state.agent(agent).is_some_and(|agent| agent.principal == *principal);
+        let own = self.state.pending().filter(|pending| self.pends(pending) && is_own(&pending.rank.agent));
+        own.map(|pending| pending.wants.len()).sum()
     }
 
     pub(super) fn pends(&self, pending: &Pending) -> bool {

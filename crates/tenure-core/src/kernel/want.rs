@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::assign::assign;
-use super::mode::Mode;
+use super::mode::{Mode, Modes};
 use super::name::{Labels, Resource};
 use super::value::{Nonce, Span};
-use crate::rules::overlap::{has_parts, overlap};
+use crate::rules::overlap::{has_parts, overlap, uncovered};
 
 /// One lease that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,6 +107,13 @@ pub(crate) fn overlapping(wants: &[Want]) -> Option<(&Resource, &Resource)> {
         one.resources().flat_map(move |name| other.resources().map(move |beside| (name, beside)))
     });
     names.find(|(one, other)| one != other && overlap(one.as_str(), other.as_str()))
+}
+
+/// Those of `wants` that no other covers: whoever is in the way of one of the others is in the way of one of these too. Each
+/// has to name one resource.
+pub(crate) fn widest(wants: &[Want]) -> impl Iterator<Item = &Want> + Clone {
+    let named = wants.iter().map(|want| (want.resource.as_str(), Modes::kept_out_by(want.mode).count()));
+    uncovered(named).into_iter().map(|place| &wants[place])
 }
 
 /// A number for each resource that is named, as [`assign`] wants it.

@@ -3,6 +3,8 @@
 //! Only resources of the kinds that agents name have such parts. Every other name means itself: who leases `deploy:a/`
 //! does not lease `deploy:a/b`.
 
+use std::cmp::Reverse;
+
 /// The kinds of resources that have parts.
 pub const KINDS: [&str; 5] = ["FILE:", "SYMBOL:", "API_ENDPOINT:", "DATABASE_TABLE:", "CONFIG_KEY:"];
 
@@ -69,6 +71,36 @@ pub fn overlap(one: &str, other: &str) -> bool {
     one == other || Reach::of(one).meets(Reach::of(other))
 }
 
+/// The places of those of `names` that nothing else among them covers: that neither lie within another that is at least as
+/// strong, nor mean the same as one before them. In their order.
+///
+/// Two that remain overlap only if the inner one is the stronger, so whoever walks over what is around each of them meets
+/// nothing much more often than there are strengths.
+pub fn uncovered<'a>(names: impl IntoIterator<Item = (&'a str, u8)>) -> Vec<usize> {
+    let names = names.into_iter().enumerate();
+    let mut all: Vec<_> = names.map(|(place, (name, strength))| (Reach::of(name), strength, place)).collect();
+    let is_folder = |reach: &Reach<'_>| matches!(reach, Reach::Below(_));
+    if !all.iter().any(|(reach, ..)| is_folder(reach)) {
+        return (0..all.len()).collect();
+    }
+    // Whatever is below a folder comes after it, and nothing else before that.
+    all.sort_unstable_by_key(|(reach, strength, place)| {
+        (reach.literal(), !is_folder(reach), Reverse(*strength), *place)
+    });
+    let mut above: Vec<(Reach<'_>, u8)> = Vec::new();
+    all.retain(|(reach, strength, _)| {
+        while above.pop_if(|(folder, _)| !folder.covers(*reach)).is_some() {}
+        let remains = above.iter().all(|(_, stronger)| stronger < strength);
+        if remains && is_folder(reach) {
+            above.push((*reach, *strength));
+        }
+        remains
+    });
+    let mut places: Vec<usize> = all.into_iter().map(|(_, _, place)| place).collect();
+    places.sort_unstable();
+    places
+}
+
 /// Whether resources of this name's kind have parts.
 pub fn has_parts(name: &str) -> bool {
     // Nearly all other names begin with a small letter.
@@ -90,6 +122,8 @@ fn first_wildcard(name: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -140,6 +174,29 @@ mod tests {
             for other in names {
                 let shared = things.iter().any(|thing| means(one, thing) && means(other, thing));
                 assert_eq!(overlap(one, other), shared, "{one} and {other}");
+            }
+        }
+    }
+
+    proptest! {
+        /// Whatever overlaps one that does not remain overlaps one that does and is as strong; and of those that remain
+        /// none is within another that is as strong.
+        #[test]
+        fn what_is_covered_is_covered_by_what_remains(
+            names in proptest::collection::vec(("(FILE:|work:)(a|b|/|\\*){0,4}", 0..3_u8), 1..16),
+            other in "(FILE:|work:)(a|b|/|\\*){0,4}",
+        ) {
+            let remain = uncovered(names.iter().map(|(name, strength)| (&name[..], *strength)));
+            prop_assert!(remain.is_sorted_by(|one, other| one < other));
+            for (place, (name, strength)) in names.iter().enumerate() {
+                let alike = |at: &&usize| names[**at].1 >= *strength && overlap(&names[**at].0, &other);
+                prop_assert!(!overlap(name, &other) || remain.iter().any(|at| alike(&at)), "{name}");
+                let within = |at: &usize| {
+                    let (outer, stronger) = &names[*at];
+                    let is_folder = matches!(Reach::of(outer), Reach::Below(_));
+                    is_folder && *at != place && stronger >= strength && Reach::of(outer).covers(Reach::of(name))
+                };
+                prop_assert!(!remain.contains(&place) || !remain.iter().any(within), "{name}");
             }
         }
     }

@@ -2,6 +2,7 @@
 
 mod kernel_agents;
 mod kernel_agents_attempts;
+mod kernel_agents_bounds;
 mod kernel_agents_dying;
 mod kernel_agents_model;
 mod kernel_agents_squatting;

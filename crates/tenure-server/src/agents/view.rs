@@ -54,8 +54,7 @@ pub(super) fn agent(
     let mut leases: Vec<_> =
         held.filter(|lease| is_seen(lease.resource)).map(|lease| living(state, &lease, now)).collect();
     leases.sort_unstable_by_key(|lease| lease.fence);
-    let pending = state.pending().filter(|pending| pending.rank.agent == *id);
-    let pending = pending.filter(|pending| !is_over(now.0, pending.until.0));
+    let pending = state.pending_of(id).filter(|pending| !is_over(now.0, pending.until.0));
     let waits: Vec<_> = pending.filter_map(|pending| wait(state, caller, pending, now)).collect();
     let is_own = agent.principal == caller.principal;
     if !caller.resources.is_empty() && !is_own && leases.is_empty() && waits.is_empty() {

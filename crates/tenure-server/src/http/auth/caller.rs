@@ -7,6 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use tenure_api::Code;
 use tenure_core::kernel::Principal;
+use tenure_core::rules::overlap::Reach;
 
 use crate::http::answer::Failure;
 use crate::tokens::{Given, Scope, Scopes};
@@ -67,7 +68,13 @@ impl Caller {
             return Ok(());
         }
         let prefixes = self.resources.join(", ");
-        let detail = format!("the token may act only on resources that begin with: {prefixes}");
+        let mut detail = format!("the token may act only on resources that begin with: {prefixes}");
+        if self.resources.iter().any(|prefix| resource.starts_with(prefix.as_str())) {
+            let means = Reach::of(resource).literal();
+            detail.push_str(&format!(
+                "; this pattern means whatever begins with {means}, where its first wildcard stands; name what is meant one by one"
+            ));
+        }
         Err(Failure::new(Code::Forbidden, detail))
     }
 
@@ -81,8 +88,13 @@ impl Caller {
         self.token.as_ref().is_none_or(|token| token.is_good_now())
     }
 
+    /// A pattern is more than its name: `FILE:app/[id]/*` means whatever begins with `FILE:app/`, and all of that counts.
     fn covers(&self, resource: &str) -> bool {
-        self.resources.is_empty() || self.resources.iter().any(|prefix| resource.starts_with(prefix.as_str()))
+        let is_within = |prefix: &String| {
+            resource.starts_with(prefix.as_str())
+                && Reach::of(resource).literal().starts_with(Reach::of(prefix).literal())
+        };
+        self.resources.is_empty() || self.resources.iter().any(is_within)
     }
 
     fn must_be_good(&self) -> Result<(), Failure> {

@@ -5,8 +5,10 @@ use crate::kernel::answer::Refusal;
 use crate::kernel::draft::Draft;
 use crate::kernel::dying::Fate;
 use crate::kernel::event::Event;
+use crate::kernel::limits::LATEST_PRIORITY;
 use crate::kernel::name::Holder;
-use crate::kernel::want::Want;
+use crate::kernel::value::Ticket;
+use crate::kernel::want::{Want, widest};
 use crate::rules::names::{InvalidInput, check_name};
 use crate::rules::overlap::has_parts;
 use crate::rules::time::is_over;
@@ -16,7 +18,7 @@ pub(super) fn declare(draft: &mut Draft<'_>, declare: &Declare) -> Result<AgentA
     draft.check_may_grant()?;
     check(draft, declare)?;
     super::check_own(draft, &declare.agent, &declare.principal)?;
-    declare.wants.iter().for_each(|want| draft.settle(&want.resource));
+    widest(&declare.wants).for_each(|want| draft.settle(&want.resource));
     draft.time_out_agents(usize::MAX);
     // Whether its attempt goes on is known only once everybody knows what it has lost.
     draft.expire_all_of(&declare.agent);
@@ -35,9 +37,9 @@ fn judge(draft: &mut Draft<'_>, declare: &Declare, rank: &Rank) -> Result<AgentA
     let again = again.map(|pending| (pending.ticket, pending.until));
     match draft.fate(&declare.wants, rank) {
         Fate::Free => {
-            check_means(draft, declare)?;
-            begin(draft, declare);
             let ticket = again.map(|(ticket, _)| ticket);
+            check_means(draft, declare, ticket)?;
+            begin(draft, declare);
             let leases = draft.give(&declare.agent, &declare.principal, &declare.wants, ticket);
             Ok(AgentAnswer::Granted { leases })
         }
@@ -81,14 +83,15 @@ fn wait(
             most: limits.pending_of_agent,
         });
     }
+    check_means(draft, declare, None)?;
     let ticket = draft.state.last_ticket().next().ok_or(Refusal::Exhausted)?;
     let until = draft.now.checked_add(declare.patience).ok_or(Refusal::Exhausted)?;
-    begin(draft, declare);
     let pending = Pending { ticket, rank: rank.clone(), wants: declare.wants.clone(), at: draft.now, until };
+    begin(draft, declare);
     draft.push(Event::Agent(Box::new(AgentEvent::Waits(pending.clone()))));
     draft.new_pending = Some(pending);
     // Whoever younger waits for something of it would wait for an older one now.
-    declare.wants.iter().for_each(|want| draft.stir(&want.resource));
+    widest(&declare.wants).for_each(|want| draft.stir(&want.resource));
     Ok(AgentAnswer::Wait { ticket, position, until, blocked_by })
 }
 
@@ -104,7 +107,8 @@ fn begins(draft: &Draft<'_>, declare: &Declare) -> Result<bool, Refusal> {
     }
 }
 
-/// Says that an attempt begins, if one does.
+/// Says that an attempt begins, if one does. Only once something comes of it: who is refused has begun nothing, and can be
+/// refused as often as it likes without filling the disk.
 fn begin(draft: &mut Draft<'_>, declare: &Declare) {
     let Some(rank) = draft.begun.clone() else { return };
     draft.push(Event::Agent(Box::new(AgentEvent::Began {
@@ -119,6 +123,10 @@ fn check(draft: &Draft<'_>, declare: &Declare) -> Result<(), Refusal> {
     let limits = draft.state.limits();
     let invalid = |field, reason: String| Refusal::from(InvalidInput::new(field, reason));
     check_name("session_id", &declare.session)?;
+    if declare.priority > LATEST_PRIORITY {
+        let reason = format!("is over {LATEST_PRIORITY}; say when the attempt began, in milliseconds");
+        return Err(invalid("priority_timestamp", reason));
+    }
     if declare.wants.is_empty() || declare.wants.len() > limits.wants {
         return Err(invalid("intents", format!("has to have from 1 to {} entries", limits.wants)));
     }
@@ -146,16 +154,19 @@ fn check(draft: &Draft<'_>, declare: &Declare) -> Result<(), Refusal> {
     declare.wants.iter().try_for_each(|want| super::super::acquire::check_ttl(draft, want.ttl))
 }
 
-fn check_means(draft: &Draft<'_>, declare: &Declare) -> Result<(), Refusal> {
+/// Whether there is enough of everything for all of this. `again` is a wait for the very same, which is over with it.
+fn check_means(draft: &Draft<'_>, declare: &Declare, again: Option<Ticket>) -> Result<(), Refusal> {
     if !draft.has_means_for(&declare.wants) {
         return Err(Refusal::Exhausted);
     }
     let Some(most) = draft.state.limits().leases_per_principal else { return Ok(()) };
     let has = |want: &&Want| draft.state.own_lease_on(&declare.agent, &want.resource).is_some();
     let missing = declare.wants.iter().filter(|want| !has(want)).count();
+    let counted = again.map_or(0, |_| declare.wants.len());
     let fits = missing == 0
         || most
-            .checked_sub(missing)
+            .checked_add(counted)
+            .and_then(|most| most.checked_sub(missing))
             .is_some_and(|room| !draft.uses_more_than(&declare.principal, room, usize::MAX));
     if fits { Ok(()) } else { Err(Refusal::QuotaExceeded { most }) }
 }
@@ -171,8 +182,7 @@ fn is_same(one: &[Want], other: &[Want]) -> bool {
 }
 
 fn position(draft: &Draft<'_>, declare: &Declare, rank: &Rank) -> usize {
-    let wants = declare.wants.iter();
-    let around = wants.flat_map(|want| draft.pending_apart(&want.resource, want.mode));
+    let around = widest(&declare.wants).flat_map(|want| draft.pending_apart(&want.resource, want.mode));
     let mut older: Vec<_> =
         around.filter(|pending| pending.rank < *rank).map(|pending| pending.ticket).collect();
     older.sort_unstable();

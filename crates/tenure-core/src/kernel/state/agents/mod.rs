@@ -195,6 +195,13 @@ pub(crate) fn wants_apart(wants: &[Want], resource: &Resource, mode: Mode) -> bo
     wants.iter().any(apart)
 }
 
+fn oldest_first<'a>(waits: impl Iterator<Item = &'a Pending>) -> Vec<&'a Pending> {
+    let mut waits: Vec<&Pending> = waits.collect();
+    waits.sort_unstable_by(|one, other| (&one.rank, one.ticket).cmp(&(&other.rank, other.ticket)));
+    waits.dedup_by_key(|pending| pending.ticket);
+    waits
+}
+
 impl State {
     /// What is known of an agent.
     pub fn agent(&self, agent: &Holder) -> Option<&Agent> {
@@ -232,10 +239,12 @@ impl State {
 
     /// The waits of agents for something that has something in common with `resource`, the oldest first, each once.
     pub fn pending_around<'a>(&'a self, resource: &'a Resource) -> Vec<&'a Pending> {
-        let mut around: Vec<&Pending> = self.agents.waits.around(resource).collect();
-        around.sort_unstable_by(|one, other| (&one.rank, one.ticket).cmp(&(&other.rank, other.ticket)));
-        around.dedup_by_key(|pending| pending.ticket);
-        around
+        oldest_first(self.agents.waits.around(resource))
+    }
+
+    /// Those of them that want it in a way that does not go with `mode`.
+    pub(crate) fn pending_apart<'a>(&'a self, resource: &'a Resource, mode: Mode) -> Vec<&'a Pending> {
+        oldest_first(self.agents.waits.apart(resource, mode))
     }
 
     /// The waits of agents that are over at `now`.

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kernel::agent::{Pending, Rank};
+use crate::kernel::mode::Mode;
 use crate::kernel::name::Resource;
 use crate::kernel::state::reaches::Reaches;
 use crate::kernel::value::{Tick, Ticket};
+use crate::kernel::want::Want;
 use crate::rules::time::is_over;
 
 /// Who waits.
@@ -15,7 +17,8 @@ pub(crate) struct Waits {
     by_age: BTreeMap<(Rank, Ticket), Pending>,
     by_ticket: BTreeMap<Ticket, Rank>,
     by_end: BTreeSet<(Tick, Ticket)>,
-    by_resource: BTreeMap<Resource, BTreeSet<Ticket>>,
+    /// By how it is wanted first: whoever looks for those in the way need not look at a thousand readers.
+    by_resource: BTreeMap<Resource, BTreeSet<(Mode, Ticket)>>,
     reaches: Reaches<()>,
     /// What all of them wait for together.
     wanted: usize,
@@ -49,9 +52,28 @@ impl Waits {
 
     /// The waits for something that has something in common with `resource`, each at least once.
     pub(crate) fn around<'a>(&'a self, resource: &'a Resource) -> impl Iterator<Item = &'a Pending> {
+        self.places_around(resource).flatten().filter_map(|(_, ticket)| self.get(*ticket))
+    }
+
+    /// Those of them that want it in a way that does not go with `mode`.
+    pub(crate) fn apart<'a>(
+        &'a self,
+        resource: &'a Resource,
+        mode: Mode,
+    ) -> impl Iterator<Item = &'a Pending> {
+        let modes = Mode::ALL.into_iter().filter(move |other| !other.goes_with(mode));
+        let tickets = self.places_around(resource).flat_map(move |places| {
+            modes.clone().flat_map(|mode| places.range((mode, Ticket(0))..=(mode, Ticket(u64::MAX))))
+        });
+        tickets.filter_map(|(_, ticket)| self.get(*ticket))
+    }
+
+    fn places_around<'a>(
+        &'a self,
+        resource: &'a Resource,
+    ) -> impl Iterator<Item = &'a BTreeSet<(Mode, Ticket)>> {
         let names = std::iter::once(resource).chain(self.reaches.around(resource).map(|(name, ())| name));
-        let tickets = names.filter_map(|name| self.by_resource.get(name)).flatten();
-        tickets.filter_map(|ticket| self.get(*ticket))
+        names.filter_map(|name| self.by_resource.get(name))
     }
 
     /// The waits that are over at `now`, oldest end first.
@@ -68,7 +90,8 @@ impl Waits {
         self.wanted += pending.wants.len();
         for want in &pending.wants {
             self.reaches.insert(&want.resource, ());
-            self.by_resource.entry(want.resource.clone()).or_default().insert(pending.ticket);
+            let places = self.by_resource.entry(want.resource.clone()).or_default();
+            places.insert((want.mode, pending.ticket));
         }
         self.by_ticket.insert(pending.ticket, pending.rank.clone());
         self.by_end.insert((pending.until, pending.ticket));
@@ -81,9 +104,9 @@ impl Waits {
         self.by_end.remove(&(pending.until, ticket));
         self.wanted -= pending.wants.len();
         for want in &pending.wants {
-            let Some(tickets) = self.by_resource.get_mut(&want.resource) else { continue };
-            tickets.remove(&ticket);
-            if tickets.is_empty() {
+            let Some(places) = self.by_resource.get_mut(&want.resource) else { continue };
+            places.remove(&(want.mode, ticket));
+            if places.is_empty() {
                 self.by_resource.remove(&want.resource);
                 self.reaches.remove(&want.resource);
             }
@@ -97,12 +120,13 @@ impl Waits {
         let count = self.by_age.len();
         let places: usize = self.by_resource.values().map(BTreeSet::len).sum();
         let found = |pending: &Pending| {
-            let on = |resource: &Resource| {
-                self.by_resource.get(resource).is_some_and(|tickets| tickets.contains(&pending.ticket))
+            let on = |want: &Want| {
+                let places = self.by_resource.get(&want.resource);
+                places.is_some_and(|places| places.contains(&(want.mode, pending.ticket)))
             };
             self.by_end.contains(&(pending.until, pending.ticket))
                 && self.by_ticket.get(&pending.ticket) == Some(&pending.rank)
-                && pending.wants.iter().all(|want| on(&want.resource))
+                && pending.wants.iter().all(on)
         };
         (count, count, wanted, wanted, self.by_resource.len())
             == (self.by_ticket.len(), self.by_end.len(), self.wanted, places, self.reaches.len())

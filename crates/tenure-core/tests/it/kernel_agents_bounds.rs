@@ -1,0 +1,130 @@
+//! What agents cannot do, however often they ask: fill the disk, wait for more than they may have, or be younger than a number
+//! can say.
+
+use tenure_core::kernel::{Answer, Command, Granting, LedgerTag, Limits, Refusal, State, Tick};
+
+use crate::story::World;
+use crate::story_agents::command;
+
+/// What comes of an agent's manifest at this second, without anything being recorded.
+fn asked(world: &World, agent: &str, words: &str, at: u64) -> (usize, Answer) {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let decision = tenure_core::kernel::decide(&world.state, &command(agent, &words), Tick(at * 1_000_000));
+    (decision.events.len(), decision.answer)
+}
+
+#[test]
+fn a_manifest_that_is_refused_leaves_nothing_behind() {
+    let mut world = World::new(Limits { leases_per_principal: Some(1), pending: 0, ..Limits::default() });
+    world.play("0 agent young declares 20 FILE:a/MUTATES -> granted 1");
+    let two = "declares 10 FILE:b/MUTATES+FILE:c/MUTATES";
+    assert_eq!(asked(&world, "old", two, 1), (0, Answer::Refused(Refusal::QuotaExceeded { most: 1 })));
+    let full = Refusal::QueueFull { what: "agents".into(), most: 0 };
+    assert_eq!(asked(&world, "old", "declares 10 FILE:a/MUTATES", 1), (0, Answer::Refused(full)));
+}
+
+#[test]
+fn without_room_no_attempt_begins_and_nobody_dies() {
+    for granting in [Granting::Nothing, Granting::Renewals] {
+        let mut world = World::new(Limits::default());
+        world.play("0 agent m declares 20 FILE:a/MUTATES -> granted 1");
+        world.state.set_granting(granting);
+        let asks = ["declares 30 FILE:a/MUTATES", "declares 10 FILE:a/MUTATES", "declares 30 FILE:b/MUTATES"];
+        for words in asks {
+            let refused = Answer::Refused(Refusal::NoSpace);
+            assert_eq!(asked(&world, "other", words, 1), (0, refused), "{words} with {granting:?}");
+        }
+    }
+}
+
+// Who died before the disk was full is still told when to come back: that needs no room.
+#[test]
+fn without_room_who_died_is_told_the_same_again() {
+    let mut world = World::new(Limits::default());
+    world.play(
+        "
+         0  agent old declares 10 FILE:a/MUTATES      -> granted 1
+         0  agent young declares 20 FILE:a/MUTATES    -> died young, dies behind old
+    ",
+    );
+    world.state.set_granting(Granting::Nothing);
+    world.play("0.1 agent young declares 20 FILE:a/MUTATES -> dies behind old");
+}
+
+// S3-33: who waits will hold.
+#[test]
+fn what_an_agent_waits_for_counts_as_what_it_holds() {
+    let mut world = World::new(Limits { leases_per_principal: Some(2), ..Limits::default() });
+    world.play(
+        "
+         0  agent young declares 20 FILE:a/MUTATES                          -> granted 1
+         0  agent old declares 10 FILE:a/MUTATES+FILE:b/MUTATES+FILE:c/MUTATES  -> quota 2
+         0  agent old declares 10 FILE:a/MUTATES+FILE:b/MUTATES             -> waits t1 place 1 behind young until 60
+         1  agent old declares 10 FILE:a/MUTATES+FILE:b/MUTATES             -> waits t1 place 1 behind young until 60
+         1  agent old declares 10 FILE:c/MUTATES                            -> quota 2
+         2  agent young releases 1                                          -> served t1 with 2, served t1 with 3, released 1
+         3  agent old declares 10 FILE:a/MUTATES+FILE:b/MUTATES             -> granted 2 3
+         3  agent old declares 10 FILE:c/MUTATES                            -> quota 2
+    ",
+    );
+}
+
+#[test]
+fn nobody_is_younger_than_can_be_said_and_the_youngest_comes_back_from_a_copy() {
+    let mut world = World::new(Limits::default());
+    for age in [1 << 53, u64::MAX] {
+        let (events, answer) = asked(&world, "a", &format!("declares {age} FILE:a/MUTATES"), 0);
+        let Answer::Refused(Refusal::Invalid(invalid)) = answer else { panic!("{answer:?}") };
+        assert_eq!((events, invalid.field), (0, "priority_timestamp"));
+    }
+    world.play("0 agent a declares 9007199254740991 FILE:a/MUTATES -> granted 1");
+    let mut bytes = Vec::new();
+    world.state.save(&mut |piece| bytes.extend_from_slice(piece));
+    let restored = State::restore(&bytes, LedgerTag(0xabcd), Limits::default(), Default::default());
+    assert_eq!(restored.expect("it was saved").snapshot(), world.state.snapshot());
+}
+
+// Patterns that mean the same are one, whoever is in the way of them, and the stronger one counts.
+#[test]
+fn patterns_within_patterns_are_judged_like_each_by_itself() {
+    crate::story::check(
+        "
+         0  agent a declares 10 FILE:x/y/z/CONSUMES                                 -> granted 1
+         0  agent b declares 20 FILE:x/*/CONSUMES+FILE:x/y*/CONSUMES                -> granted 2 3
+         0  agent c declares 30 FILE:x/*/CONSUMES+FILE:x/y/*/MUTATES                -> died c, dies behind a b
+         0  agent c declares 30 FILE:x/*/CONSUMES+FILE:x/w*/MUTATES                 -> dies behind b
+         0  agent d declares 40 FILE:x/v/MUTATES+FILE:v/MUTATES                     -> died d, dies behind b
+         1  agent b releases 2 3                                                    -> released 2 3
+         1  agent old declares 5 FILE:x/y/*/MUTATES+FILE:x/*/CONSUMES               -> waits t1 place 1 behind a until 61
+         2  agent a releases 1                                                      -> served t1 with 4, served t1 with 5, released 1
+    ",
+    );
+}
+
+/// A thousand readers wait for one writer, for the same patterns. When it is done they all get in, some hundred at a time.
+#[test]
+fn a_thousand_readers_of_many_patterns_are_let_in() {
+    let mut world = World::new(Limits::default());
+    world.play("0 agent writer declares 99999 FILE:*/MUTATES -> granted 1");
+    let wants: Vec<String> = (0..8).map(|part| format!("FILE:{part}*/CONSUMES")).collect();
+    let wants = wants.join("+");
+    for reader in 0..1_024 {
+        let words = ["declares", &reader.to_string(), &wants];
+        let command = command(&format!("r{reader}"), &words);
+        let decision = tenure_core::kernel::decide(&world.state, &command, Tick(1));
+        for event in &decision.events {
+            world.state.apply(event).expect("it was decided");
+        }
+    }
+    assert_eq!(world.state.pending().count(), 1_024);
+    let mut next = command("writer", &["releases", "1"]);
+    while world.state.pending().count() > 0 {
+        let decision = tenure_core::kernel::decide(&world.state, &next, Tick(2));
+        assert!(!decision.events.is_empty(), "nobody gets on");
+        for event in &decision.events {
+            world.state.apply(event).expect("it was decided");
+        }
+        next = Command::Serve { most: 100 };
+    }
+    assert_eq!(world.state.live_leases(), 8 * 1_024);
+}
