@@ -15,7 +15,7 @@ use crate::rules::time::is_over;
 
 /// Whatever is refused leaves nothing behind: a caller must not fill the disk.
 pub(super) fn declare(draft: &mut Draft<'_>, declare: &Declare) -> Result<AgentAnswer, Refusal> {
-    draft.check_may_grant()?;
+    draft.check_is_not_held_back()?;
     check(draft, declare)?;
     super::check_own(draft, &declare.agent, &declare.principal)?;
     widest(&declare.wants).for_each(|want| draft.settle(&want.resource));
@@ -37,6 +37,7 @@ fn judge(draft: &mut Draft<'_>, declare: &Declare, rank: &Rank) -> Result<AgentA
     let again = again.map(|pending| (pending.ticket, pending.until));
     match draft.fate(&declare.wants, rank) {
         Fate::Free => {
+            draft.check_may_grant()?;
             let ticket = again.map(|(ticket, _)| ticket);
             check_means(draft, declare, ticket)?;
             begin(draft, declare);
@@ -58,6 +59,7 @@ fn judge(draft: &mut Draft<'_>, declare: &Declare, rank: &Rank) -> Result<AgentA
             {
                 return Ok(AgentAnswer::Die { retry_at, blocked_by, ended: Vec::new() });
             }
+            draft.check_may_grant()?;
             begin(draft, declare);
             let (retry_at, ended) = draft.die(rank);
             Ok(AgentAnswer::Die { retry_at, blocked_by, ended })
@@ -72,6 +74,7 @@ fn wait(
     position: usize,
     blocked_by: Vec<Holder>,
 ) -> Result<AgentAnswer, Refusal> {
+    draft.check_may_grant()?;
     let limits = draft.state.limits();
     let (waits, wanted) = draft.state.pending_load();
     if waits >= limits.pending || wanted + declare.wants.len() > limits.pending_wants {
