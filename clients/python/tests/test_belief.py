@@ -1,5 +1,8 @@
 """What may be believed, with the time told."""
 
+import threading
+from typing import List
+
 import pytest
 
 from tenure import LeaseLost, Paused
@@ -71,3 +74,28 @@ def test_a_plain_lease_is_believed_in_until_its_end_whatever_fails() -> None:
     kept = Pulse(30.0, 0.0, 30.0)
     kept.failed(10.0)
     assert doubt(kept, 29.7) is type(None) and doubt(kept, 29.8) is LeaseLost
+
+
+def test_what_was_given_back_stays_so_whatever_another_thread_hears_at_that_moment() -> None:
+    for heard in ("answered", "failed"):
+        kept = pulse()
+        ended: List[threading.Thread] = []
+
+        class Meanwhile(Pulse):
+            """Somebody gives it back just when the answer is taken in."""
+
+            def __setattr__(self, name: str, value: object) -> None:
+                if name == "standing" and not getattr(value, "is_over") and not ended:
+                    other = threading.Thread(target=self.ended, args=("RELEASED",))
+                    ended.append(other)
+                    other.start()
+                    other.join(0.2)
+                super().__setattr__(name, value)
+
+        kept.__class__ = Meanwhile
+        if heard == "answered":
+            kept.answered(20.0, 60.0)
+        else:
+            kept.failed(20.0)
+        ended[0].join()
+        assert doubt(kept, 20.0) is LeaseLost, heard

@@ -3,15 +3,19 @@
 from typing import Any, Dict, List, Tuple
 
 import json
+from dataclasses import replace
+from urllib.parse import unquote
 
+import httpx
 import pytest
 
-from tenure import Intent, LeaseLost, Unreachable
+from tenure import Intent, LeaseLost, LeaseView, Paused, Unreachable
 from tenure.agents import AgentCore, Kept
-from tenure.belief import now
+from tenure.belief import Pulse, now
 from tenure.claims import ClaimCore, core_of, resume
+from tenure.leasing import LeaseCore
 from tenure.model import AgentLease
-from tenure.wire import Answer, Flow, Request, SleepUntil
+from tenure.wire import Answer, Flow, Request, SleepUntil, path
 
 Said = List[Tuple[str, Dict[str, Any]]]
 
@@ -83,6 +87,59 @@ def test_one_heartbeat_is_for_all_leases_and_one_that_is_rejected_is_the_end() -
         flow.send(Answer(200, "application/json", json.dumps(answer).encode()))
     with pytest.raises(LeaseLost, match="EXPIRED"):
         claim.check()
+
+
+def sent_beat(claim: ClaimCore) -> Flow[None]:
+    """The heartbeats of a claim, of which the first is under way."""
+    claim._kept.pulse.due_at = 0.0
+    flow = claim._kept.keep()
+    next(flow)
+    assert isinstance(flow.send(None), Request)
+    return flow
+
+
+# S3-30, S3-31
+def test_an_answer_after_the_local_end_does_not_bring_back_what_was_lost() -> None:
+    claim = claim_of("x")
+    flow = sent_beat(claim)
+    claim._kept.pulse.standing = replace(claim._kept.pulse.standing, until=now() - 0.001)
+    with pytest.raises(LeaseLost):
+        claim.check()
+    answer = {"renewed": [{"id": "x", "remainingMs": 60_000}], "rejected": []}
+    with pytest.raises(StopIteration):
+        flow.send(Answer(200, "application/json", json.dumps(answer).encode()))
+    assert not claim.is_sure
+
+
+def test_the_same_for_a_plain_lease() -> None:
+    view = {"id": "l", "resource": "r", "holder": "h", "mode": "exclusive", "state": "ACTIVE", "fence": 1}
+    view.update(ttlMs=30_000, remainingMs=30_000, expiresAt="")
+    core = LeaseCore(LeaseView.read(view), "t", Pulse(30.0, now(), 30.0))
+    core._pulse.due_at = 0.0
+    flow = core._keep()
+    next(flow)
+    assert isinstance(flow.send(None), Request)
+    core._pulse.standing = replace(core._pulse.standing, until=now() - 0.001)
+    with pytest.raises(StopIteration):
+        flow.send(Answer(200, "application/json", json.dumps({"lease": view}).encode()))
+    with pytest.raises(LeaseLost):
+        core.check()
+
+
+# S3-30
+@pytest.mark.parametrize("said", [{}, {"renewed": 7, "rejected": []}, {"renewed": [{}], "rejected": []}])
+def test_an_answer_that_is_not_understood_pauses_and_the_heartbeats_go_on(said: Dict[str, Any]) -> None:
+    claim = claim_of("x")
+    flow = sent_beat(claim)
+    assert isinstance(flow.send(Answer(200, "application/json", json.dumps(said).encode())), SleepUntil)
+    with pytest.raises(Paused):
+        claim.check()
+
+
+def test_a_name_cannot_change_what_is_asked() -> None:
+    for name in (".", "..", "a/b", "a?b", "a%2Fb"):
+        asked = httpx.URL("http://server").join(path("v1", "agents", name, "state"))
+        assert unquote(asked.raw_path.decode().split("/")[3]) == name
 
 
 # S3-30, S3-31

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence
 
 from .belief import Pulse, now
@@ -14,6 +15,8 @@ from .wire import Flow, Request, ask, path, post, sleep_until
 
 #: The most leases that can be asked about at once.
 _MOST_ASKED = 1024
+#: Nobody waits longer than so many seconds for the server to hear that an agent does not wait any more.
+_LAST_WORD = 5.0
 
 
 class AgentCore:
@@ -75,7 +78,7 @@ class AgentCore:
         if self._claims > 0:
             return
         try:
-            yield from ask(self._report("ABORTED"))
+            yield from ask(replace(self._report("ABORTED"), patience=_LAST_WORD))
         except TenureError:
             pass
         self._engaged(0)
@@ -121,13 +124,23 @@ class Kept:
                 else:
                     pulse.ended(error.code)
                 continue
-            renewed, rejected = said.get("renewed") or [], said.get("rejected") or []
-            if rejected:
-                pulse.ended(str(rejected[0]["code"]))
-            elif len(renewed) == len(self.leases):
-                pulse.answered(sent, min(beat["remainingMs"] for beat in renewed) / 1000)
-            else:
-                pulse.failed(now())
+            # What was in doubt for too long before this came is over, whatever it says.
+            if not pulse.is_over(now()):
+                self._heard(said, sent)
+
+    def _heard(self, said: Dict[str, Any], sent: float) -> None:
+        try:
+            rejected = [str(lease["code"]) for lease in said["rejected"]]
+            remaining = [float(beat["remainingMs"]) / 1000 for beat in said["renewed"]]
+        except (KeyError, TypeError, ValueError):
+            # That is not what Tenure says. Perhaps the next answer is.
+            return self.pulse.failed(now())
+        if rejected:
+            self.pulse.ended(rejected[0])
+        elif remaining and len(remaining) == len(self.leases):
+            self.pulse.answered(sent, min(remaining))
+        else:
+            self.pulse.failed(now())
 
 
 def declare(agent: AgentCore, intents: Sequence[Intent], wait: Optional[float]) -> Flow[Kept]:

@@ -10,7 +10,7 @@ import httpx
 from .belief import now
 from .errors import TenureError
 from .place import Place
-from .transport import answer_of, arguments_of, failure, options
+from .transport import LIMITS, answer_of, arguments_of, failure, options
 from .wire import Answer, Flow, Request, ask
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ class AsyncDriver:
     def __init__(self, place: Place) -> None:
         #: Where the server is, for messages. No secret is in it.
         self.address = str(place)
-        transport = httpx.AsyncHTTPTransport(verify=place.verify, uds=place.socket)
+        transport = httpx.AsyncHTTPTransport(verify=place.verify, uds=place.socket, limits=LIMITS)
         self._http = httpx.AsyncClient(transport=transport, **options(place))
 
     async def ask(self, request: Request) -> Dict[str, Any]:

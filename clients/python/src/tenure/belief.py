@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable, Optional
 
 from .errors import Doubt, LeaseLost, Paused
@@ -72,6 +73,8 @@ class Pulse:
         self._pauses = pauses
         self._chance = chance
         self._failures = 0
+        # A program gives back in one thread what another one keeps alive: what is over must not come back.
+        self._lock = threading.RLock()
         self.standing = Standing(0.0, 0.0)
         #: When to send the next heartbeat.
         self.due_at = sent
@@ -84,34 +87,37 @@ class Pulse:
 
     def answered(self, sent: float, valid_for: float) -> None:
         """All leases live, for so long at the least from when the message that left at ``sent`` arrived."""
-        if self.standing.is_over:
-            return
-        self._failures = 0
         # More than half of it would leave too little to work in.
         valid_for -= min(self._skew, valid_for / 2)
-        until = max(self.standing.until, believed_until(sent, valid_for))
-        sure_until = until - valid_for / 2 if self._pauses else until
-        self.standing = Standing(sure_until, until)
         third = min(self.ttl, valid_for) / 3
+        with self._lock:
+            if self.standing.is_over:
+                return
+            self._failures = 0
+            until = max(self.standing.until, believed_until(sent, valid_for))
+            sure_until = until - valid_for / 2 if self._pauses else until
+            self.standing = Standing(sure_until, until)
         # A little earlier, and not all at once.
         self.due_at = sent + third * (1 - self._chance() / 10)
 
     def failed(self, at: float) -> None:
         """No answer, or one that will not last."""
         self._failures += 1
-        if not self.standing.is_over:
-            standing = self.standing
-            self.standing = Standing(standing.sure_until, standing.until, is_failing=self._pauses)
+        with self._lock:
+            if not self.standing.is_over:
+                self.standing = replace(self.standing, is_failing=self._pauses)
         pause = min(_FIRST_PAUSE * 2**min(self._failures, 16), self.patience)
         self.due_at = at + pause * (0.5 + self._chance() / 2)
 
     def ended(self, how: Optional[str]) -> None:
         """It is over, for good."""
-        if not self.standing.is_over:
-            self.standing = Standing(0.0, self.standing.until, how=how, is_over=True)
+        with self._lock:
+            if not self.standing.is_over:
+                self.standing = Standing(0.0, self.standing.until, how=how, is_over=True)
 
     def is_over(self, at: float) -> bool:
         """Whether it is over; what was over once stays so."""
-        if at >= self.standing.until:
-            self.ended(None)
-        return self.standing.is_over
+        with self._lock:
+            if at >= self.standing.until:
+                self.ended(None)
+            return self.standing.is_over

@@ -68,8 +68,17 @@ class LeaseCore:
             except TenureError as error:
                 _went_wrong(pulse, error)
                 continue
-            self.view = LeaseView.read(said["lease"])
-            pulse.answered(sent, self.view.remaining_ms / 1000)
+            # What was not renewed in time is over, whatever comes after that.
+            if pulse.is_over(now()):
+                return
+            try:
+                view = LeaseView.read(said["lease"])
+            except (KeyError, TypeError, ValueError):
+                # That is not what Tenure says. Perhaps the next answer is.
+                pulse.failed(now())
+                continue
+            self.view = view
+            pulse.answered(sent, view.remaining_ms / 1000)
 
     def _give_back(self, reason: Optional[str]) -> Flow[None]:
         """Tries for some seconds; what is over already is no error."""

@@ -10,7 +10,7 @@ import httpx
 from .belief import now
 from .errors import TenureError
 from .place import Place
-from .transport import answer_of, arguments_of, failure, options
+from .transport import LIMITS, answer_of, arguments_of, failure, options
 from .wire import Answer, Flow, Request, ask
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ class Driver:
     def __init__(self, place: Place) -> None:
         #: Where the server is, for messages. No secret is in it.
         self.address = str(place)
-        transport = httpx.HTTPTransport(verify=place.verify, uds=place.socket)
+        transport = httpx.HTTPTransport(verify=place.verify, uds=place.socket, limits=LIMITS)
         self._http = httpx.Client(transport=transport, **options(place))
 
     def ask(self, request: Request) -> Dict[str, Any]:

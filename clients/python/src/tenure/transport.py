@@ -12,6 +12,8 @@ from .wire import Answer, Request
 
 #: Seconds that a connection may take to come about.
 _CONNECT = 5.0
+#: Whoever waits in a queue has a connection, however many they are: none of them may keep a heartbeat from one.
+LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=5.0)
 
 
 def options(place: Place) -> Dict[str, Any]:

@@ -48,7 +48,9 @@ Flow = Generator[Union[Request, SleepUntil], Optional[Answer], T]
 
 def path(*parts: str) -> str:
     """An address whose parts come from outside, and cannot change what is asked."""
-    return "/" + "/".join(quote(part, safe="") for part in parts)
+    # `.` and `..` would be taken for steps.
+    quoted = (quote(part, safe="") for part in parts)
+    return "/" + "/".join(part.replace(".", "%2E") if part in (".", "..") else part for part in quoted)
 
 
 def post(address: str, body: Dict[str, Any], *, key: Optional[str] = None, patience: float = PATIENCE) -> Request:

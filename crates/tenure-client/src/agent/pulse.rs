@@ -44,13 +44,15 @@ pub(super) struct Pulse {
     skew: Span,
     /// Before the deadline, so much is not sure any more: by then a heartbeat should have been answered.
     doubtful: u64,
+    /// The latest heartbeat that was answered well. One that was sent before it has nothing more to say.
+    latest: Attempt,
     standing: Standing,
 }
 
 impl Pulse {
     pub(super) fn new(ttl: Span, skew: Span) -> Self {
         let standing = Standing { sure_until: 0, until: 0, is_failing: false, lost: None };
-        Self { keeper: Keeper::new(ttl), skew, doubtful: 0, standing }
+        Self { keeper: Keeper::new(ttl), skew, doubtful: 0, latest: Attempt(0), standing }
     }
 
     /// The leases were granted in answer to what was sent at `sent`. `fence` is the first one's, which stands for all.
@@ -77,15 +79,18 @@ impl Pulse {
     pub(super) fn heard(&mut self, attempt: Attempt, outcome: Outcome, now: u64, random: u64) -> Vec<Effect> {
         let outcome = match outcome {
             Outcome::Valid { fence, valid_for } => {
-                self.standing.is_failing = false;
                 // More than half of it would leave too little to work in.
                 let skew = self.skew.0.min(valid_for.0 / 2);
                 let valid_for = Span(valid_for.0 - skew);
-                self.doubtful = valid_for.0 / 2;
+                if attempt > self.latest {
+                    self.latest = attempt;
+                    self.standing.is_failing = false;
+                    self.doubtful = valid_for.0 / 2;
+                }
                 Outcome::Valid { fence, valid_for }
             }
             Outcome::Failed => {
-                self.standing.is_failing = true;
+                self.standing.is_failing |= attempt > self.latest;
                 outcome
             }
             other => other,

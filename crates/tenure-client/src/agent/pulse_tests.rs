@@ -83,6 +83,21 @@ fn a_heartbeat_that_fails_pauses_at_once_and_one_that_gets_through_in_time_resum
 
 // S3-30, S3-31
 #[test]
+fn the_late_word_of_an_older_heartbeat_changes_nothing() {
+    let mut story = Story::granted();
+    assert_eq!(story.woken(20_000), [beat(2)]);
+    let again = story.0.wake_at().expect("it tries again").div_ceil(1_000);
+    assert_eq!(story.woken(again), [beat(3)]);
+    story.heard(again + 10, 3, alive());
+    let until = story.0.standing().until;
+    assert_eq!(story.heard(again + 20, 2, Outcome::Failed), []);
+    assert_eq!(story.check(again + 20), Ok(()), "the newer one got through");
+    assert_eq!(story.heard(again + 30, 2, alive()), []);
+    assert_eq!(story.0.standing().until, until);
+}
+
+// S3-30, S3-31
+#[test]
 fn without_any_answer_it_pauses_long_before_the_end_and_is_lost_for_good_at_it() {
     let mut story = Story::granted();
     let mut paused_at = None;

@@ -8,6 +8,7 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Request, Response};
+use tenure_api::{Code, Problem};
 use tokio::time::timeout;
 
 use super::answer::Answer;
@@ -32,6 +33,8 @@ enum Failure {
     Sent(Box<dyn StdError + Send + Sync>),
     /// There is an answer, but it is not one of Tenure's.
     Strange(String),
+    /// It cannot be asked at all: a name in its address is longer than any.
+    TooLong,
 }
 
 impl Exchange {
@@ -91,7 +94,7 @@ impl Exchange {
     ) -> Result<Result<Incoming, Answer>, Error> {
         let asked = async {
             let mut sender = connect(&self.endpoint).await.map_err(Failure::NotSent)?;
-            let mut request = self.request(call);
+            let mut request = self.request(call)?;
             request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
             if let Some(value) = last_event.and_then(|id| HeaderValue::from_str(id).ok()) {
                 request.headers_mut().insert("last-event-id", value);
@@ -107,16 +110,17 @@ impl Exchange {
     }
 
     async fn exchange(&self, mut sender: Sender, call: &Call) -> Result<Answer, Failure> {
-        let response = send(&mut sender, self.request(call)).await?;
+        let response = send(&mut sender, self.request(call)?).await?;
         let answer = read(response, call.most_bytes).await?;
         self.pool.give_back(sender);
         Ok(answer)
     }
 
-    fn request(&self, call: &Call) -> Request<Full<Bytes>> {
+    fn request(&self, call: &Call) -> Result<Request<Full<Bytes>>, Failure> {
         let mut request = Request::new(Full::new(call.body.clone().unwrap_or_default()));
         *request.method_mut() = call.method.clone();
-        *request.uri_mut() = call.path.parse().expect("paths are encoded");
+        // What is in it is encoded, but may be of any length.
+        *request.uri_mut() = call.path.parse().map_err(|_| Failure::TooLong)?;
         let headers = request.headers_mut();
         headers.insert(HOST, HeaderValue::from_str(&self.endpoint.host()).expect("a host that was parsed"));
         if call.body.is_some() {
@@ -130,7 +134,7 @@ impl Exchange {
             let value = HeaderValue::from_str(&format!("Bearer {}", token.expose()));
             headers.insert(AUTHORIZATION, secret(value.expect("the builder let only visible ASCII through")));
         }
-        request
+        Ok(request)
     }
 
     fn error(&self, failure: Failure, repeat: Repeat) -> Error {
@@ -142,6 +146,10 @@ impl Exchange {
             }
             Failure::Sent(source) => Error::Unknown { address, source },
             Failure::Strange(detail) => Error::Protocol { address, detail },
+            Failure::TooLong => {
+                let detail = "a name is longer than any that the server takes; nothing was asked";
+                Error::Problem(Box::new(Problem::new(Code::Invalid, detail)))
+            }
         }
     }
 }

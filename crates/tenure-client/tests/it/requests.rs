@@ -29,6 +29,20 @@ async fn a_lease_is_acquired_renewed_shown_listed_and_released() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_name_of_any_length_is_refused_and_breaks_nothing() {
+    let world = World::new().await;
+    let client = world.client();
+    for length in [5_000, 70_000] {
+        let name = "a".repeat(length);
+        let refused = in_time(client.resource_state(&format!("FILE:{name}"))).await.err().unwrap();
+        assert_eq!(refused.code(), Some(Code::Invalid), "{length}");
+        assert!(!refused.to_string().contains("aaa"), "{length}");
+        assert!(in_time(client.agent(&name)).await.is_err(), "{length}");
+    }
+    assert!(client.agents().await.unwrap().is_empty(), "it goes on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn many_requests_share_a_few_connections() {
     let world = World::new().await;
     let client = world.client();

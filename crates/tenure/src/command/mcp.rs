@@ -128,6 +128,11 @@ impl Mcp {
         let folder = std::env::current_dir();
         let folder =
             folder.map_err(|error| Failure::new(exit::UNAVAILABLE, "the current folder is gone", &error))?;
+        // A name that was mistyped would keep agents apart that are to meet, and nobody would notice.
+        if self.root.as_ref().is_some_and(|root| !folder.join(root).is_dir()) {
+            return Err(Failure::said(exit::USAGE, "--root names no folder; nothing was started")
+                .with_hint("Name the top folder of the project: what lies below is named from there on."));
+        }
         Ok(Places::here(&folder, self.root.as_deref()))
     }
 }

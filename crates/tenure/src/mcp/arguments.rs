@@ -2,7 +2,7 @@
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
-use tenure_api::AgentLeases;
+use tenure_api::{AgentLease, AgentLeases};
 use tenure_client::{Client, Code};
 
 use super::refused::Refused;
@@ -46,6 +46,15 @@ pub fn leases_property(without: &str) -> Value {
         format!("The ids of leases, as `declare` gave them. {without}")})
 }
 
+/// All that the agent has.
+pub async fn held(client: &Client, agent: &str) -> Result<Vec<AgentLease>, Refused> {
+    match client.agent(agent).await {
+        Ok(view) => Ok(view.leases),
+        Err(error) if error.code() == Some(Code::NotFound) => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// The leases that are meant: those that are named, else all that the agent has.
 pub async fn leases(
     client: &Client,
@@ -54,11 +63,7 @@ pub async fn leases(
 ) -> Result<AgentLeases, Refused> {
     let lease_ids = match named {
         Some(named) => named,
-        None => match client.agent(agent).await {
-            Ok(view) => view.leases.into_iter().map(|lease| lease.id).collect(),
-            Err(error) if error.code() == Some(Code::NotFound) => Vec::new(),
-            Err(error) => return Err(error.into()),
-        },
+        None => held(client, agent).await?.into_iter().map(|lease| lease.id).collect(),
     };
     Ok(AgentLeases { agent_id: agent.to_owned(), lease_ids })
 }

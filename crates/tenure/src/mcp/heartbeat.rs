@@ -3,9 +3,9 @@
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::json;
-use tenure_api::Heartbeat;
+use tenure_api::{AgentLease, AgentLeases, Heartbeat};
 
-use super::arguments::{leases, leases_property, schema};
+use super::arguments::{held, leases_property, schema};
 use super::refused::Refused;
 use super::said::Said;
 use super::service::Call;
@@ -31,29 +31,48 @@ pub fn tool(has_agent: bool) -> Tool {
 pub async fn call(call: &Call<'_>, arguments: JsonObject) -> Result<Said, Refused> {
     let arguments: Arguments = call.read(arguments)?;
     let agent = call.agent(arguments.agent_id)?;
-    let asked = leases(call.client, &agent, arguments.lease_ids).await?;
-    if asked.lease_ids.is_empty() {
-        return Ok(Said::with(&Heartbeat { renewed: Vec::new(), rejected: Vec::new() })
-            .line("You have no leases: nothing was kept. Before you touch anything, call `declare`."));
+    // Who names none is told which those are: one that ran out is not among them, and nothing else would say so.
+    // An empty list names none: some models fill in every field.
+    let (lease_ids, known) = match arguments.lease_ids.filter(|named| !named.is_empty()) {
+        Some(named) => (named, Vec::new()),
+        None => {
+            let held = held(call.client, &agent).await?;
+            (held.iter().map(|lease| lease.id.clone()).collect(), held)
+        }
+    };
+    if lease_ids.is_empty() {
+        return Ok(Said::with(&Heartbeat { renewed: Vec::new(), rejected: Vec::new() }).line(
+            "You have no leases: nothing was kept. If you had any, they are over: stop touching what they were for. Before \
+             you touch anything, call `declare`.",
+        ));
     }
-    let answer = call.client.heartbeat(&asked).await?;
-    Ok(said(&answer))
+    let answer = call.client.heartbeat(&AgentLeases { agent_id: agent, lease_ids }).await?;
+    Ok(said(&answer, &known))
 }
 
-fn said(answer: &Heartbeat) -> Said {
+fn said(answer: &Heartbeat, known: &[AgentLease]) -> Said {
+    let line = |id: &str| match known.iter().find(|lease| lease.id == id) {
+        Some(lease) => format!("- {} ({}): lease {id}", lease.resource, lease.predicate),
+        None => format!("- lease {id}"),
+    };
     let said = Said::with(answer);
     let said = match answer.renewed.iter().map(|beat| beat.remaining_ms).min() {
-        Some(least) => said.field("heartbeatEveryMs", least / 3).line(&format!(
-            "{} of your leases go on. The next heartbeat is due within {}.",
-            answer.renewed.len(),
-            short(least / 3)
-        )),
+        Some(least) => said
+            .field("heartbeatEveryMs", least / 3)
+            .line("These go on:")
+            .lines(answer.renewed.iter().map(|beat| line(&beat.id)))
+            .line(&format!("The next heartbeat is due within {}.", short(least / 3))),
         None => said.line("None of these leases is yours any more."),
+    };
+    // Whoever named some may have others.
+    let said = match known {
+        [] => said,
+        _ => said.line("That is all that you have: what is not in this list is not yours; do not touch it."),
     };
     if answer.rejected.is_empty() {
         return said;
     }
-    let lines = answer.rejected.iter().map(|rejected| format!("- lease {} ({})", rejected.id, rejected.code));
+    let lines = answer.rejected.iter().map(|rejected| format!("{} ({})", line(&rejected.id), rejected.code));
     said.line("These are NO LONGER yours. Stop touching what they were for, and call `declare` for it again:")
         .lines(lines)
         .failed()

@@ -29,7 +29,7 @@ impl Places {
         match self {
             Self::Elsewhere => with_end(&plain(Path::new(path)), means_all),
             Self::Here { folder, root } => {
-                let whole = real(&plain(&folder.join(path)));
+                let whole = real(&folder.join(path));
                 let means_all = means_all || whole.is_dir();
                 let named = match root.as_ref().and_then(|root| whole.strip_prefix(root).ok()) {
                     Some(rest) => rest,
@@ -69,22 +69,24 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// With its links followed, as far as it exists: a file that is about to be made has no link yet, its folder may have.
+/// With its links followed, as far as it exists, part by part as the system does: `..` after a link leads to where the link
+/// leads, not to where it lies. A file that is about to be made has no link yet, its folder may have.
 fn real(path: &Path) -> PathBuf {
-    let mut missing = Vec::new();
-    let mut there = path;
-    loop {
-        if let Ok(real) = there.canonicalize() {
-            return missing.iter().rev().fold(real, |path, part| path.join(part));
-        }
-        match (there.parent(), there.file_name()) {
-            (Some(parent), Some(name)) => {
-                missing.push(name);
-                there = parent;
+    let mut real = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            // What is there has no link in it any more.
+            Component::ParentDir => {
+                real.pop();
             }
-            _ => return path.to_owned(),
+            part => {
+                real.push(part);
+                real = real.canonicalize().unwrap_or(real);
+            }
         }
     }
+    real
 }
 
 #[cfg(test)]
@@ -102,6 +104,10 @@ mod tests {
         for said in ["src/lib.rs", "./src/lib.rs", "src/../src//lib.rs", "../link/src/lib.rs", &whole] {
             assert_eq!(places.name(said), whole, "{said}");
         }
+        // `link/..` is where the link leads to, for whoever writes the file.
+        std::os::unix::fs::symlink(top.join("project/src"), top.join("inside")).unwrap();
+        assert_eq!(places.name("../inside/../lib.rs"), format!("{}/project/lib.rs", top.display()));
+        assert_eq!(places.name("new/../src/lib.rs"), whole, "what is not there yet leads nowhere else");
         let below = Places::here(&top.join("project/src"), Some(Path::new("..")));
         for said in ["lib.rs", &whole, "../../link/src/lib.rs"] {
             assert_eq!(below.name(said), "src/lib.rs", "{said}");

@@ -21,6 +21,20 @@ impl Refused {
         Self::new(Code::Invalid.as_str(), what, "Call the tool again with arguments as its schema says.")
     }
 
+    /// What was found wrong in the arguments, or in the one of this name, without the values: one may be a secret.
+    pub fn unread(error: &serde_json::Error, name: Option<&str>) -> Self {
+        let text = error.to_string();
+        // `invalid type: string "…", expected u64`: what was expected is all that helps.
+        let names_a_field = text.starts_with("unknown field") || text.starts_with("missing field");
+        let name = name.map_or_else(|| "an argument".to_owned(), |name| format!("`{name}`"));
+        let what = match text.split_once(", expected ") {
+            _ if names_a_field => text,
+            Some((_, expected)) => format!("{name} is not as it should be: expected {expected}"),
+            None => format!("{name} is not as it should be"),
+        };
+        Self::argument(&what)
+    }
+
     /// `what` happened; `remedy` says what to do.
     pub fn new(code: &str, what: &str, remedy: &str) -> Self {
         let said = Said::with(&json!({"error": {"code": code, "detail": what, "remedy": remedy}}))
@@ -138,21 +152,6 @@ fn remedy(code: Code) -> String {
     text.to_owned()
 }
 
-/// What was found wrong in arguments, without the values: one may be a secret.
-impl From<serde_json::Error> for Refused {
-    fn from(error: serde_json::Error) -> Self {
-        let text = error.to_string();
-        // `invalid type: string "…", expected u64`: what was expected is all that helps.
-        let names_a_field = text.starts_with("unknown field") || text.starts_with("missing field");
-        let what = match text.split_once(", expected ") {
-            _ if names_a_field => text,
-            Some((_, expected)) => format!("an argument is not as it should be: expected {expected}"),
-            None => "the arguments are not as they should be".to_owned(),
-        };
-        Self::argument(&what)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io;
@@ -186,7 +185,8 @@ mod tests {
     #[test]
     fn what_is_wrong_with_arguments_is_said_without_their_values() {
         let error = serde_json::from_value::<u64>(json!("hunter2")).unwrap_err();
-        let refused = Refused::from(error);
-        assert!(refused.text().contains("u64") && !refused.text().contains("hunter2"), "{}", refused.text());
+        let refused = Refused::unread(&error, Some("ttl_seconds"));
+        assert!(refused.text().contains("`ttl_seconds` is not as it should be: expected u64"));
+        assert!(!refused.text().contains("hunter2"), "{}", refused.text());
     }
 }

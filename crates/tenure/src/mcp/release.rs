@@ -30,6 +30,10 @@ pub fn tool(has_agent: bool) -> Tool {
 pub async fn call(call: &Call<'_>, arguments: JsonObject) -> Result<Said, Refused> {
     let arguments: Arguments = call.read(arguments)?;
     let agent = call.agent(arguments.agent_id)?;
+    // It may mean nothing or everything, and everything would be too much.
+    if arguments.lease_ids.as_ref().is_some_and(Vec::is_empty) {
+        return Err(Refused::argument("`lease_ids` is empty; leave it out to release all that you have"));
+    }
     let asked = leases(call.client, &agent, arguments.lease_ids).await?;
     if asked.lease_ids.is_empty() {
         let nothing = ReleasedLeases { released: Vec::new(), unknown: Vec::new() };

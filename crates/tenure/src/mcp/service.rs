@@ -77,7 +77,8 @@ impl Call<'_> {
     /// out: some models fill in every field.
     pub fn read<T: DeserializeOwned>(&self, mut arguments: JsonObject) -> Result<T, Refused> {
         arguments.retain(|_, value| !value.is_null());
-        Ok(serde_json::from_value(Value::Object(arguments))?)
+        serde_json::from_value(Value::Object(arguments.clone()))
+            .map_err(|error| Refused::unread(&error, culprit::<T>(&arguments)))
     }
 
     /// Who asks.
@@ -93,6 +94,19 @@ impl Call<'_> {
     pub fn session(&self, said: Option<String>) -> String {
         said.or_else(|| self.defaults.session.clone()).unwrap_or_else(|| USUAL_SESSION.to_owned())
     }
+}
+
+/// Which argument cannot be read: the one without which the rest can be, or is only too little.
+fn culprit<T: DeserializeOwned>(arguments: &JsonObject) -> Option<&str> {
+    let is_it = |name: &&String| {
+        let mut rest = arguments.clone();
+        rest.remove(*name);
+        match serde_json::from_value::<T>(Value::Object(rest)) {
+            Ok(_) => true,
+            Err(error) => error.to_string() == format!("missing field `{name}`"),
+        }
+    };
+    arguments.keys().find(is_it).map(String::as_str)
 }
 
 impl ServerHandler for Tools {

@@ -63,9 +63,15 @@ pub fn said(view: &AgentView) -> Said {
         said.line("You have no leases. Before you touch anything, call `declare`.")
     } else {
         let every = beat(&view.leases).unwrap_or_default();
+        // The last heartbeat may have been long ago.
+        let is_late = view.leases.iter().any(|lease| lease.remaining_ms < every);
+        let first = if is_late { "NOW, and then " } else { "" };
         said.line("These are yours:")
             .lines(view.leases.iter().map(lease_line))
-            .line(&format!("Call `heartbeat` at least every {} s to keep them.", (every / 1_000).max(1)))
+            .line(&format!(
+                "Call `heartbeat` {first}at least every {} s to keep them.",
+                (every / 1_000).max(1)
+            ))
             .field("heartbeatEveryMs", every)
     };
     if !view.waits.is_empty() {
@@ -103,4 +109,23 @@ fn with_truth(said: Said, truth: &Reconciled) -> Said {
     said.line("Of the leases that you named:")
         .lines(lines)
         .field("reconciled", serde_json::to_value(&truth.leases).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // S3-12
+    #[test]
+    fn who_is_late_with_a_heartbeat_is_told_to_send_one_now() {
+        for (remaining, is_late) in [(60_000, false), (20_000, false), (5_000, true)] {
+            let lease = json!({"id": "l", "resource": "FILE:a", "predicate": "MUTATES", "agent_id": "a",
+                "acquired_at": "", "expires_at": "", "ttl": 60_000, "fence": 1, "remainingMs": remaining});
+            let view = json!({"agent_id": "a", "session_id": "s", "epoch": 0, "changedAt": "", "leases": [lease],
+                "waits": [], "deaths": 0, "outside": [], "heldMs": 1});
+            let said = said(&serde_json::from_value(view).unwrap());
+            assert!(said.text().contains("at least every 20 s"), "{}", said.text());
+            assert_eq!(said.text().contains("`heartbeat` NOW"), is_late, "{}", said.text());
+        }
+    }
 }

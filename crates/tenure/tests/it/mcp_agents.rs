@@ -119,6 +119,39 @@ fn what_is_no_longer_an_agents_is_said_so_clearly_that_it_stops() {
 }
 
 #[test]
+fn a_name_of_any_length_is_answered() {
+    let world = World::new();
+    let ann = agent(&world, "ann");
+    for length in [5_000, 70_000] {
+        for (tool, argument) in [("who", "path"), ("status", "agent_id")] {
+            let said = ann.call(tool, json!({argument: "a".repeat(length)}));
+            assert!(!said.text.contains("is yours") && said.text.len() < 1_000, "{tool} {length}");
+        }
+    }
+    ann.done("status", json!({}));
+}
+
+// S3-11, S3-30
+#[test]
+fn a_heartbeat_for_everything_says_what_everything_is() {
+    let world = World::new();
+    let ann = agent(&world, "ann");
+    let granted = ann.done("declare", json!({"touch": [{"path": "a"}, {"path": "b"}]}));
+    let one = ann.done("heartbeat", json!({"lease_ids": [granted.leases()[0]]}));
+    assert!(!one.text.contains("not in this list"), "it has another: {one:?}");
+    let all = ann.done("heartbeat", json!({"lease_ids": []}));
+    assert_eq!(all.data["renewed"].as_array().unwrap().len(), 2, "some models fill in every field");
+    says(&ann.fails("release", json!({"lease_ids": []})), &["leave it out"]);
+    // One of them ends without a word to the agent.
+    assert!(world.command(&["revoke", &granted.leases()[0], "--reason", "x"]).status().unwrap().success());
+    let beaten = ann.done("heartbeat", json!({}));
+    says(&beaten, &[&resource(&world, "b"), "not in this list is not yours"]);
+    assert!(!beaten.text.contains(&format!("{} (", resource(&world, "a"))), "{beaten:?}");
+    assert!(world.command(&["revoke", &granted.leases()[1], "--reason", "x"]).status().unwrap().success());
+    says(&ann.done("heartbeat", json!({})), &["no leases", "they are over", "stop touching"]);
+}
+
+#[test]
 fn what_was_touched_without_a_lease_is_an_error_that_says_what_to_do() {
     let world = World::new();
     let ann = agent(&world, "ann");

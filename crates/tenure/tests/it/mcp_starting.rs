@@ -89,6 +89,10 @@ fn arguments_that_make_no_sense_are_told_without_their_values() {
         assert_eq!(said.data["error"]["code"], "INVALID", "{arguments}: {said:?}");
         assert!(!said.text.contains("hunter2") && said.text.contains("What to do"), "{said:?}");
     }
+    let said = agent.fails("declare", json!({"touch": [{"path": "a"}], "ttl_seconds": "30"}));
+    assert!(said.text.contains("`ttl_seconds` is not as it should be"), "{said:?}");
+    let said = agent.fails("declare", json!({"touch": "a", "wait_seconds": 1}));
+    assert!(said.text.contains("`touch` is not as it should be"), "{said:?}");
 }
 
 #[test]
@@ -135,6 +139,8 @@ fn settings_that_open_too_much_start_nothing() {
     assert!(code == 64 && errors.contains("--remote"), "{errors}");
     let (code, errors) = refused(&["--listen", "127.0.0.1:0"], "unix:/nowhere");
     assert!(code == 78 && errors.contains("--without-token"), "{errors}");
+    let (code, errors) = refused(&["--root", "projct"], "http://127.0.0.1:1");
+    assert!(code == 64 && errors.contains("--root names no folder"), "{errors}");
     for arguments in [
         &["--listen", "0.0.0.0:0", "--remote", "--without-token"][..],
         &["--without-token"],

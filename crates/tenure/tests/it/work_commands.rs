@@ -50,6 +50,7 @@ fn work_is_claimed_given_in_part_spent_and_given_back() {
     let shown = world.run(&["work", "show", id]);
     assert_eq!(shown.code, Some(0), "{shown:?}");
     assert!(shown.output.contains("600 tokens") && shown.output.contains(child_id), "{shown:?}");
+    assert!(shown.output.contains("allows in     nothing"), "what is not named is not allowed: {shown:?}");
     assert!(!shown.output.contains(token.as_str().unwrap()));
     assert_eq!(with_token(&world, token, &["work", "release", id, "--json"]).0, Some(0));
     assert_eq!(world.json(&["work", "show", child_id, "--json"])["lease"]["state"], "RELEASED");

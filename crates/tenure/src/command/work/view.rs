@@ -28,13 +28,18 @@ pub fn granted(granted: &GrantedWork) -> Table {
     table
 }
 
+/// What is not named is not allowed.
+fn list(names: &[String]) -> String {
+    if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
+}
+
 fn add(table: &mut Table, work: &Work) {
     match &work.scope {
         None => table.field("allows", "everything"),
         Some(scope) => {
-            table.field("allows work", scope.work_ids.join(", "));
-            table.field("allows tools", scope.tools.join(", "));
-            table.field("allows in", scope.namespaces.join(", "));
+            table.field("allows work", list(&scope.work_ids));
+            table.field("allows tools", list(&scope.tools));
+            table.field("allows in", list(&scope.namespaces));
         }
     }
     table.field("budget", amounts(&work.budget));

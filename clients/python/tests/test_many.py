@@ -1,0 +1,28 @@
+"""Many who wait at once."""
+
+import asyncio
+
+from tenure import AsyncClient
+from tenure.wire import get
+
+
+def test_however_many_wait_in_a_queue_there_is_a_connection_for_a_heartbeat() -> None:
+    async def story() -> None:
+        many, come = 120, asyncio.Semaphore(0)
+
+        async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            come.release()
+            await reader.read(-1)
+            writer.close()
+
+        server = await asyncio.start_server(silent, "127.0.0.1", 0)
+        async with AsyncClient(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as client:
+            waiting = [asyncio.ensure_future(client.ask(get("/v1/wait"))) for _ in range(many)]
+            for _ in range(many):
+                await asyncio.wait_for(come.acquire(), 10.0)
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+        server.close()
+
+    asyncio.run(story())
