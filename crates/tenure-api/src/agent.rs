@@ -76,7 +76,7 @@ pub struct ManifestObject {
 
 /// What a manifest led to. It is the worst of what each of its intents leads to: nothing is granted unless all is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "verdict", rename_all = "UPPERCASE", rename_all_fields = "camelCase")]
+#[serde(tag = "verdict", rename_all = "UPPERCASE")]
 pub enum Verdict {
     /// All of it is the agent's.
     Granted {
@@ -84,6 +84,7 @@ pub enum Verdict {
         leases: Vec<AgentLease>,
     },
     /// The agent waits. The same manifest sent again says how that goes; when its turn comes, all is granted.
+    #[serde(rename_all = "camelCase")]
     Wait {
         /// How long it waits at the most, from now.
         wait_timeout_ms: u64,
@@ -95,6 +96,7 @@ pub enum Verdict {
         blocked_by: Vec<String>,
     },
     /// The agent may come back later, with the priority that it has.
+    #[serde(rename_all = "camelCase")]
     Die {
         /// After how long.
         retry_after_ms: u64,
