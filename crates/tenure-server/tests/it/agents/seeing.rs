@@ -203,3 +203,22 @@ fn a_revoked_token_has_no_agent_that_waits_any_more() {
     let old = server.agent("old");
     assert_eq!((&old["leases"], &old["waits"]), (&json!([]), &json!([])));
 }
+
+// A pattern means whatever begins as it does before its first wildcard, and in a pattern a bracket is one.
+#[test]
+fn a_limited_token_gets_no_further_by_a_pattern() {
+    let server = start();
+    let wish = json!({ "name": "limited", "scopes": ["leases:write"], "resources": ["FILE:app/[id]/"] });
+    let secret = text(&server.post("/v1/tokens", &wish).json()["secret"]);
+    let headers = [format!("Authorization: Bearer {secret}"), "Content-Type: application/json".into()];
+    let ask = |route: &str, body: Value| server.ask(&format!("POST {route}"), &headers, &body.to_string());
+    let wants = |path: &str| manifest("limited", 10, &[("MUTATES", path)]);
+    let refused = ask("/v1/manifest", wants("app/[id]/*"));
+    let detail = text(&refused.is_problem(403, "FORBIDDEN")["detail"]);
+    assert!(detail.contains("this pattern means whatever begins with FILE:app/,"), "{detail}");
+    let plain = json!({ "resource": "FILE:app/[id]/*", "holder": "limited", "ttlMs": 60_000 });
+    ask("/v1/leases", plain).is_problem(403, "FORBIDDEN");
+    for path in ["app/[id]/", "app/[id]/page.tsx"] {
+        assert_eq!(ask("/v1/manifest", wants(path)).json()["verdict"], json!("GRANTED"), "{path}");
+    }
+}
