@@ -1,9 +1,6 @@
 //! How old an agent is, for how long that stands, and what it may remember of itself.
 
-use tenure_core::kernel::{Answer, Limits, Refusal, Tick};
-
-use crate::story::{World, check};
-use crate::story_agents;
+use crate::story::check;
 
 // S3-9, S3-10
 #[test]
@@ -134,28 +131,4 @@ fn what_an_agent_remembers_counts_for_five_minutes_and_only_from_its_latest_life
          304          agent a beats 1                                   -> beats: 1 until 1304
     ",
     );
-}
-
-/// A caller that asks again and again must not fill the disk.
-#[test]
-fn a_manifest_that_is_refused_leaves_nothing_behind() {
-    let mut world = World::new(Limits { pending: 1, leases_per_principal: Some(1), ..Limits::default() });
-    world.play(
-        "
-         0  agent young declares 20 FILE:a/MUTATES              -> granted 1
-         0  agent old declares 10 FILE:a/MUTATES                -> waits t1 place 1 behind young until 60
-         0  agent other declares 30 FILE:b/MUTATES              -> granted 2
-    ",
-    );
-    for (name, wants) in [("oldest", "FILE:b/MUTATES"), ("greedy", "FILE:c/MUTATES+FILE:d/MUTATES")] {
-        for _ in 0..3 {
-            let command = story_agents::command(name, &["declares", "5", wants]);
-            let decision = world.take(&command, Tick(0));
-            assert!(matches!(
-                decision.answer,
-                Answer::Refused(Refusal::QueueFull { .. } | Refusal::QuotaExceeded { .. })
-            ));
-            assert!(decision.events.is_empty(), "{:?}", decision.events);
-        }
-    }
 }

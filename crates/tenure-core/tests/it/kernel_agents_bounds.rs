@@ -51,6 +51,34 @@ fn without_room_who_died_is_told_the_same_again() {
     world.play("0.1 agent young declares 20 FILE:a/MUTATES -> dies behind old");
 }
 
+// What is said twice is written once.
+#[test]
+fn a_report_that_says_nothing_new_leaves_nothing_behind() {
+    let mut world = World::new(Limits::default());
+    world.play("0 agent a declares 10 FILE:a/MUTATES -> granted 1");
+    for state in ["EXECUTING", "DIE_RESTART", "COMPLETED"] {
+        let (events, answer) = asked(&world, "a", &format!("reports {state}"), 1);
+        assert!(events > 0 && matches!(answer, Answer::Agent(_)), "{state}");
+        world.take(&command("a", &["reports", state]), Tick(1_000_000));
+        let again = asked(&world, "a", &format!("reports {state}"), 2);
+        assert_eq!((again.0, matches!(again.1, Answer::Agent(_))), (0, true), "{state}");
+    }
+    world.play("3 agent a declares 10 FILE:b/MUTATES -> granted 2");
+    assert!(asked(&world, "a", "reports COMPLETED", 4).0 > 0, "it has something to let go of");
+}
+
+// Who lets go makes room.
+#[test]
+fn without_room_an_agent_can_still_be_done() {
+    let mut world = World::new(Limits::default());
+    world.play("0 agent a declares 10 FILE:a/MUTATES -> granted 1");
+    world.state.set_granting(Granting::Nothing);
+    assert_eq!(asked(&world, "b", "reports COMPLETED", 1), (0, Answer::Refused(Refusal::NoSpace)));
+    assert_eq!(asked(&world, "a", "reports EXECUTING", 1), (0, Answer::Refused(Refusal::NoSpace)));
+    world.play("1 agent a reports COMPLETED -> noted");
+    assert_eq!(asked(&world, "a", "reports COMPLETED", 2).0, 0);
+}
+
 // S3-33: who waits will hold.
 #[test]
 fn what_an_agent_waits_for_counts_as_what_it_holds() {

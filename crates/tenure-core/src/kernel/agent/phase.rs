@@ -34,6 +34,11 @@ impl Phase {
         Self::DieRestart,
     ];
 
+    /// Whether the agent is done with everything, one way or the other.
+    pub const fn is_last(self) -> bool {
+        matches!(self, Self::Completed | Self::Aborted)
+    }
+
     /// The phase as it is written for people and programs.
     pub const fn as_str(self) -> &'static str {
         match self {

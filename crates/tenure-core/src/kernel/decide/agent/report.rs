@@ -5,6 +5,7 @@ use crate::kernel::answer::Refusal;
 use crate::kernel::draft::Draft;
 use crate::kernel::event::Event;
 use crate::kernel::limits::{MEMORY_KEPT, RESTART_GRACE};
+use crate::kernel::state::Agent;
 use crate::lease::ReleaseReason;
 use crate::rules::names::check_name;
 use crate::rules::time::is_over;
@@ -15,8 +16,15 @@ pub(super) fn report(draft: &mut Draft<'_>, report: &Report) -> Result<AgentAnsw
     let Report { agent, principal, session, phase, .. } = report;
     check_name("session_id", session)?;
     super::check_own(draft, agent, principal)?;
-    draft.check_has_room()?;
     let epoch = check_memory(draft, report)?;
+    let goes_on = draft.is_engaged(agent);
+    if is_known(draft, report, epoch) && !(phase.is_last() && goes_on) {
+        return Ok(AgentAnswer::Noted);
+    }
+    // Who lets go of something makes room.
+    if !(phase.is_last() && goes_on) {
+        draft.check_has_room()?;
+    }
     match phase {
         Phase::DieRestart => grace(draft, report)?,
         Phase::Completed => let_go(draft, report, ReleaseReason::Completed),
@@ -33,6 +41,23 @@ pub(super) fn report(draft: &mut Draft<'_>, report: &Report) -> Result<AgentAnsw
     })));
     draft.settle_agents();
     Ok(AgentAnswer::Noted)
+}
+
+/// Whether nothing is new about it. A caller that says the same again and again must not fill the disk.
+fn is_known(draft: &Draft<'_>, report: &Report, epoch: u64) -> bool {
+    draft.state.agent(&report.agent).is_some_and(|known| {
+        let same = (known.phase, known.epoch) == (Some(report.phase), epoch);
+        let says_more = report.phase == Phase::DieRestart && restarts_anew(draft, report, known);
+        same && known.session == report.session && known.principal == report.principal && !says_more
+    })
+}
+
+/// Whether saying once more that it restarts gives a lease its moment, or counts as another restart.
+fn restarts_anew(draft: &Draft<'_>, report: &Report, known: &Agent) -> bool {
+    let leases = draft.living_leases_of(&report.agent);
+    let before = known.restarting_at.map(|at| at.saturating_add(RESTART_GRACE));
+    leases.iter().any(|lease| !known.graced.contains(&lease.fence))
+        || before.is_none_or(|until| is_over(draft.now.0, until.0))
 }
 
 /// What an agent remembers counts for a while after it said that it restarts, and only from its latest life. What it holds is
