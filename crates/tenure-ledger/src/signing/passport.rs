@@ -20,7 +20,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tenure_core::authority::{Authority, Budget, LeaseScope};
 use tenure_core::kernel::{Fence, Holder, Mode, Resource, Tick};
-use tenure_core::rules::names::{InvalidInput, MAX_RESOURCE_BYTES};
+use tenure_core::rules::names::{InvalidInput, MAX_NAME_BYTES, MAX_RESOURCE_BYTES};
 use thiserror::Error;
 
 use super::bytes::{FormError, Reader, put_text};
@@ -38,7 +38,8 @@ const MOST_AUTHORITY_BYTES: usize =
     8 + 4 + 1 + 3 * 4 * (1 + LeaseScope::MOST_NAMES) + LeaseScope::MOST_BYTES + Budget::BYTES;
 
 /// No passport of a lease without authority is longer, in bytes.
-const MOST_BYTES: usize = 1 + 16 + 8 + 1 + 8 + 8 + 2 * (4 + MAX_RESOURCE_BYTES) + LeaseSignature::MOST_BYTES;
+const MOST_BYTES: usize =
+    1 + 16 + 8 + 1 + 8 + 8 + 4 + MAX_RESOURCE_BYTES + 4 + MAX_NAME_BYTES + LeaseSignature::MOST_BYTES;
 
 /// A passport as it came in. It claims something only after [`Passport::verify`].
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -168,7 +168,8 @@ fn errors_say_what_is_wrong() {
 #[test]
 fn the_longest_names_and_the_largest_batch_fit() {
     let name = "ä".repeat(2048);
-    let lease = issued(&name, &name, Mode::Renames, (1 << 53) - 1, 0, u64::MAX);
+    let resource = "ä".repeat(2048 + 8);
+    let lease = issued(&resource, &name, Mode::Renames, (1 << 53) - 1, 0, u64::MAX);
     let mut all = leaves(4096);
     all[4095] = Leaf::of_issued(LEDGER, &lease);
     let sealed = seal_batch(&key(), LEDGER, u64::MAX, &all).unwrap();
