@@ -202,7 +202,7 @@ impl State {
 
     /// Whether anybody waits.
     pub fn has_waiters(&self) -> bool {
-        !self.waits.is_empty()
+        !self.waits.is_empty() || self.has_pending()
     }
 
     /// When the next lease or wait is over, or a session has waited too long, if nothing happens before.
