@@ -50,7 +50,8 @@ fn every_law_of_agents_holds_for_100_000_rounds() {
 #[test]
 fn one_crew_goes_on_for_30_000_rounds() {
     let census = hold(77..=77, 30_000);
-    assert!(census["agent got all that it wanted"] > 150, "{census:#?}");
+    // Thirty-two agents: each of them several times.
+    assert!(census["agent got all that it wanted"] > 3 * 32, "{census:#?}");
 }
 
 #[test]
