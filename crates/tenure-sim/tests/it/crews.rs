@@ -46,12 +46,11 @@ fn every_law_of_agents_holds_for_100_000_rounds() {
     assert!(rare.is_empty(), "happened less than 10 times: {rare:?}\n{census:#?}");
 }
 
-/// One crew for long: whoever is the oldest must not fall behind in the course of it.
+/// A crew for long: whoever is the oldest must not fall behind in the course of it. One crew may have bad luck.
 #[test]
-fn one_crew_goes_on_for_30_000_rounds() {
-    let census = hold(77..=77, 30_000);
-    // Thirty-two agents: each of them several times.
-    assert!(census["agent got all that it wanted"] > 3 * 32, "{census:#?}");
+fn five_crews_go_on_for_30_000_rounds_each() {
+    let census = hold(77..=81, 30_000);
+    assert!(census["agent got all that it wanted"] > 5 * 150, "{census:#?}");
 }
 
 #[test]
