@@ -8,10 +8,8 @@ use tenure_api::ClaimWork;
 
 use super::amounts::{Allowed, Amounts, Key};
 use super::view;
-use crate::command::lease_token;
 use crate::duration::parse_milliseconds;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
 use crate::server::ask;
 
 /// Claims a piece of work, and says what its holder may do and how much of it.
@@ -56,15 +54,7 @@ impl Claim {
             budget: Some(self.amounts.bounds()),
             labels: BTreeMap::new(),
         };
-        let mut granted = ask(async |client| Ok(client.claim_work(&request, key.as_ref()).await?))?;
-        if let Some(path) = &self.token_file {
-            lease_token::write(path, &granted.token)?;
-            granted.token.clear();
-        }
-        match self.json {
-            true => write_answer(&granted)?,
-            false => write_text(&view::granted(&granted).to_string())?,
-        }
-        Ok(())
+        let granted = ask(async |client| Ok(client.claim_work(&request, key.as_ref()).await?))?;
+        view::hand_out(granted, self.token_file.as_deref(), self.json)
     }
 }

@@ -7,10 +7,9 @@ use tenure_api::DeriveWork;
 
 use super::amounts::{Allowed, Amounts, Key};
 use super::view;
-use crate::command::lease_token::{self, LeaseToken};
+use crate::command::lease_token::LeaseToken;
 use crate::duration::parse_milliseconds;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
 use crate::server::ask;
 
 /// Gives a part of a lease to somebody else.
@@ -62,15 +61,7 @@ impl Derive {
             scope: self.allowed.scope(),
             budget: self.amounts.budget(),
         };
-        let mut granted = ask(async |client| Ok(client.derive_work(&request, key.as_ref()).await?))?;
-        if let Some(path) = &self.new_token_file {
-            lease_token::write(path, &granted.token)?;
-            granted.token.clear();
-        }
-        match self.json {
-            true => write_answer(&granted)?,
-            false => write_text(&view::granted(&granted).to_string())?,
-        }
-        Ok(())
+        let granted = ask(async |client| Ok(client.derive_work(&request, key.as_ref()).await?))?;
+        view::hand_out(granted, self.new_token_file.as_deref(), self.json)
     }
 }

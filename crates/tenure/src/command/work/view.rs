@@ -1,10 +1,13 @@
 //! Leases on work as people read them.
 
+use std::path::Path;
+
 use tenure_api::{Budget, GrantedWork, OneWork, Work};
 use tenure_core::authority::Budget as Most;
 
-use crate::command::lease_view;
-use crate::output::Table;
+use crate::command::{lease_token, lease_view};
+use crate::failure::Failure;
+use crate::output::{Table, write_answer, write_text};
 
 /// Everything about one lease and what it allows.
 pub fn fields(shown: &OneWork) -> Table {
@@ -13,8 +16,21 @@ pub fn fields(shown: &OneWork) -> Table {
     table
 }
 
+/// Prints what was granted, with its token, unless that goes to a file.
+pub fn hand_out(mut granted: GrantedWork, token_file: Option<&Path>, as_json: bool) -> Result<(), Failure> {
+    if let Some(path) = token_file {
+        lease_token::write(path, &granted.token)?;
+        granted.token.clear();
+    }
+    match as_json {
+        true => write_answer(&granted)?,
+        false => write_text(&self::granted(&granted).to_string())?,
+    }
+    Ok(())
+}
+
 /// What was granted. Its token stands in it, unless it is kept elsewhere.
-pub fn granted(granted: &GrantedWork) -> Table {
+fn granted(granted: &GrantedWork) -> Table {
     let mut table = Table::default();
     table.field("lease", &granted.lease.id);
     table.field("resource", &granted.lease.resource);

@@ -1,5 +1,7 @@
 //! Release: what an agent does not need any more.
 
+use std::collections::BTreeSet;
+
 use crate::kernel::agent::AgentAnswer;
 use crate::kernel::answer::Refusal;
 use crate::kernel::draft::Draft;
@@ -17,13 +19,13 @@ pub(super) fn release(
 ) -> Result<AgentAnswer, Refusal> {
     super::check_own(draft, agent, principal)?;
     let state = draft.state;
-    let mut released = Vec::with_capacity(leases.len());
+    let (mut released, mut seen) = (Vec::with_capacity(leases.len()), BTreeSet::new());
     for fence in leases {
         let own = match state.find_lease(*fence) {
             Some(lease) => state.holder_name(lease.holder) == agent,
             None => state.ended(*fence).is_some_and(|ended| ended.holder == *agent),
         };
-        if !own || released.contains(fence) {
+        if !own || !seen.insert(*fence) {
             continue;
         }
         released.push(*fence);

@@ -17,7 +17,8 @@ pub(super) fn report(draft: &mut Draft<'_>, report: &Report) -> Result<AgentAnsw
     check_name("session_id", session)?;
     super::check_own(draft, agent, principal)?;
     let epoch = check_memory(draft, report)?;
-    let goes_on = draft.is_engaged(agent);
+    // What is over and not announced counts: whoever says that it is done sees it announced.
+    let goes_on = draft.state.is_engaged(agent);
     if is_known(draft, report, epoch) && !(phase.is_last() && goes_on) {
         return Ok(AgentAnswer::Noted);
     }
