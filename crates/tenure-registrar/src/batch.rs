@@ -1,8 +1,8 @@
 //! A batch in the making: requests are decided one after the other, each on what those before it left.
 
 use tenure_core::kernel::{
-    AgentAnswer, Anchor, Answer, ClockReading, Command, Event, Fence, IntentAnswer, Labels, Refusal, Stamp,
-    State, Tick, Want, decide,
+    AgentAnswer, Anchor, Answer, ClockReading, Command, Event, Fence, FileAnswer, IntentAnswer, Labels,
+    Refusal, Stamp, State, Tick, Want, decide,
 };
 use tenure_core::rules::time::is_over;
 use tenure_ledger::Records;
@@ -179,6 +179,7 @@ fn size_of_event(event: &Event) -> usize {
         Event::Intent(event) => event.bytes(),
         Event::Agent(event) => event.bytes(),
         Event::Work(event) => event.bytes(),
+        Event::File(event) => event.bytes(),
         _ => 0,
     }
 }
@@ -202,6 +203,10 @@ fn good_until(state: &State, last: Option<&Event>, answer: &Answer) -> Option<Ti
         Answer::Granted { leases } => leases.iter().map(end).min(),
         Answer::Agent(answer) => match &**answer {
             AgentAnswer::Granted { leases } => leases.iter().map(end).min(),
+            _ => None,
+        },
+        Answer::File(answer) => match &**answer {
+            FileAnswer::Granted { leases, .. } => leases.iter().map(end).min(),
             _ => None,
         },
         Answer::Intent(answer) => match &**answer {

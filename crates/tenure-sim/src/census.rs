@@ -57,6 +57,7 @@ fn event_kind(event: &Event) -> &'static str {
             event => event.type_name(),
         },
         Event::Work(event) => event.type_name(),
+        Event::File(event) => event.type_name(),
         Event::Marked { .. } => "time marked",
         Event::Resumed { .. } => "writer started",
         Event::Restored { .. } => "ledger restored",

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use super::agent::AgentAnswer;
 use super::event::{Cause, Event};
+use super::file::FileAnswer;
 use super::intent::IntentAnswer;
 use super::mode::Mode;
 use super::name::{Holder, Resource};
@@ -78,6 +79,8 @@ pub enum Answer {
     },
     /// Something for an agent.
     Agent(Box<AgentAnswer>),
+    /// Something about files.
+    File(Box<FileAnswer>),
     /// Something about sessions.
     Intent(Box<IntentAnswer>),
     /// It was used up.
@@ -179,6 +182,9 @@ pub enum Refusal {
     /// No such session, or one that ended too long ago to be remembered.
     #[error("no such session")]
     NoSuchSession,
+    /// Something was heard of the session since its turn ended, or not long enough ago.
+    #[error("the session is not idle")]
+    NotIdle,
     /// Too many sessions go on already.
     #[error("{most} sessions go on already")]
     TooManySessions {

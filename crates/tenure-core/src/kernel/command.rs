@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::agent::AgentCommand;
 use super::event::{Cause, WaitEnd};
+use super::file::FileCommand;
 use super::intent::IntentCommand;
 use super::mode::Mode;
 use super::name::{Holder, Principal};
@@ -88,6 +89,8 @@ pub enum Command {
     },
     /// Something that an agent asks.
     Agent(Box<AgentCommand>),
+    /// Something about files.
+    File(Box<FileCommand>),
     /// Something about sessions.
     Intent(Box<IntentCommand>),
     /// Something about leases with authority.

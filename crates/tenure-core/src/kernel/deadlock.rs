@@ -226,10 +226,25 @@ impl<'d> Graph<'d, '_> {
         let asking = self.asking.filter(|(own, _)| *own == holder);
         let asking = asking.map(|(_, wants)| (wants, Place::default()));
         let waits = draft.state.waits_of(holder).filter(move |waiting| draft.waits(waiting));
-        asking.into_iter().chain(waits.map(|waiting| {
+        let waits = waits.map(|waiting| {
             let queued = &waiting.queued;
             (&queued.wants[..], Place { before: Some(queued.ticket) })
-        }))
+        });
+        asking.into_iter().chain(waits).chain(self.wanted_files_of(holder))
+    }
+
+    /// The files that a session, or a subagent of it, wants and somebody else has. Nothing is kept for it, so it comes after
+    /// everybody.
+    fn wanted_files_of(&self, holder: Slot) -> impl Iterator<Item = (&'d [Want], Place)> {
+        let state = self.draft.state;
+        let session = state.file_session(state.holder_name(holder));
+        let family = session.into_iter().flat_map(|session| {
+            std::iter::once(session.id.clone()).chain(state.file_family_below(&session.id))
+        });
+        let family: Vec<Holder> = family.collect();
+        let tickets = session.into_iter().flat_map(|_| state.file_tickets());
+        let own = tickets.filter(move |ticket| family.contains(&ticket.session));
+        own.map(|ticket| (std::slice::from_ref(&ticket.want), Place::default()))
     }
 
     /// Who is in the way on `resource`.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::agent::AgentEvent;
+use super::file::FileEvent;
 use super::intent::IntentEvent;
 use super::mode::Mode;
 use super::name::{Holder, Labels, Principal, Resource};
@@ -70,6 +71,8 @@ pub enum Event {
         /// Why.
         end: WaitEnd,
     },
+    /// Something happened to files, or to those who change them.
+    File(Box<FileEvent>),
     /// Something happened to a session.
     Intent(Box<IntentEvent>),
     /// Something happened to an agent.
@@ -109,7 +112,7 @@ pub enum Event {
 
 impl Event {
     /// The type of every event that there is.
-    pub const TYPE_NAMES: [&str; 24] = [
+    pub const TYPE_NAMES: [&str; 32] = [
         "lease.issued",
         "lease.renewed",
         "lease.released",
@@ -134,6 +137,14 @@ impl Event {
         AgentEvent::TYPE_NAMES[6],
         AgentEvent::TYPE_NAMES[7],
         WorkEvent::TYPE_NAMES[0],
+        FileEvent::TYPE_NAMES[0],
+        FileEvent::TYPE_NAMES[1],
+        FileEvent::TYPE_NAMES[2],
+        FileEvent::TYPE_NAMES[3],
+        FileEvent::TYPE_NAMES[4],
+        FileEvent::TYPE_NAMES[5],
+        FileEvent::TYPE_NAMES[6],
+        FileEvent::TYPE_NAMES[7],
     ];
 
     /// Its type, as records and those who listen know it.
@@ -149,6 +160,7 @@ impl Event {
             Event::Marked { .. } => 7,
             Event::Resumed { .. } => 8,
             Event::Restored { .. } => 9,
+            Event::File(event) => return event.type_name(),
             Event::Intent(event) => return event.type_name(),
             Event::Agent(event) => return event.type_name(),
             Event::Work(event) => return event.type_name(),
@@ -171,6 +183,7 @@ impl Event {
         match self {
             Event::Issued(issued) => issued.at,
             Event::Queued(queued) => queued.at,
+            Event::File(event) => event.at(),
             Event::Intent(event) => event.at(),
             Event::Agent(event) => event.at(),
             Event::Work(event) => event.at(),

@@ -40,6 +40,10 @@ pub struct Limits {
     pub lease_time: Option<Span>,
     /// For how long an agent may leave untouched what it has a lease to change; `None` is no such bound.
     pub idle: Option<Span>,
+    /// After how long the one retry for a file is due.
+    pub file_retry: Span,
+    /// For how long a session has files after its turn ended and nothing was heard of it.
+    pub file_idle: Span,
     /// The most sessions that go on at a time.
     pub sessions: usize,
     /// The most bytes that these take, about.
@@ -66,6 +70,8 @@ impl Default for Limits {
             backoff: (Span::from_millis(250), Span::from_secs(30)),
             lease_time: None,
             idle: None,
+            file_retry: Span::from_secs(180),
+            file_idle: Span::from_secs(30),
             sessions: 10_000,
             session_bytes: 64 << 20,
         }
@@ -128,3 +134,24 @@ pub const DESCENT: usize = 16;
 
 /// The youngest that an agent can say it is. Programs that keep numbers as doubles still tell any two ages apart.
 pub const LATEST_PRIORITY: u64 = (1 << 53) - 1;
+
+/// At most this many sessions of coding agents live at a time, subagents among them.
+pub const FILE_SESSIONS: usize = 10_000;
+
+/// At most this many files in one request.
+pub const FILES_AT_ONCE: usize = 1_000;
+
+/// At most this many tickets for files has one session.
+pub const FILE_TICKETS: usize = 1_024;
+
+/// At most this many reports of sessions that were blocked are remembered after they got on; the oldest go first.
+pub const FILE_REPORTS_KEPT: usize = 1_000;
+
+/// Of at most this many files it is remembered who left them without a commit; the oldest go first.
+pub const LEFT_FILES_KEPT: usize = 10_000;
+
+/// A sign of life within this time of the last one says nothing new.
+pub const SEEN_EVERY: Span = Span::from_secs(1);
+
+/// At most this many names of a circle are told.
+pub const CIRCLE_TOLD: usize = 32;

@@ -15,6 +15,7 @@ mod draft;
 mod dying;
 mod ending;
 mod event;
+mod file;
 mod giving;
 mod granting;
 mod intent;
@@ -40,6 +41,10 @@ pub use codec::{DecodeError, Stamp, decode, encode, encode_to};
 pub use command::{Acquire, ChangeMode, Claim, Command, Contention};
 pub use decide::decide;
 pub use event::{Cause, ClockReading, Event, Issued, Queued, WaitEnd};
+pub use file::{
+    Blocked, Contended, FILE_LEASE, FILES, FileAcquire, FileAnswer, FileCommand, FileEnd, FileEvent,
+    FileSession, FileTicket, FileWant, HeldFile, Introduction, LeftFile, Owner, Sign, TicketEnd, files,
+};
 pub use granting::Granting;
 pub use intent::{
     Accept, Accepted, GUARD, Intent, IntentAnswer, IntentCommand, IntentEvent, IntentKey, Kept, ORCHESTRATOR,

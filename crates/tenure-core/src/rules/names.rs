@@ -62,6 +62,11 @@ pub fn check_name_within(field: &'static str, name: &str, most: usize) -> Result
     check_characters(field, name.chars())
 }
 
+/// Whether a text for people can be stored: it may be empty, but has bounds like a name.
+pub fn is_text(text: &str) -> bool {
+    text.is_empty() || check_name("text", text).is_ok()
+}
+
 /// Checks the length of a signature. That it is there at all is the caller's question.
 pub fn check_signature_length(field: &'static str, signature: &[u8]) -> Result<(), InvalidInput> {
     if signature.len() > MAX_SIGNATURE_BYTES {

@@ -184,6 +184,7 @@ impl Model {
             Event::Intent(_)
             | Event::Agent(_)
             | Event::Work(_)
+            | Event::File(_)
             | Event::Marked { .. }
             | Event::Resumed { .. } => {}
         }

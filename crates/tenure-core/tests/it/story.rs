@@ -224,6 +224,7 @@ fn render_answer(answer: &Answer) -> String {
         Answer::Swept { more } => if *more { "swept, more" } else { "swept" }.into(),
         Answer::Intent(answer) => format!("{answer:?}"),
         Answer::Agent(answer) => agents::render_answer(answer),
+        Answer::File(answer) => format!("{answer:?}"),
         Answer::Spent { lease, left } => format!("spent of {}, left {:?}", lease.0, left.amounts()),
         Answer::Refused(refusal) => render_refusal(refusal),
     }

@@ -77,6 +77,7 @@ fn event(event: &Event) -> String {
         Event::Intent(event) => format!("{} {}", event.type_name(), event.session()),
         Event::Agent(event) => event.type_name().into(),
         Event::Work(event) => event.type_name().into(),
+        Event::File(event) => event.type_name().into(),
         Event::Marked { at, .. } => format!("marked {}", tick(*at)),
         Event::Restored { fence, .. } => format!("restored after {}", fence.0),
         Event::Resumed { at, .. } => format!("resumed at {}", tick(*at)),

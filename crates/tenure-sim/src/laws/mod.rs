@@ -88,6 +88,7 @@ impl Laws {
             Event::Agent(event) => self.agents.step(event, &self.leases),
             // Budgets are judged by the state's own invariants, after every step.
             Event::Work(_) => Ok(()),
+            Event::File(_) => Ok(()),
             Event::Marked { .. } | Event::Resumed { .. } | Event::Restored { .. } => Ok(()),
         }
     }

@@ -44,6 +44,7 @@ pub fn decode(record: &EventRecord, tag: LedgerTag) -> Result<Option<Event>, Dec
         "lease" => decode_lease(record, message::<stored::LeaseEvent>(record)?, tag),
         "wait" => decode_wait(message::<stored::WaitEvent>(record)?).map(Read::Event),
         "agent" => super::agent::event_of(message::<stored::AgentEvent>(record)?).map(Read::Event),
+        "file" => super::file::event_of(message::<stored::FileEvent>(record)?).map(Read::Event),
         "intent" => super::intent::event_of(message::<stored::IntentEvent>(record)?).map(Read::Event),
         "work" => super::work::event_of(message::<stored::WorkEvent>(record)?, tag).map(Read::Event),
         "clock" => decode_clock(message::<stored::ClockEvent>(record)?).map(Read::Event),

@@ -99,6 +99,7 @@ fn put_payload(event: &Event, stamp: Stamp<'_>, payload: &mut Fields<'_>) {
             let left = stored::WaitLeft { ticket: ticket.0, end: wait_end_code(*end).into(), tick: at.0 };
             payload.all_of(&wait(stored::wait_event::Event::Left(left)));
         }
+        Event::File(event) => payload.all_of(&super::file::message_of(event)),
         Event::Intent(event) => payload.all_of(&super::intent::message_of(event)),
         Event::Agent(event) => payload.all_of(&super::agent::message_of(event)),
         Event::Work(event) => payload.all_of(&super::work::message_of(event, stamp.tag)),

@@ -5,6 +5,7 @@
 mod agent;
 mod decode;
 mod encode;
+mod file;
 mod intent;
 mod work;
 

@@ -4,6 +4,7 @@ mod acquire;
 mod agent;
 mod change;
 mod expire;
+mod file;
 mod handover;
 mod intent;
 mod reclaim;
@@ -59,6 +60,7 @@ fn answer(draft: &mut Draft<'_>, command: &Command) -> Result<Answer, Refusal> {
         Command::Reclaim { holder, by, detail } => reclaim::reclaim(draft, holder, by, detail),
         Command::Withdraw { ticket, principal, end } => withdraw::withdraw(draft, *ticket, principal, *end),
         Command::Agent(command) => agent::decide(draft, command),
+        Command::File(command) => file::decide(draft, command),
         Command::Intent(command) => intent::decide(draft, command),
         Command::Work(command) => work::decide(draft, command),
         Command::Serve { most } => serve::serve(draft, *most),
@@ -92,10 +94,8 @@ fn living<'a>(draft: &mut Draft<'a>, fence: Fence, claim: Option<&Claim>) -> Res
 
 /// What a session holds is decided with the session and nowhere else: under its name nobody gets anything.
 fn check_is_no_session(draft: &Draft<'_>, holder: &Holder) -> Result<(), Refusal> {
-    match draft.state.session(holder) {
-        Some(_) => Err(Refusal::HolderTaken { holder: holder.clone() }),
-        None => Ok(()),
-    }
+    let is_session = draft.state.session(holder).is_some() || draft.state.file_session(holder).is_some();
+    if is_session { Err(Refusal::HolderTaken { holder: holder.clone() }) } else { Ok(()) }
 }
 
 /// A text for people that is stored: it may be empty, but has bounds like a name.

@@ -10,6 +10,7 @@ use super::works::Work;
 use super::{Anchor, ClockState, Slot, State};
 use crate::kernel::answer::End;
 use crate::kernel::event::{ClockReading, Event, Issued, Queued};
+use crate::kernel::file::FILES;
 use crate::kernel::limits::{HOLDER_KEPT, IDLE_HOLDERS_KEPT};
 use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::value::{Fence, Span, Tick, Ticket};
@@ -52,6 +53,7 @@ impl State {
                 self.end_lease(slot, *at, End::Revoked(*cause));
             }
             Event::Queued(queued) => self.apply_queued(queued)?,
+            Event::File(event) => self.apply_file(event)?,
             Event::Intent(event) => self.apply_intent(event)?,
             Event::Agent(event) => self.apply_agent(event)?,
             Event::Work(event) => self.apply_work(event)?,
@@ -92,6 +94,7 @@ impl State {
             && self.may_be_agent(&issued.holder, &issued.principal);
         ensure(own, "its holder is somebody else's")?;
         self.check_issue_to_session(issued)?;
+        self.check_issue_of_file(issued)?;
         let mut resource = self.resources.look_up(issued.resource.as_str());
         if let Some(resource) = resource.slot() {
             let fits = self.leases_on(resource).all(|lease| lease.mode.goes_with(issued.mode));
@@ -179,6 +182,7 @@ impl State {
             && self.may_be_agent(&queued.holder, &queued.principal);
         ensure(own, "its holder is somebody else's")?;
         self.check_is_no_session(&queued.holder)?;
+        self.check_is_no_file_session(&queued.holder)?;
         if let Some(key) = queued.key
             && let Some(principal) = self.find_principal(&queued.principal)
         {
@@ -236,10 +240,14 @@ impl State {
         }
         let resource = self.resources.get_mut(lease.resource);
         resource.leases.remove(slot);
+        let (resource, holder) = (resource.name.clone(), holder.name.clone());
+        if principal.name.as_str() == FILES {
+            self.files.let_go(&resource, &holder, at, end);
+        }
         self.ended.add(EndedLease {
             fence: lease.fence,
-            resource: resource.name.clone(),
-            holder: holder.name.clone(),
+            resource,
+            holder,
             principal: principal.name.clone(),
             mode: lease.mode,
             issued_at: lease.issued_at,

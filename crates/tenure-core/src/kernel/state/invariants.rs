@@ -22,7 +22,8 @@ impl State {
         self.invariant_sessions_hold_what_they_are_said_to()?;
         self.invariant_every_child_is_a_part_of_its_parent()?;
         self.invariant_waits_lead_from_old_to_young()?;
-        self.invariant_agents_hold_what_is_noted()
+        self.invariant_agents_hold_what_is_noted()?;
+        self.invariant_files_are_held_by_sessions_that_live()
     }
 
     fn invariant_every_pair_on_a_resource_goes_together(&self) -> Result<(), String> {

@@ -5,6 +5,7 @@ mod apply;
 mod ends;
 mod enter;
 mod entry;
+mod files;
 mod index;
 mod invariants;
 mod lengths;
@@ -40,6 +41,7 @@ pub use works::Work;
 use self::agents::Agents;
 use self::ends::Ends;
 use self::entry::{HolderEntry, PrincipalEntry, ResourceEntry, Rest};
+use self::files::Files;
 use self::lengths::Lengths;
 use self::memory::{EndedLeases, Keys};
 use self::numbers::Numbers;
@@ -87,6 +89,7 @@ pub struct State {
     sessions: Sessions,
     agents: Agents,
     works: Works,
+    files: Files,
 }
 
 /// How ticks, a clock and wall time go together, as the ledger last said.
@@ -156,6 +159,7 @@ impl State {
             sessions: Sessions::default(),
             agents: Agents::default(),
             works: Works::default(),
+            files: Files::default(),
         }
     }
 

@@ -5,6 +5,7 @@ use super::memory::{EndedLease, KeyEntry};
 use super::{ClockState, State, Work};
 use crate::kernel::agent::Pending;
 use crate::kernel::event::Queued;
+use crate::kernel::file::{FileSession, FileTicket, LeftFile};
 use crate::kernel::intent::Session;
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Labels, Principal, Resource};
@@ -28,6 +29,10 @@ pub struct Snapshot {
     agents: Vec<(Holder, Agent)>,
     pending: Vec<Pending>,
     works: Vec<(Fence, Work)>,
+    file_sessions: Vec<FileSession>,
+    file_tickets: Vec<FileTicket>,
+    file_reports: Vec<FileTicket>,
+    left_files: Vec<(Resource, LeftFile)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,6 +95,14 @@ impl State {
             agents: self.agents.iter().map(|(id, agent)| (id.clone(), agent.clone())).collect(),
             pending: self.agents.waits.iter().cloned().collect(),
             works: self.works.iter().map(|(fence, work)| (*fence, work.clone())).collect(),
+            file_sessions: self.file_sessions().cloned().collect(),
+            file_tickets: self.file_tickets().cloned().collect(),
+            file_reports: self.file_reports().cloned().collect(),
+            left_files: self
+                .files
+                .left_in_order()
+                .map(|(resource, left)| (resource.clone(), left.clone()))
+                .collect(),
         }
     }
 }

@@ -52,6 +52,7 @@ impl Entry<'_> {
             Event::Intent(event) => super::intent::details_of(event),
             Event::Agent(event) => super::agent::details_of(event, self.tag, time),
             Event::Work(event) => super::work::details_of(event, self.tag),
+            Event::File(event) => super::file::details_of(event, time),
             Event::Marked { reading, .. } => {
                 format!("clock {} at {} us", reading.clock, reading.microseconds)
             }

@@ -65,6 +65,7 @@ impl Entry<'_> {
             Event::Intent(event) => super::intent::fields_of(event),
             Event::Agent(event) => super::agent::fields_of(event, self.tag, |tick| self.time_of(tick)),
             Event::Work(event) => super::work::fields_of(event, self.tag),
+            Event::File(event) => super::file::fields_of(event, |tick| self.time_of(tick)),
             Event::Marked { reading, .. } => json!({ "clock": of_reading(reading) }),
             Event::Resumed { reading, wall_anchor, wall_clock, .. } => json!({
                 "clock": of_reading(reading),

@@ -3,6 +3,7 @@
 mod agent;
 mod details;
 mod fields;
+mod file;
 mod intent;
 mod work;
 

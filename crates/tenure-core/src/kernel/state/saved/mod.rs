@@ -19,7 +19,8 @@
 //! where somebody waits for any one of several, and form 1 wherever that says everything. Form 3 is form 2 with sessions at
 //! its end: the number of their changes, those that go on by their names, those that are over by their ends. Form 4 is form 3
 //! with agents behind them. Form 5 is form 4 with the authority of leases behind them: of those that live by their numbers,
-//! then of those that are over. In it a key may lead to what was spent: 0, 0, the lease, and what was left.
+//! then of those that are over. In it a key may lead to what was spent: 0, 0, the lease, and what was left. Form 6 is form 5 with
+//! files behind them: sessions of coding agents, tickets, reports, and what was left without a commit.
 //!
 //! A holder is 0, its name and its principal where it first appears, and its number from 1 afterwards; so is a
 //! resource, without a principal. A principal is its number from 0. Ticks that have passed are counted back
@@ -32,6 +33,7 @@
 
 mod agents;
 mod bytes;
+mod files;
 mod form;
 mod recall;
 mod restore;
@@ -55,6 +57,9 @@ const WITH_AGENTS: u8 = 4;
 
 /// The same, and what became of the authority of leases stands behind the agents, of whom there may be none.
 const WITH_WORK: u8 = 5;
+
+/// The same, and what is known about files stands behind the authority of leases, of which there may be none.
+const WITH_FILES: u8 = 6;
 
 /// Bytes that are no state. Nothing was restored; the events before the checkpoint still say everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

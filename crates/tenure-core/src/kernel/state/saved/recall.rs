@@ -30,7 +30,7 @@ impl Restoring<'_> {
         let count = self.take.count(1)?;
         if count == 0 {
             let ticket = Ticket(self.take.number()?);
-            if ticket == Ticket(0) && self.version == WITH_WORK {
+            if ticket == Ticket(0) && self.version >= WITH_WORK {
                 let outcome = KeyOutcome::Spent(Box::new(self.spent()?));
                 return Ok(KeyEntry { body: key.body, outcome, live: 0, forget_at: Some(self.forget_at()?) });
             }

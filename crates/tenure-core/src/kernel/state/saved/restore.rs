@@ -2,7 +2,7 @@
 
 use super::bytes::Take;
 use super::form::Terms;
-use super::{PLAIN, RestoreError, WITH_AGENTS, WITH_OTHERS, WITH_SESSIONS, WITH_WORK};
+use super::{PLAIN, RestoreError, WITH_AGENTS, WITH_FILES, WITH_OTHERS, WITH_SESSIONS, WITH_WORK};
 use crate::kernel::event::{ClockReading, Queued};
 use crate::kernel::limits::Limits;
 use crate::kernel::mode::Modes;
@@ -24,7 +24,7 @@ impl State {
     ) -> Result<State, RestoreError> {
         let mut take = Take::new(bytes);
         let version = take.byte()?;
-        if ![PLAIN, WITH_OTHERS, WITH_SESSIONS, WITH_AGENTS, WITH_WORK].contains(&version) {
+        if ![PLAIN, WITH_OTHERS, WITH_SESSIONS, WITH_AGENTS, WITH_WORK, WITH_FILES].contains(&version) {
             return Err(RestoreError::Version { found: version });
         }
         let state = State::new(tag, limits, key);
@@ -44,8 +44,11 @@ impl State {
         if version >= WITH_AGENTS {
             restoring.agents()?;
         }
-        if version == WITH_WORK {
+        if version >= WITH_WORK {
             restoring.works()?;
+        }
+        if version == WITH_FILES {
+            restoring.files()?;
         }
         restoring.take.finish()?;
         Ok(restoring.state)

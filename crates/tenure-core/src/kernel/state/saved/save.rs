@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use super::bytes::Put;
 use super::form::Terms;
-use super::{PLAIN, WITH_AGENTS, WITH_OTHERS, WITH_SESSIONS, WITH_WORK};
+use super::{PLAIN, WITH_AGENTS, WITH_FILES, WITH_OTHERS, WITH_SESSIONS, WITH_WORK};
 use crate::kernel::name::Resource;
 use crate::kernel::state::entry::LeaseEntry;
 use crate::kernel::state::memory::{EndedLease, KeyEntry, KeyOutcome};
@@ -47,14 +47,20 @@ impl State {
         if saving.version >= WITH_AGENTS {
             saving.put.agents(self);
         }
-        if saving.version == WITH_WORK {
+        if saving.version >= WITH_WORK {
             saving.put.works(self);
+        }
+        if saving.version == WITH_FILES {
+            saving.put.files(self);
         }
         saving.put.finish();
     }
 
     /// The oldest form that says everything.
     fn form(&self) -> u8 {
+        if self.has_files() {
+            return WITH_FILES;
+        }
         if self.has_works() {
             return WITH_WORK;
         }

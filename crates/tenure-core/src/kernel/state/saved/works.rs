@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::RestoreError;
 use super::bytes::Put;
 use super::restore::Restoring;
+use super::{RestoreError, WITH_WORK};
 use crate::authority::{Authority, Budget, LeaseScope};
 use crate::kernel::state::State;
 use crate::kernel::state::memory::KeyOutcome;
@@ -90,7 +90,7 @@ impl Restoring<'_> {
         let fits = self.state.invariant_every_child_is_a_part_of_its_parent().is_ok();
         self.take.ensure(fits, "a lease is more than a part of its parent")?;
         // One state has one form: what an older one says is not said in the newest.
-        self.take.ensure(self.state.has_works(), "it needs no such form")
+        self.take.ensure(self.state.has_works() || self.version > WITH_WORK, "it needs no such form")
     }
 
     pub(super) fn spent(&mut self) -> Result<SpentUnderKey, RestoreError> {

@@ -10,7 +10,7 @@ use crate::kernel::mode::Mode;
 use crate::kernel::name::Holder;
 use crate::kernel::state::{Misfit, State};
 use crate::kernel::value::{Fence, Tick};
-use crate::rules::names::check_name;
+use crate::rules::names::is_text;
 use crate::rules::time::{is_over, lasts};
 
 impl State {
@@ -113,11 +113,6 @@ impl State {
         self.sessions.enter(session);
         Ok(())
     }
-}
-
-/// Whether a text for people can be stored: it may be empty, but has bounds like a name.
-fn is_text(text: &str) -> bool {
-    text.is_empty() || check_name("detail", text).is_ok()
 }
 
 fn ensure(holds: bool, otherwise: &'static str) -> Result<(), Misfit> {

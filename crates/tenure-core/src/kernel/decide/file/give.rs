@@ -1,0 +1,46 @@
+//! Give: a person hands a file to a session, whoever of the others has it.
+
+use crate::kernel::answer::Refusal;
+use crate::kernel::draft::{Draft, Place};
+use crate::kernel::event::Cause;
+use crate::kernel::file::{FILES, FileAnswer, FileWant, TicketEnd};
+use crate::kernel::mode::Mode;
+use crate::kernel::name::{Holder, Principal};
+
+/// What an agent of another kind has, or a program, is not a person's to give: it was never told that it can lose it.
+pub(super) fn give(
+    draft: &mut Draft<'_>,
+    file: &FileWant,
+    to: &Holder,
+    by: &Principal,
+) -> Result<FileAnswer, Refusal> {
+    let state = draft.state;
+    state.file_session(to).ok_or(Refusal::NoSuchSession)?;
+    file.names().for_each(|(resource, _)| draft.settle(resource));
+    for (resource, _) in file.names() {
+        let mut blockers = draft.blockers(resource, Mode::Exclusive, Place::default());
+        let stranger = blockers.find(|blocker| state.file_session(blocker.holder).is_none());
+        if let Some(stranger) = stranger {
+            let (holder, until) = (stranger.holder.clone(), stranger.until);
+            let waiting = draft.waiting_on(resource);
+            return Err(Refusal::Held { resource: resource.clone(), holder, until, waiting });
+        }
+    }
+    super::check_room(draft, file.names().count())?;
+    let mut leases = Vec::new();
+    for (resource, nonce) in file.names() {
+        let lease = draft.lease_on_file(resource);
+        if lease.is_some_and(|lease| state.holder_name(lease.holder) == to) {
+            continue;
+        }
+        let before = lease.filter(|lease| state.principal_of(lease.holder).1.as_str() == FILES);
+        if let Some(lease) = before {
+            draft.revoke(lease, Cause::Transferred, by, "a person gave it to another session");
+        }
+        leases.push(draft.grant_file(to, resource, nonce, before.map(|lease| lease.fence))?);
+    }
+    if let Some(ticket) = state.file_ticket_for(to, &file.resource) {
+        draft.close_ticket(ticket, TicketEnd::Resumed);
+    }
+    Ok(FileAnswer::Granted { leases, left: Vec::new() })
+}

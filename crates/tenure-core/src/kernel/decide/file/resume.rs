@@ -1,0 +1,51 @@
+//! Resume: a person lets a blocked session go on. It gets its file, if that is free.
+
+use crate::kernel::answer::Refusal;
+use crate::kernel::draft::{Draft, Place};
+use crate::kernel::file::{FileAnswer, FileWant, TicketEnd};
+use crate::kernel::mode::Mode;
+use crate::kernel::name::Holder;
+use crate::kernel::value::Ticket;
+use crate::rules::names::InvalidInput;
+
+pub(super) fn resume(
+    draft: &mut Draft<'_>,
+    report: Ticket,
+    file: &FileWant,
+    checked: &[Holder],
+) -> Result<FileAnswer, Refusal> {
+    let state = draft.state;
+    let ticket = state.file_ticket(report).ok_or(Refusal::NoSuchTicket)?;
+    if ticket.end.is_some() {
+        // It got on before, or is gone: there is nobody left to let go on.
+        return Err(Refusal::NoSuchTicket);
+    }
+    if ticket.want.resource != file.resource {
+        return Err(InvalidInput::new("file", "is not the one that the report is about").into());
+    }
+    file.names().for_each(|(resource, _)| draft.settle(resource));
+    let above = state.file_family_above(&ticket.session);
+    let family: Vec<Holder> = std::iter::once(ticket.session.clone()).chain(above).collect();
+    let in_the_way = super::acquire::in_the_way(draft, &family, file);
+    let sessions = super::unchecked(draft, &in_the_way, checked);
+    if !sessions.is_empty() {
+        return Ok(FileAnswer::MustCheck { sessions });
+    }
+    for (resource, _) in file.names() {
+        let mut blockers = draft.blockers(resource, Mode::Exclusive, Place::default());
+        if let Some(blocker) = blockers.find(|blocker| !family.contains(blocker.holder)) {
+            let (holder, until) = (blocker.holder.clone(), blocker.until);
+            let waiting = draft.waiting_on(resource);
+            return Err(Refusal::Held { resource: resource.clone(), holder, until, waiting });
+        }
+    }
+    let missing: Vec<_> =
+        file.names().filter(|(resource, _)| draft.lease_on_file(resource).is_none()).collect();
+    super::check_room(draft, missing.len())?;
+    let mut leases = Vec::new();
+    for (resource, nonce) in missing {
+        leases.push(draft.grant_file(&ticket.session, resource, nonce, None)?);
+    }
+    draft.close_ticket(ticket, TicketEnd::Resumed);
+    Ok(FileAnswer::Granted { leases, left: Vec::new() })
+}

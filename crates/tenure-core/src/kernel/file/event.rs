@@ -1,0 +1,173 @@
+//! What happened to files and to those who change them, in the past tense.
+
+use std::sync::Arc;
+
+use super::command::{FileEnd, Introduction};
+use super::ticket::{Blocked, TicketEnd};
+use crate::kernel::name::{Holder, Resource};
+use crate::kernel::value::{Tick, Ticket};
+use crate::kernel::want::Want;
+
+/// One thing that happened. That files were got and let go of is told by their leases.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileEvent {
+    /// A session is known from now on.
+    Began {
+        /// Who.
+        session: Introduction,
+        /// When.
+        at: Tick,
+    },
+    /// Something was heard of a session.
+    Seen {
+        /// Which.
+        session: Holder,
+        /// When.
+        at: Tick,
+        /// What it is at, if that changed.
+        task: Option<Arc<str>>,
+    },
+    /// The turn of a session is over.
+    TurnEnded {
+        /// Whose.
+        session: Holder,
+        /// When.
+        at: Tick,
+    },
+    /// A session wants a file that another one has. This is the heartbeat of contention: it says when the one retry is due.
+    Contended(Contended),
+    /// The file was not free at the retry.
+    Blocked {
+        /// Whose ticket.
+        ticket: Ticket,
+        /// What was found.
+        found: Blocked,
+    },
+    /// A ticket came to its end.
+    Closed {
+        /// Which.
+        ticket: Ticket,
+        /// When.
+        at: Tick,
+        /// How.
+        end: TicketEnd,
+    },
+    /// A session is over; what it held was let go of right before.
+    Ended {
+        /// Which.
+        session: Holder,
+        /// When.
+        at: Tick,
+        /// How.
+        end: FileEnd,
+        /// For people.
+        detail: Arc<str>,
+    },
+    /// Something was changed by somebody who had no right to.
+    Violated {
+        /// What.
+        resource: Resource,
+        /// When it was seen.
+        at: Tick,
+        /// Who had the right.
+        owner: Option<Holder>,
+        /// Who did it, if that is known.
+        session: Option<Holder>,
+        /// What was seen, for people.
+        detail: Arc<str>,
+    },
+}
+
+/// A ticket as it began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contended {
+    /// Its number.
+    pub ticket: Ticket,
+    /// Who wants the file.
+    pub session: Holder,
+    /// Which.
+    pub want: Want,
+    /// Who has it.
+    pub owner: Holder,
+    /// When.
+    pub at: Tick,
+    /// When the one retry is due.
+    pub retry_at: Tick,
+    /// Who waits for whom in a circle, beginning with the session; empty if there is none.
+    pub circle: Vec<Holder>,
+}
+
+impl FileEvent {
+    /// The type of every event about files.
+    pub const TYPE_NAMES: [&str; 8] = [
+        "file.began",
+        "file.seen",
+        "file.turn_ended",
+        "file.contended",
+        "file.blocked",
+        "file.closed",
+        "file.ended",
+        "file.violated",
+    ];
+
+    /// Its type, as records and those who listen know it.
+    pub const fn type_name(&self) -> &'static str {
+        let index = match self {
+            FileEvent::Began { .. } => 0,
+            FileEvent::Seen { .. } => 1,
+            FileEvent::TurnEnded { .. } => 2,
+            FileEvent::Contended(_) => 3,
+            FileEvent::Blocked { .. } => 4,
+            FileEvent::Closed { .. } => 5,
+            FileEvent::Ended { .. } => 6,
+            FileEvent::Violated { .. } => 7,
+        };
+        Self::TYPE_NAMES[index]
+    }
+
+    /// When it happened.
+    pub fn at(&self) -> Tick {
+        match self {
+            FileEvent::Contended(contended) => contended.at,
+            FileEvent::Blocked { found, .. } => found.at,
+            FileEvent::Began { at, .. }
+            | FileEvent::Seen { at, .. }
+            | FileEvent::TurnEnded { at, .. }
+            | FileEvent::Closed { at, .. }
+            | FileEvent::Ended { at, .. }
+            | FileEvent::Violated { at, .. } => *at,
+        }
+    }
+
+    /// About how many bytes callers made it long by.
+    pub fn bytes(&self) -> usize {
+        let names = |circle: &[Holder]| circle.iter().map(|holder| holder.as_str().len()).sum::<usize>();
+        let text = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
+        match self {
+            FileEvent::Began { session, .. } => session.bytes() + text(&session.task),
+            FileEvent::Seen { session, task, .. } => session.as_str().len() + text(task),
+            FileEvent::TurnEnded { session, .. } => session.as_str().len(),
+            FileEvent::Contended(contended) => {
+                contended.session.as_str().len()
+                    + contended.owner.as_str().len()
+                    + contended.want.resource.as_str().len()
+                    + names(&contended.circle)
+            }
+            FileEvent::Blocked { found, .. } => found.owner.bytes() + names(&found.circle),
+            FileEvent::Closed { .. } => 0,
+            FileEvent::Ended { session, detail, .. } => session.as_str().len() + detail.len(),
+            FileEvent::Violated { resource, owner, session, detail, .. } => {
+                let name = |name: &Option<Holder>| name.as_ref().map_or(0, |name| name.as_str().len());
+                resource.as_str().len() + name(owner) + name(session) + detail.len()
+            }
+        }
+    }
+}
+
+impl Introduction {
+    /// How many bytes its names have, but for what it is at.
+    pub(crate) fn bytes(&self) -> usize {
+        let parent = self.parent.as_ref().map_or(0, |parent| parent.as_str().len());
+        self.id.as_str().len() + parent + self.agent.len() + self.session.len() + self.process.len()
+    }
+}

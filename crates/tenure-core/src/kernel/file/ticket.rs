@@ -1,0 +1,102 @@
+//! What is kept of somebody who met a living owner: one ticket for a session and a file, one retry, one report.
+
+use std::sync::Arc;
+
+use crate::kernel::name::Holder;
+use crate::kernel::value::{Tick, Ticket};
+use crate::kernel::want::Want;
+
+/// A session wants a file that another one has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileTicket {
+    /// Its number, and that of its report.
+    pub ticket: Ticket,
+    /// Who wants the file.
+    pub session: Holder,
+    /// Which file.
+    pub want: Want,
+    /// Since when.
+    pub at: Tick,
+    /// When its one retry is due.
+    pub retry_at: Tick,
+    /// Who waits for whom in a circle, beginning with the session; empty if there was none when it began to wait.
+    pub circle: Vec<Holder>,
+    /// What was found at the retry, if the file was not free then.
+    pub blocked: Option<Blocked>,
+    /// How it came to an end.
+    pub end: Option<(Tick, TicketEnd)>,
+}
+
+/// The retry found a living owner: the session stops and waits for an instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocked {
+    /// When.
+    pub at: Tick,
+    /// Who had the file.
+    pub owner: Owner,
+    /// Since when.
+    pub held_since: Tick,
+    /// When something was last heard of the owner.
+    pub seen_at: Tick,
+    /// Who waits for whom in a circle, beginning with the session; empty if there is none.
+    pub circle: Vec<Holder>,
+}
+
+/// Who has or had something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// The name under which it holds.
+    pub holder: Holder,
+    /// Which agent; empty if it is none.
+    pub agent: Arc<str>,
+    /// What that agent calls the session; may be empty.
+    pub session: Arc<str>,
+    /// Its process; may be empty.
+    pub process: Arc<str>,
+    /// What it was at; may be empty.
+    pub task: Arc<str>,
+}
+
+impl Owner {
+    /// Somebody of whom nothing but its name is known.
+    pub fn named(holder: Holder) -> Owner {
+        let none = || Arc::from("");
+        Owner { holder, agent: none(), session: none(), process: none(), task: none() }
+    }
+
+    /// How many bytes it is about.
+    pub(crate) fn bytes(&self) -> usize {
+        let texts = self.agent.len() + self.session.len() + self.process.len() + self.task.len();
+        self.holder.as_str().len() + texts
+    }
+}
+
+/// How a ticket came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TicketEnd {
+    /// The session has the file.
+    Served,
+    /// The session is over.
+    Gone,
+    /// A person gave the file to the session after it was blocked.
+    Resumed,
+}
+
+impl TicketEnd {
+    /// Every end that there is.
+    pub const ALL: [TicketEnd; 3] = [TicketEnd::Served, TicketEnd::Gone, TicketEnd::Resumed];
+
+    /// The end as it is written for people and programs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            TicketEnd::Served => "SERVED",
+            TicketEnd::Gone => "GONE",
+            TicketEnd::Resumed => "RESUMED",
+        }
+    }
+
+    /// The end that is written like this.
+    pub fn parse(text: &str) -> Option<TicketEnd> {
+        Self::ALL.into_iter().find(|end| end.as_str() == text)
+    }
+}

@@ -1,0 +1,166 @@
+//! Records what happened to files.
+
+use super::super::{Misfit, State};
+use super::Files;
+use crate::kernel::answer::End;
+use crate::kernel::event::{Cause, Issued};
+use crate::kernel::file::{FILES, FileEvent, FileSession, FileTicket, Introduction, LeftFile};
+use crate::kernel::mode::Mode;
+use crate::kernel::name::{Holder, Resource};
+use crate::kernel::value::{Tick, Ticket};
+use crate::lease::ReleaseReason;
+use crate::rules::names::is_text;
+use crate::rules::time::{is_over, lasts};
+
+impl State {
+    pub(in crate::kernel::state) fn apply_file(&mut self, event: &FileEvent) -> Result<(), Misfit> {
+        match event {
+            FileEvent::Began { session, at } => self.apply_began(session, *at),
+            FileEvent::Seen { session, at, task } => {
+                ensure(task.as_ref().is_none_or(|task| is_text(task)), "it is at what cannot be stored")?;
+                let known = self.known_session(session)?;
+                known.seen_at = *at;
+                known.turn_ended_at = None;
+                if let Some(task) = task {
+                    known.task = task.clone();
+                }
+                Ok(())
+            }
+            FileEvent::TurnEnded { session, at } => {
+                let known = self.known_session(session)?;
+                known.seen_at = *at;
+                known.turn_ended_at = Some(*at);
+                Ok(())
+            }
+            FileEvent::Contended(contended) => {
+                ensure(contended.ticket > self.last_ticket, "its ticket was drawn before")?;
+                ensure(lasts(contended.at.0, contended.retry_at.0), "its retry is due at once")?;
+                self.known_session(&contended.session)?;
+                let want = (contended.session.clone(), contended.want.resource.clone());
+                ensure(!self.files.by_want.contains_key(&want), "there is a ticket for it already")?;
+                self.last_ticket = contended.ticket;
+                self.files.enter_ticket(FileTicket {
+                    ticket: contended.ticket,
+                    session: contended.session.clone(),
+                    want: contended.want.clone(),
+                    at: contended.at,
+                    retry_at: contended.retry_at,
+                    circle: contended.circle.clone(),
+                    blocked: None,
+                    end: None,
+                });
+                Ok(())
+            }
+            FileEvent::Blocked { ticket, found } => {
+                let known = self.files.tickets.get_mut(ticket).ok_or(NO_TICKET)?;
+                ensure(known.blocked.is_none(), "it was blocked before")?;
+                ensure(is_over(found.at.0, known.retry_at.0), "its retry was not due")?;
+                ensure(found.held_since <= found.at && found.seen_at <= found.at, "it tells of the future")?;
+                known.blocked = Some(found.clone());
+                Ok(())
+            }
+            FileEvent::Closed { ticket, at, end } => {
+                let mut known = self.remove_ticket(*ticket)?;
+                if known.blocked.is_some() {
+                    known.end = Some((*at, *end));
+                    self.files.enter_ticket(known);
+                }
+                Ok(())
+            }
+            FileEvent::Ended { session, .. } => self.apply_ended(session),
+            FileEvent::Violated { .. } => Ok(()),
+        }
+    }
+
+    /// A session of an agent gets leases on files in the name of all of them, and nobody else gets any in that name.
+    pub(in crate::kernel::state) fn check_issue_of_file(&self, issued: &Issued) -> Result<(), Misfit> {
+        let is_session = self.files.sessions.contains_key(&issued.holder);
+        let is_ours = issued.principal.as_str() == FILES;
+        ensure(is_session == is_ours, "its holder is a session of an agent, or is not, and should be")?;
+        let is_plain = issued.key.is_none() && issued.ticket.is_none() && issued.authority.is_none();
+        ensure(!is_ours || (issued.mode == Mode::Exclusive && is_plain), "no file is held like this")
+    }
+
+    /// Nobody waits in the plain line under the name of a session.
+    pub(in crate::kernel::state) fn check_is_no_file_session(&self, holder: &Holder) -> Result<(), Misfit> {
+        ensure(!self.files.sessions.contains_key(holder), "its holder is a session, which never waits")
+    }
+
+    fn apply_began(&mut self, session: &Introduction, at: Tick) -> Result<(), Misfit> {
+        ensure(!self.files.sessions.contains_key(&session.id), "there is such a session already")?;
+        let has_parent =
+            session.parent.as_ref().is_none_or(|parent| self.files.sessions.contains_key(parent));
+        ensure(has_parent, "its parent is not known")?;
+        let rests = self.find_holder(&session.id).is_none_or(|slot| self.rests(slot));
+        ensure(rests && self.agent(&session.id).is_none(), "somebody else has its name")?;
+        ensure(self.session(&session.id).is_none(), "a session of another kind has its name")?;
+        let texts = [&session.agent, &session.session, &session.process];
+        ensure(texts.into_iter().all(|text| is_text(text)), "it is called what cannot be stored")?;
+        let task = session.task.clone().unwrap_or_else(|| "".into());
+        ensure(is_text(&task), "it is at what cannot be stored")?;
+        self.files.enter_session(FileSession {
+            id: session.id.clone(),
+            parent: session.parent.clone(),
+            agent: session.agent.clone(),
+            session: session.session.clone(),
+            process: session.process.clone(),
+            task,
+            began_at: at,
+            seen_at: at,
+            turn_ended_at: None,
+        });
+        Ok(())
+    }
+
+    fn apply_ended(&mut self, id: &Holder) -> Result<(), Misfit> {
+        self.known_session(id)?;
+        let holds = self.find_holder(id).is_some_and(|slot| !self.rests(slot));
+        ensure(!holds, "it ends with what it holds")?;
+        ensure(self.file_tickets_of(id).next().is_none(), "it ends with an open ticket")?;
+        ensure(self.file_family_below(id).is_empty(), "it ends before its subagents")?;
+        if let Some(session) = self.files.sessions.remove(id)
+            && let Some(parent) = session.parent
+        {
+            self.files.children.remove(&(parent, session.id));
+        }
+        Ok(())
+    }
+
+    fn remove_ticket(&mut self, ticket: Ticket) -> Result<FileTicket, Misfit> {
+        let known = self.files.tickets.remove(&ticket).ok_or(NO_TICKET)?;
+        self.files.by_want.remove(&(known.session.clone(), known.want.resource.clone()));
+        Ok(known)
+    }
+
+    fn known_session(&mut self, id: &Holder) -> Result<&mut FileSession, Misfit> {
+        self.files.sessions.get_mut(id).ok_or(Misfit("there is no such session of an agent"))
+    }
+}
+
+impl Files {
+    /// Notes what became of a file whose lease ended.
+    pub(in crate::kernel::state) fn let_go(
+        &mut self,
+        resource: &Resource,
+        holder: &Holder,
+        at: Tick,
+        end: End,
+    ) {
+        let Some(session) = self.sessions.get(holder) else { return };
+        match end {
+            End::Released(ReleaseReason::Completed) => self.forget_left(resource),
+            // Somebody else has it at once.
+            End::Revoked(Cause::Transferred) => {}
+            _ => {
+                let owner = session.owner();
+                self.leave(resource.clone(), LeftFile { owner, at });
+            }
+        }
+    }
+}
+
+const NO_TICKET: Misfit = Misfit("there is no such ticket for a file");
+
+fn ensure(holds: bool, otherwise: &'static str) -> Result<(), Misfit> {
+    if holds { Ok(()) } else { Err(Misfit(otherwise)) }
+}

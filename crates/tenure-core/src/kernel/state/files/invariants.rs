@@ -1,0 +1,53 @@
+//! What must hold about files after every event.
+
+use crate::kernel::file::FILES;
+use crate::kernel::mode::Mode;
+use crate::kernel::state::{State, ensure};
+
+impl State {
+    /// Files are held by sessions that live, by one each; who wants one has one ticket for it; and whoever is above a session
+    /// lives as well.
+    pub(in crate::kernel::state) fn invariant_files_are_held_by_sessions_that_live(
+        &self,
+    ) -> Result<(), String> {
+        let files = &self.files;
+        for (slot, holder) in self.holders.iter() {
+            let is_ours = self.principal_of(slot).1.as_str() == FILES;
+            let is_session = files.sessions.contains_key(&holder.name);
+            let leases: Vec<_> = self.leases_of(slot).collect();
+            if is_ours && !is_session {
+                ensure(leases.is_empty(), || format!("{} is over and holds files", holder.name))?;
+            }
+            if is_session && !leases.is_empty() {
+                ensure(is_ours, || format!("{} holds files in another name", holder.name))?;
+                let exclusive = leases.iter().all(|lease| lease.mode == Mode::Exclusive);
+                ensure(exclusive, || format!("{} shares a file", holder.name))?;
+            }
+            let waits = self.waits_of(slot).next().is_some();
+            ensure(!(is_session && waits), || format!("{} waits in the plain line", holder.name))?;
+        }
+        for session in files.sessions.values() {
+            let Some(parent) = &session.parent else { continue };
+            ensure(files.sessions.contains_key(parent), || format!("{} has no parent", session.id))?;
+            let noted = files.children.contains(&(parent.clone(), session.id.clone()));
+            ensure(noted, || format!("{} is not among the children of its parent", session.id))?;
+        }
+        let children = files.sessions.values().filter(|session| session.parent.is_some()).count();
+        ensure(files.children.len() == children, || "there are children that are none".into())?;
+        ensure(files.by_want.len() == files.tickets.len(), || "tickets and wants differ in count".into())?;
+        for ticket in files.tickets.values() {
+            let found = files.by_want.get(&(ticket.session.clone(), ticket.want.resource.clone()));
+            let wrong = || format!("ticket {} is not found by what it is for", ticket.ticket.0);
+            ensure(found == Some(&ticket.ticket), wrong)?;
+            let lives = files.sessions.contains_key(&ticket.session);
+            ensure(lives && ticket.end.is_none(), || format!("ticket {} is nobody's", ticket.ticket.0))?;
+            let is_own = self
+                .file_lease(&ticket.want.resource)
+                .is_some_and(|(_, _, holder)| *holder == ticket.session);
+            ensure(!is_own, || format!("ticket {} is for what its session has", ticket.ticket.0))?;
+        }
+        let reported = files.reports.values().all(|report| report.blocked.is_some() && report.end.is_some());
+        ensure(reported, || "a report tells of nobody who was blocked".into())?;
+        ensure(files.left.len() == files.left_order.len(), || "what was left is counted wrongly".into())
+    }
+}
