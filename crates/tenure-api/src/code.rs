@@ -53,6 +53,10 @@ codes! {
     ForeignOrigin = "FOREIGN_ORIGIN", 403, "Web pages of other origins may not ask";
     /// The request comes from outside of the networks that may ask for this.
     LanOnly = "LAN_ONLY", 403, "Only the local network may ask for this";
+    /// The request is for processes of this machine, which come by the local socket.
+    LocalOnly = "LOCAL_ONLY", 403, "Only processes of this machine may ask for this";
+    /// A process of a coding agent asks for what only a person may do.
+    AgentForbidden = "AGENT_FORBIDDEN", 403, "A coding agent may not do this";
     /// No such lease or no such address.
     NotFound = "NOT_FOUND", 404, "There is nothing here";
     /// The address exists, but not for this method.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::agent::AgentChange;
+use crate::file::FileChange;
 use crate::lease::Lease;
 use crate::queue::Waiter;
 use crate::session::SessionView;
@@ -31,6 +32,9 @@ pub struct ServerEvent {
     /// The agent that it is about, as it was right after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentChange>,
+    /// The session of a coding agent, and the file, that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<FileChange>,
     /// What was used up of what the lease allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Budget>,

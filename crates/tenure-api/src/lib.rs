@@ -8,6 +8,7 @@ mod code;
 mod control;
 mod event;
 mod explanation;
+mod file;
 mod lease;
 mod problem;
 mod queue;
@@ -27,6 +28,11 @@ pub use code::Code;
 pub use control::ControlStatus;
 pub use event::ServerEvent;
 pub use explanation::{Explanation, Refused};
+pub use file::{
+    Blame, BlamedLine, BlockerReport, BlockerReports, CommitNote, FileAsk, FileChange, FileCommit,
+    FileEventKind, FileForce, FileGive, FileNews, FileOwner, FileSpeaker, FileStaged, FileVerdict, FileView,
+    FileWaiter, Files, HeldBy, LeftBy, OneFile, SessionOfAgent, VerdictKind,
+};
 pub use lease::{Granted, GrantedAll, Lease, LeaseState, OneLease, Page, Recall, Renewed};
 pub use problem::Problem;
 pub use queue::{Queue, Waiter};

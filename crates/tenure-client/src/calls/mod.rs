@@ -3,6 +3,7 @@
 mod agents;
 mod control;
 mod events;
+mod files;
 mod leases;
 mod queue;
 mod sessions;

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use clap::Args;
-use tenure_api::{AgentChange, ServerEvent, Wanted};
+use tenure_api::{AgentChange, FileChange, ServerEvent, Wanted};
 use tenure_client::{EventFilter, From};
 
 use crate::failure::Failure;
@@ -63,7 +63,7 @@ fn parse_from(text: &str) -> Result<From, String> {
 }
 
 fn line(event: &ServerEvent) -> String {
-    let ServerEvent { seq, r#type, at, lease, waiter, session, agent, spent, cause, detail } = event;
+    let ServerEvent { seq, r#type, at, lease, waiter, session, agent, file, spent, cause, detail } = event;
     let mut words = Vec::new();
     if let Some(lease) = lease {
         words.push(format!("{} {} by {} fence {}", lease.id, lease.resource, lease.holder, lease.fence));
@@ -85,6 +85,7 @@ fn line(event: &ServerEvent) -> String {
         words.extend(session.outcome.iter().cloned());
     }
     words.extend(agent.iter().map(of_agent));
+    words.extend(file.iter().map(of_file));
     words.extend(spent.iter().map(super::work::amounts));
     words.extend(cause.iter().cloned());
     words.extend(detail.iter().map(|detail| detail.replace(char::is_control, " ")));
@@ -103,6 +104,16 @@ fn of_agent(agent: &AgentChange) -> String {
     words.extend((!agent.outside.is_empty()).then(|| format!("without a lease: {}", list(&agent.outside))));
     words.extend(agent.retry_after_ms.map(|after| format!("may come back after {after} ms")));
     words.extend(agent.held_ms.map(|held| format!("held leases for {held} ms")));
+    words.join("  ")
+}
+
+fn of_file(file: &FileChange) -> String {
+    let mut words = vec![file.holder.clone()];
+    words.extend(file.resource.clone());
+    words.extend(file.owner.iter().map(|owner| format!("of {owner}")));
+    words.extend(file.ticket.map(|ticket| format!("ticket {ticket}")));
+    words.extend(file.retry_at.iter().map(|at| format!("retry at {at}")));
+    words.extend((!file.circle.is_empty()).then(|| format!("in a circle: {}", file.circle.join(", "))));
     words.join("  ")
 }
 
@@ -127,6 +138,7 @@ mod tests {
             waiter: None,
             session: None,
             agent: None,
+            file: None,
             spent: None,
             cause: Some("REVOKED".into()),
             detail: Some("two\nlines".into()),

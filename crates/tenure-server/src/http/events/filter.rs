@@ -82,6 +82,10 @@ impl Filter {
                     None => self.resource.is_none() && self.is_for(then.principal.as_ref()),
                 }
             }
+            About::File(then) => match &then.resource {
+                Some(resource) => fits(resource) && is_seen(resource),
+                None => self.resource.is_none() && self.caller.may_see(""),
+            },
             About::Wait(wait) => match &wait.queued {
                 Some(asked) => {
                     let mut names = asked.wants.iter().map(|(resource, _)| resource);

@@ -67,6 +67,7 @@ impl Form {
             waiter: None,
             session: None,
             agent: None,
+            file: None,
             spent: None,
             cause: None,
             detail: Some(why.to_owned()),

@@ -5,12 +5,13 @@ use std::sync::{Arc, OnceLock};
 use axum::body::Bytes;
 use tenure_api::{Budget, ServerEvent};
 use tenure_core::kernel::{
-    Agent, Anchor, Event, Fence, Holder, LedgerTag, Pending, Resource, Session, State, Tick, Ticket,
-    WorkEvent,
+    Agent, Anchor, Event, Fence, FileSession, FileTicket, Holder, LedgerTag, Pending, Resource, Session,
+    State, Tick, Ticket, WorkEvent,
 };
 
 use super::agents::AgentThen;
 use super::facts::{Asked, Facts, Wait};
+use super::files::FileThen;
 use super::frame;
 use super::sessions::SessionThen;
 use crate::http::times::time_by;
@@ -39,6 +40,7 @@ pub(super) enum About {
     /// Nothing where its beginning is forgotten.
     Session(Option<Box<SessionThen>>),
     Agent(Box<AgentThen>),
+    File(Box<FileThen>),
 }
 
 /// What is known of the time before an event.
@@ -53,6 +55,10 @@ pub(super) trait Before {
     fn agent(&self, id: &Holder) -> Option<Agent>;
     /// What an agent waits for.
     fn pending(&self, ticket: Ticket) -> Option<Pending>;
+    /// A session of a coding agent.
+    fn file_session(&self, id: &Holder) -> Option<FileSession>;
+    /// What such a session wants.
+    fn file_ticket(&self, ticket: Ticket) -> Option<FileTicket>;
 }
 
 impl Before for &State {
@@ -83,6 +89,14 @@ impl Before for &State {
 
     fn pending(&self, ticket: Ticket) -> Option<Pending> {
         State::pending_under(self, ticket).cloned()
+    }
+
+    fn file_session(&self, id: &Holder) -> Option<FileSession> {
+        State::file_session(self, id).cloned()
+    }
+
+    fn file_ticket(&self, ticket: Ticket) -> Option<FileTicket> {
+        State::file_ticket(self, ticket).cloned()
     }
 }
 
@@ -122,6 +136,12 @@ impl Happened {
                 cause = then.cause;
                 About::Agent(Box::new(then))
             }
+            Event::File(event) => {
+                let then =
+                    FileThen::after(event, |id| before.file_session(id), |ticket| before.file_ticket(ticket));
+                (cause, detail) = (then.cause, then.detail.as_deref().map(Arc::from));
+                About::File(Box::new(then))
+            }
             event => Facts::after(event, |fence| before.lease(fence)).map_or(About::Nothing, About::Lease),
         };
         if let Event::Revoked { cause: ground, detail: said, .. } = event {
@@ -142,6 +162,7 @@ impl Happened {
         let names = match &self.about {
             About::Nothing | About::Session(None) => 0,
             About::Session(Some(then)) => then.bytes(),
+            About::File(then) => then.bytes(),
             About::Agent(then) => then.resources().map(|resource| 64 + resource.as_str().len()).sum(),
             About::Lease(facts) => facts.start.as_ref().map_or(0, |start| start.resource.as_str().len()),
             About::Wait(wait) => wait.queued.as_ref().map_or(0, |asked| 64 * asked.wants.len()),
@@ -161,12 +182,13 @@ impl Happened {
     }
 
     fn shown(&self) -> ServerEvent {
-        let (mut lease, mut waiter, mut session, mut agent) = (None, None, None, None);
+        let (mut lease, mut waiter, mut session, mut agent, mut file) = (None, None, None, None, None);
         match &self.about {
             About::Nothing => {}
             About::Lease(facts) => lease = Some(facts.shown(self.at, self.tag, self.anchor)),
             About::Wait(wait) => waiter = Some(wait.shown(self.at, self.anchor)),
             About::Session(then) => session = then.as_ref().map(|then| then.shown(self.anchor)),
+            About::File(then) => file = Some(then.shown(self.anchor)),
             About::Agent(then) => agent = Some(then.shown(self.at, self.tag, self.anchor)),
         }
         ServerEvent {
@@ -177,6 +199,7 @@ impl Happened {
             waiter,
             session,
             agent,
+            file,
             spent: self.spent,
             cause: self.cause.map(str::to_owned),
             detail: self.detail.as_deref().map(str::to_owned),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::kernel::{
-    Agent, AgentEvent, Anchor, Event, Fence, Holder, LedgerTag, Pending, Resource, Session, SessionState,
-    State, Ticket, decode,
+    Agent, AgentEvent, Anchor, Event, Fence, FileSession, FileTicket, Holder, LedgerTag, Pending, Resource,
+    Session, SessionState, State, Ticket, decode,
 };
 use tenure_ledger::{Batch, Seq};
 use tenure_registrar::shell::{Feed, Next, Subscription, View};
@@ -173,5 +173,15 @@ impl Before for Known {
 
     fn pending(&self, ticket: Ticket) -> Option<Pending> {
         self.pending.get(&ticket).cloned()
+    }
+
+    /// As it is now: who it is does not change.
+    fn file_session(&self, id: &Holder) -> Option<FileSession> {
+        self.view.read(|state| state.file_session(id).cloned())
+    }
+
+    /// As it is now: what it is for does not change.
+    fn file_ticket(&self, ticket: Ticket) -> Option<FileTicket> {
+        self.view.read(|state| state.file_ticket(ticket).cloned())
     }
 }

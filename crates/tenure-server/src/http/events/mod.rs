@@ -9,6 +9,7 @@
 mod agents;
 mod courier;
 mod facts;
+mod files;
 mod filter;
 mod frame;
 mod happened;

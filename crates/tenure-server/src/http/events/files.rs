@@ -1,0 +1,106 @@
+//! The session of a coding agent and the file that an event is about, as they were right after it.
+
+use tenure_api::FileChange;
+use tenure_core::kernel::{Anchor, FileEvent, FileSession, FileTicket, Holder, Resource, Tick, Ticket};
+
+use crate::http::times::time_by;
+
+/// What an event about files is about. What is not known any more is left out.
+#[derive(Debug, Default)]
+pub(super) struct FileThen {
+    session: Option<Holder>,
+    agent: Option<String>,
+    name: Option<String>,
+    pub(super) resource: Option<Resource>,
+    owner: Option<Holder>,
+    ticket: Option<Ticket>,
+    retry_at: Option<Tick>,
+    circle: Vec<Holder>,
+    pub(super) cause: Option<&'static str>,
+    pub(super) detail: Option<String>,
+}
+
+impl FileThen {
+    /// What it is about right after `event`. `known` is what a session was before, and `wanted` what a ticket was for.
+    pub(super) fn after(
+        event: &FileEvent,
+        known: impl Fn(&Holder) -> Option<FileSession>,
+        wanted: impl Fn(Ticket) -> Option<FileTicket>,
+    ) -> Self {
+        let of_ticket = |ticket: Ticket| {
+            let wanted = wanted(ticket);
+            let of = wanted.as_ref().map(|wanted| Self::of(&wanted.session, &known)).unwrap_or_default();
+            let resource = wanted.map(|wanted| wanted.want.resource);
+            Self { ticket: Some(ticket), resource, ..of }
+        };
+        let said = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        match event {
+            FileEvent::Began { session, .. } => Self {
+                session: Some(session.id.clone()),
+                agent: Some(session.agent.to_string()),
+                name: Some(session.session.to_string()),
+                ..Self::default()
+            },
+            FileEvent::Seen { session, .. } | FileEvent::TurnEnded { session, .. } => {
+                Self::of(session, &known)
+            }
+            FileEvent::Contended(contended) => Self {
+                resource: Some(contended.want.resource.clone()),
+                owner: Some(contended.owner.clone()),
+                ticket: Some(contended.ticket),
+                retry_at: Some(contended.retry_at),
+                circle: contended.circle.clone(),
+                ..Self::of(&contended.session, &known)
+            },
+            FileEvent::Blocked { ticket, found } => Self {
+                owner: Some(found.owner.holder.clone()),
+                circle: found.circle.clone(),
+                ..of_ticket(*ticket)
+            },
+            FileEvent::Closed { ticket, end, .. } => Self { cause: Some(end.as_str()), ..of_ticket(*ticket) },
+            FileEvent::Ended { session, end, detail, .. } => {
+                Self { cause: Some(end.as_str()), detail: said(detail), ..Self::of(session, &known) }
+            }
+            FileEvent::Violated { resource, owner, session, detail, .. } => Self {
+                resource: Some(resource.clone()),
+                owner: owner.clone(),
+                detail: said(detail),
+                ..session.as_ref().map(|session| Self::of(session, &known)).unwrap_or_default()
+            },
+        }
+    }
+
+    fn of(session: &Holder, known: impl Fn(&Holder) -> Option<FileSession>) -> Self {
+        let known = known(session);
+        Self {
+            session: Some(session.clone()),
+            agent: known.as_ref().map(|known| known.agent.to_string()),
+            name: known.map(|known| known.session.to_string()),
+            ..Self::default()
+        }
+    }
+
+    /// How many bytes callers made it long by.
+    pub(super) fn bytes(&self) -> usize {
+        let name = |holder: &Option<Holder>| holder.as_ref().map_or(0, |holder| holder.as_str().len());
+        let circle = self.circle.iter().map(|holder| holder.as_str().len()).sum::<usize>();
+        let resource = self.resource.as_ref().map_or(0, |resource| resource.as_str().len());
+        let detail = self.detail.as_ref().map_or(0, String::len);
+        name(&self.session) + name(&self.owner) + resource + circle + detail + 256
+    }
+
+    /// As it is told.
+    pub(super) fn shown(&self, anchor: Anchor) -> FileChange {
+        let text = |holder: &Holder| holder.as_str().to_owned();
+        FileChange {
+            holder: self.session.as_ref().map(text).unwrap_or_default(),
+            agent: self.agent.clone(),
+            session: self.name.clone(),
+            resource: self.resource.as_ref().map(|resource| resource.as_str().to_owned()),
+            owner: self.owner.as_ref().map(text),
+            ticket: self.ticket.map(|ticket| ticket.0),
+            retry_at: self.retry_at.map(|at| time_by(anchor, at)),
+            circle: self.circle.iter().map(text).collect(),
+        }
+    }
+}
