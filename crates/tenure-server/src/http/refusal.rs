@@ -78,7 +78,7 @@ fn refused(refusal: Refusal, now: impl FnOnce() -> Tick) -> Failure {
         Refusal::WrongDirection { .. } => Failure::invalid("mode", &detail),
         Refusal::NotFound | Refusal::NoSuchTicket => not_found(),
         Refusal::NoSuchSession => no_such_session(),
-        Refusal::NotIdle => Failure::new(Code::Conflict, detail),
+        Refusal::NotIdle => Failure::new(Code::Invalid, detail),
         Refusal::TooManySessions { .. } => {
             Failure::new(Code::TooManySessions, format!("{detail}; ask again when some are over"))
         }
