@@ -1,0 +1,110 @@
+//! Working trees of git, found without running git.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Stat, lstat};
+use rustix::io::Errno;
+
+use super::error::PathError;
+use super::machine::{digest, machine};
+use super::resolve::{reach, whole};
+
+/// The longest `.git` file that is read. It holds one path.
+const MOST: u64 = 16 * 1024;
+
+/// A working tree of git. A linked worktree and a submodule are working trees of their own; a bare repository has none.
+///
+/// What only git's settings or environment know (`core.worktree`, `GIT_WORK_TREE`) is not seen.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct WorkTree {
+    /// Which one it is: sixteen hex digits, of this machine and the root folder itself. So it has one id wherever it is
+    /// mounted, and another one on another machine.
+    pub id: String,
+    /// Its root folder, with all links resolved.
+    pub root: PathBuf,
+    /// Where git keeps what it knows of this working tree: `.git`, or `.git/worktrees/x` of another one.
+    pub git_dir: PathBuf,
+}
+
+/// The working tree that `start` lies in: a folder, or a file, which need not exist. `None` outside of all of them, and
+/// inside a folder of git's own.
+pub fn work_tree_of(start: &Path) -> Result<Option<WorkTree>, PathError> {
+    let cwd = if start.is_absolute() { PathBuf::new() } else { here(start)? };
+    let reached = reach(&whole(start, &cwd)?)?;
+    let folder = if reached.is_folder() { Some(&*reached.path) } else { reached.path.parent() };
+    let tree = folder.map(above).transpose()?.flatten();
+    Ok(tree.filter(|tree| !is_gits_own(&tree.root, &reached.path)))
+}
+
+/// The working tree whose root is this real folder or one above it.
+pub(super) fn above(folder: &Path) -> Result<Option<WorkTree>, PathError> {
+    for root in folder.ancestors() {
+        if let Some(git_dir) = git_dir_of(root)? {
+            let about = lstat(root).map_err(|said| PathError::of(root, said))?;
+            return Ok(Some(WorkTree { id: id_of(&about), root: root.to_path_buf(), git_dir }));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a path below the root is git's own. Git itself never takes such a name into a commit.
+pub(super) fn is_gits_own(root: &Path, path: &Path) -> bool {
+    let below = path.strip_prefix(root).unwrap_or(path);
+    // In any case, as git does: where names are folded, `.GIT` is the same folder.
+    below.components().any(|component| component.as_os_str().eq_ignore_ascii_case(".git"))
+}
+
+fn id_of(root: &Stat) -> String {
+    let (device, inode) = identity(root);
+    digest("tenure work tree", &[machine().as_bytes(), &device.to_le_bytes(), &inode.to_le_bytes()])
+}
+
+/// The device and the number of a file.
+pub(super) fn identity(about: &Stat) -> (u64, u64) {
+    (about.st_dev, about.st_ino)
+}
+
+/// What git keeps for the working tree with this root, if it is one.
+///
+/// One question for most folders: a `.git` folder without a `HEAD` is none for git either. That may be a link that leads
+/// nowhere yet, so it is not followed.
+fn git_dir_of(root: &Path) -> Result<Option<PathBuf>, PathError> {
+    let git = root.join(".git");
+    match lstat(git.join("HEAD")) {
+        Ok(_) => Ok(Some(git)),
+        Err(Errno::NOENT | Errno::NAMETOOLONG | Errno::LOOP) => Ok(None),
+        Err(Errno::NOTDIR) => pointer(root, &git),
+        // Whoever may not look into it may still write beside it.
+        Err(Errno::ACCESS) => Ok(is_folder(&git).then_some(git)),
+        Err(said) => Err(PathError::of(&git, said)),
+    }
+}
+
+/// What a `.git` file points to: `gitdir: PATH`.
+fn pointer(root: &Path, git: &Path) -> Result<Option<PathBuf>, PathError> {
+    let mut text = Vec::new();
+    let read = fs::File::open(git).and_then(|file| file.take(MOST).read_to_end(&mut text));
+    match read {
+        Ok(_) => {}
+        // The folder above was no folder, or it went away meanwhile.
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(PathError::Other { path: git.to_path_buf(), source }),
+    }
+    let Some(path) = text.strip_prefix(b"gitdir:") else { return Ok(None) };
+    let path = root.join(OsStr::from_bytes(path.trim_ascii()));
+    // One that leads nowhere is still a working tree to whoever edits in it, only git is broken there.
+    Ok(Some(fs::canonicalize(&path).unwrap_or(path)))
+}
+
+fn is_folder(path: &Path) -> bool {
+    lstat(path).is_ok_and(|about| FileType::from_raw_mode(about.st_mode).is_dir())
+}
+
+fn here(start: &Path) -> Result<PathBuf, PathError> {
+    std::env::current_dir().map_err(|source| PathError::Other { path: start.to_path_buf(), source })
+}

@@ -1,0 +1,52 @@
+//! From the process that asks up to the agent that it belongs to.
+
+use std::io;
+
+use super::choice::{Ancestor, choose};
+use super::family::above;
+use super::identity::Process;
+use crate::agent::Agent;
+
+/// The process of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentProcess {
+    /// Which one.
+    pub process: Process,
+    /// What it calls itself, for people.
+    pub name: String,
+}
+
+/// The agent above the process that asks, which is a hook or a shell: it lives as long as what it holds. [`choose`] says
+/// which one that is.
+///
+/// An error if nobody is above it.
+pub fn agent_above(asking: u32, kind: Option<Agent>) -> io::Result<AgentProcess> {
+    let mut above = above(asking);
+    let described: Vec<Ancestor> = above
+        .iter()
+        .map(|(process, entry, line)| Ancestor {
+            pid: process.pid,
+            name: line.name.clone(),
+            // Only its own user may see it. Without it, the rest has to do.
+            program: entry.link("exe").ok().map(text),
+            arguments: entry.read("cmdline").map(arguments).unwrap_or_default(),
+        })
+        .collect();
+    let chosen = choose(&described, kind).ok_or_else(|| {
+        let message =
+            "no process is above the one that asks, so nobody can be the owner; start it from the agent";
+        io::Error::new(io::ErrorKind::NotFound, message)
+    })?;
+    let (process, _, line) = above.swap_remove(chosen);
+    Ok(AgentProcess { process, name: line.name })
+}
+
+/// Each argument ends with a zero byte.
+fn arguments(bytes: Vec<u8>) -> Vec<String> {
+    let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+    bytes.split(|byte| *byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned()).collect()
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8_lossy(&bytes).into_owned()
+}

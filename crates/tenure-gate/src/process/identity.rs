@@ -1,0 +1,121 @@
+//! One process, for ever.
+
+use std::fs;
+use std::io;
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+
+use super::table::{Entry, Line, numbers_in};
+
+/// One process, for ever: a pid alone is used again.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug, Hash)]
+pub struct Process {
+    /// Which boot of the machine: after another one it is gone.
+    pub boot: String,
+    /// Its pid namespace. Where that may not be seen, the one of whoever looked.
+    pub namespace: u64,
+    /// Its pid, as whoever looked sees it.
+    pub pid: u32,
+    /// When it started, in ticks since the boot.
+    pub started: u64,
+    /// The user that it belongs to.
+    pub user: u32,
+}
+
+/// Whether a process lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Liveness {
+    /// It does.
+    Alive,
+    /// It stands still (Ctrl-Z, a debugger), and can go on at any time. So it keeps what it has.
+    Suspended,
+    /// It ended. What has its pid now is another one.
+    Dead,
+}
+
+impl Process {
+    /// The process that has this pid now. An error if there is none.
+    pub fn of(pid: u32) -> io::Result<Self> {
+        let entry = Entry::of(pid)?;
+        Self::seen(pid, &entry, &entry.line()?)
+    }
+
+    /// This process itself.
+    pub fn own() -> io::Result<Self> {
+        Self::of(std::process::id())
+    }
+
+    pub(super) fn seen(pid: u32, entry: &Entry, line: &Line) -> io::Result<Self> {
+        let namespace = namespace(entry).or_else(|_| namespace(&Entry::of(std::process::id())?))?;
+        Ok(Self { boot: boot()?.to_owned(), namespace, pid, started: line.started, user: user(entry)? })
+    }
+
+    /// Whether it lives.
+    pub fn liveness(&self) -> Liveness {
+        match self.entry() {
+            None => Liveness::Dead,
+            Some((_, line)) if line.is_over() && !self.has_threads_left() => Liveness::Dead,
+            Some((_, line)) if line.is_stopped() => Liveness::Suspended,
+            Some(_) => Liveness::Alive,
+        }
+    }
+
+    /// Whether it was started by `of`, or by one whom that started, and so on. It is not its own descendant.
+    pub fn is_descendant(&self, of: &Process) -> bool {
+        self.entry().is_some() && super::ancestors(self.pid).iter().any(|above| above.is_same(of))
+    }
+
+    /// Whether both are one. Its user may have changed in between.
+    pub fn is_same(&self, other: &Process) -> bool {
+        (self.pid, self.started, &self.boot) == (other.pid, other.started, &other.boot)
+    }
+
+    /// What the system tells of it, if its pid is still its own.
+    pub(super) fn entry(&self) -> Option<(Entry, Line)> {
+        // Where the boot cannot be read there is no `/proc`, so nothing is found there either.
+        if boot().ok()? != self.boot {
+            return None;
+        }
+        let entry = Entry::of(self.pid).ok()?;
+        let line = entry.line().ok()?;
+        (line.started == self.started).then_some((entry, line))
+    }
+
+    /// A process whose first thread has ended looks like one that is over. While other threads run, it is not.
+    fn has_threads_left(&self) -> bool {
+        let threads = numbers_in(&format!("/proc/{}/task", self.pid));
+        threads.into_iter().filter(|thread| *thread != self.pid).any(|thread| {
+            let line = fs::read(format!("/proc/{}/task/{thread}/stat", self.pid)).ok();
+            line.and_then(|line| Line::parse(&line)).is_some_and(|line| !line.is_over())
+        })
+    }
+}
+
+/// The id of this boot. It cannot change while this process runs.
+fn boot() -> io::Result<&'static str> {
+    static BOOT: OnceLock<String> = OnceLock::new();
+    if let Some(boot) = BOOT.get() {
+        return Ok(boot);
+    }
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
+    Ok(BOOT.get_or_init(|| boot))
+}
+
+/// The number in `pid:[4026531836]`.
+fn namespace(entry: &Entry) -> io::Result<u64> {
+    let link = entry.link("ns/pid")?;
+    let number = str::from_utf8(&link)
+        .ok()
+        .and_then(|link| link.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok());
+    number.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a process has no pid namespace"))
+}
+
+/// The real user, which a program that runs with another one's rights keeps.
+fn user(entry: &Entry) -> io::Result<u32> {
+    let status = entry.read("status")?;
+    let text = String::from_utf8_lossy(&status);
+    let line = text.lines().find_map(|line| line.strip_prefix("Uid:"));
+    let number = line.and_then(|line| line.split_ascii_whitespace().next()?.parse().ok());
+    number.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a process belongs to nobody"))
+}

@@ -1,0 +1,105 @@
+//! What the system tells about a process in `/proc`.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
+
+/// The folder of one process. It stays that one's: when the process is gone, nothing can be read through it, even if its pid
+/// was used again.
+pub(super) struct Entry(OwnedFd);
+
+impl Entry {
+    /// Opens the folder of the process that has this pid now.
+    pub fn of(pid: u32) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(openat(CWD, format!("/proc/{pid}"), flags, Mode::empty())?))
+    }
+
+    /// A file in it.
+    pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let file = openat(&self.0, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let mut text = Vec::new();
+        io::Read::read_to_end(&mut fs::File::from(file), &mut text)?;
+        Ok(text)
+    }
+
+    /// A link in it, as text.
+    pub fn link(&self, name: &str) -> io::Result<Vec<u8>> {
+        Ok(readlinkat(&self.0, name, Vec::new())?.into_bytes())
+    }
+
+    /// Its line in the table of processes.
+    pub fn line(&self) -> io::Result<Line> {
+        let text = self.read("stat")?;
+        Line::parse(&text)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a process says nothing of itself"))
+    }
+}
+
+/// What `stat` says, as far as it is needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Line {
+    /// What it is called.
+    pub name: String,
+    /// One letter for what it does.
+    pub state: u8,
+    /// The pid of its parent.
+    pub parent: u32,
+    /// When it started, in ticks since the boot.
+    pub started: u64,
+}
+
+impl Line {
+    /// The name stands in parentheses and may hold any character, parentheses and blanks too. So the last one ends it.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let begin = text.iter().position(|byte| *byte == b'(')?;
+        let end = text.iter().rposition(|byte| *byte == b')')?;
+        let name = String::from_utf8_lossy(text.get(begin + 1..end)?).into_owned();
+        // The third field is the first one here.
+        let mut fields = str::from_utf8(&text[end + 1..]).ok()?.split_ascii_whitespace();
+        let state = *fields.next()?.as_bytes().first()?;
+        let parent = fields.next()?.parse().ok()?;
+        let started = fields.nth(22 - 5)?.parse().ok()?;
+        Some(Self { name, state, parent, started })
+    }
+
+    /// Whether it is over: it ended, and only its parent does not know yet.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, b'Z' | b'X' | b'x')
+    }
+
+    /// Whether it stands still until somebody lets it go on.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self.state, b'T' | b't')
+    }
+}
+
+/// The pids of all processes.
+pub(super) fn all() -> Vec<u32> {
+    numbers_in("/proc")
+}
+
+/// The entries of a folder that are numbers.
+pub(super) fn numbers_in(folder: &str) -> Vec<u32> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let rest = " S 4150 4170 4170 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 500000 2 3";
+        for name in ["sh", "a b", "x) S 1 (y", "((", "tmux: server", "\n"] {
+            let line = Line::parse(format!("4170 ({name}){rest}").as_bytes()).unwrap();
+            assert_eq!(line, Line { name: name.into(), state: b'S', parent: 4150, started: 500_000 });
+        }
+        assert!(
+            Line::parse(b"").is_none() && Line::parse(b"1 (x) S").is_none() && Line::parse(b")(").is_none()
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! Whether a process lives, with real ones.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use tenure_gate::process::{Liveness, Process, Watch, ancestors, descendants};
+
+/// A process that ends when its input does, so that none is left behind.
+fn waiting() -> Child {
+    Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+fn number(child: &Child) -> Pid {
+    Pid::from_child(child)
+}
+
+/// Whether a process was seen to end, within this time.
+fn ended(watch: &Watch, seconds: i64) -> bool {
+    let mut watched = [PollFd::new(watch, PollFlags::IN)];
+    poll(&mut watched, Some(&Timespec { tv_sec: seconds, tv_nsec: 0 })).unwrap() == 1
+}
+
+/// Waits until a child is over, but leaves it a zombie.
+fn wait_for_its_end(child: &Child) {
+    waitid(WaitId::Pid(number(child)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+}
+
+// S4-13, S4-20
+#[test]
+fn a_killed_process_is_seen_to_end_and_a_zombie_is_dead() {
+    let mut child = waiting();
+    let process = Process::of(child.id()).unwrap();
+    let watch = Watch::of(&process).unwrap();
+    assert_eq!(process.liveness(), Liveness::Alive);
+    assert!(!ended(&watch, 0));
+    kill_process(number(&child), Signal::KILL).unwrap();
+    assert!(ended(&watch, 20), "its end was not seen");
+    wait_for_its_end(&child);
+    // Nobody has asked for its result yet, so it still has its pid.
+    assert!(std::path::Path::new(&format!("/proc/{}", child.id())).exists());
+    assert_eq!(process.liveness(), Liveness::Dead);
+    assert!(Watch::of(&process).is_none() && ended(&watch, 0));
+    child.wait().unwrap();
+    assert_eq!(process.liveness(), Liveness::Dead);
+    assert!(Watch::of(&process).is_none() && Process::of(child.id()).is_err());
+}
+
+// S4-13
+#[test]
+fn a_stopped_process_is_suspended_and_goes_on() {
+    let mut child = waiting();
+    let process = Process::of(child.id()).unwrap();
+    kill_process(number(&child), Signal::STOP).unwrap();
+    waitid(WaitId::Pid(number(&child)), WaitIdOptions::STOPPED).unwrap();
+    assert_eq!(process.liveness(), Liveness::Suspended);
+    let watch = Watch::of(&process).unwrap();
+    assert!(!ended(&watch, 0), "who stands still has not ended");
+    kill_process(number(&child), Signal::CONT).unwrap();
+    waitid(WaitId::Pid(number(&child)), WaitIdOptions::CONTINUED).unwrap();
+    assert_eq!(process.liveness(), Liveness::Alive);
+    drop(child.stdin.take());
+    child.wait().unwrap();
+}
+
+// S4-20, S4-22
+#[test]
+fn another_process_with_the_same_pid_is_not_the_one_that_was_known() {
+    let own = Process::own().unwrap();
+    assert_eq!(own.liveness(), Liveness::Alive);
+    let earlier = Process { started: own.started - 1, ..own.clone() };
+    let last_boot = Process { boot: "00000000-0000-0000-0000-000000000000".into(), ..own.clone() };
+    let nobody = Process { pid: u32::MAX, ..own.clone() };
+    for other in [earlier, last_boot, nobody] {
+        assert_eq!(other.liveness(), Liveness::Dead, "{other:?}");
+        assert!(Watch::of(&other).is_none() && !other.is_same(&own));
+    }
+}
+
+#[test]
+fn a_process_is_the_same_after_it_was_stored() {
+    let own = Process::own().unwrap();
+    let stored = serde_json::to_string(&own).unwrap();
+    let read: Process = serde_json::from_str(&stored).unwrap();
+    assert_eq!(read, own);
+    assert_eq!((own.pid, own.user), (std::process::id(), rustix::process::getuid().as_raw()));
+    assert!(own.boot.len() == 36 && own.namespace > 0 && own.started > 0, "{stored}");
+}
+
+/// The first thread has ended, others go on: the system shows such a process like a zombie.
+#[test]
+fn a_process_lives_as_long_as_any_of_its_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("threads");
+    let source = r#"
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        static pthread_t first;
+        static void *other(void *nothing) {
+            char byte;
+            pthread_join(first, 0);
+            write(1, "\n", 1);
+            while (read(0, &byte, 1) > 0) {}
+            _exit(0);
+        }
+        int main() {
+            pthread_t thread;
+            first = pthread_self();
+            pthread_create(&thread, 0, other, 0);
+            pthread_exit(0);
+        }
+    "#;
+    let mut compiler = Command::new("cc");
+    compiler.args(["-w", "-x", "c", "-pthread", "-o"]).arg(&program).arg("-").stdin(Stdio::piped());
+    let mut compiling = compiler.spawn().unwrap();
+    compiling.stdin.take().unwrap().write_all(source.as_bytes()).unwrap();
+    assert!(compiling.wait().unwrap().success());
+    let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+    let process = Process::of(child.id()).unwrap();
+    assert_eq!(process.liveness(), Liveness::Alive);
+    let watch = Watch::of(&process).unwrap();
+    assert!(!ended(&watch, 0));
+    drop(child.stdin.take());
+    assert!(ended(&watch, 20));
+    wait_for_its_end(&child);
+    assert_eq!(process.liveness(), Liveness::Dead);
+    child.wait().unwrap();
+}
+
+#[test]
+fn ancestors_come_nearest_first_and_descendants_are_all_below() {
+    let script = "sh -c 'echo $$; read line; :'; :";
+    let mut outer =
+        Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(outer.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let inner = Process::of(line.trim().parse().unwrap()).unwrap();
+    let (above, own) = (Process::of(outer.id()).unwrap(), Process::own().unwrap());
+    let chain = ancestors(inner.pid);
+    assert_eq!(chain[..2], [above.clone(), own.clone()]);
+    assert!(!chain.contains(&inner));
+    assert!(inner.is_descendant(&above) && inner.is_descendant(&own) && above.is_descendant(&own));
+    assert!(!above.is_descendant(&inner) && !own.is_descendant(&own));
+    let earlier = Process { started: own.started - 1, ..own.clone() };
+    assert!(!inner.is_descendant(&earlier) && descendants(&earlier).is_empty());
+    assert!(descendants(&own).contains(&inner.pid) && descendants(&above) == [inner.pid]);
+    drop(outer.stdin.take());
+    outer.wait().unwrap();
+    assert!(!inner.is_descendant(&own) && ancestors(u32::MAX).is_empty());
+}
