@@ -1,0 +1,5 @@
+//! One integration binary: what the gate sees and does on a real machine, with real git, files and processes.
+
+mod git;
+mod git_hooks_folder;
+mod git_support;
