@@ -280,20 +280,21 @@ mod tests {
 
     #[test]
     fn whoever_takes_too_long_is_ended_with_its_helpers_and_reaped() {
+        let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new("sh");
-        command.args(["-c", "sleep 600 & echo $! $$; wait"]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let mut child = command.spawn().unwrap();
-        let mut said = Collected::default();
-        let outcome = collect(&mut child, &mut said, 100, Duration::from_millis(300)).unwrap();
-        assert!(matches!(outcome, Outcome::TooSlow));
-        kill_process_group(Pid::from_child(&child), Signal::KILL).unwrap();
-        child.wait().unwrap();
-
-        let mut command = Command::new("sh");
-        command.args(["-c", "sleep 600 & wait"]);
-        let heard = hear(command, "status", 100, Duration::from_millis(300));
+        command.current_dir(folder.path()).args(["-c", "sleep 600 & echo $! $$ > pids; wait"]);
+        let heard = hear(command, "status", 100, Duration::from_millis(500));
         assert!(matches!(heard, Err(GitError::TooSlow { subcommand: "status", .. })));
+        let pids = std::fs::read_to_string(folder.path().join("pids")).unwrap();
+        let pids: Vec<_> =
+            pids.split_whitespace().map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()).collect();
+        assert_eq!(pids.len(), 2);
+        for pid in pids {
+            // Gone, or about to be: its pidfd tells the moment.
+            let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+            let ended = wait_for([Some(process.as_fd()), None], now() + LIMIT).unwrap();
+            assert!(ended.is_some(), "{pid:?} still runs");
+        }
     }
 
     #[test]
