@@ -3,3 +3,8 @@
 mod git;
 mod git_hooks_folder;
 mod git_support;
+mod install;
+mod install_git;
+mod install_plugin;
+mod install_property;
+mod install_support;
