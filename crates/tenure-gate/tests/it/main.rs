@@ -1,7 +1,15 @@
-//! One integration binary: which file a name reaches and which process an agent is, with real files, real git and real
-//! processes.
+//! What is on this machine, with real files, processes and git.
 
 mod again;
+mod blame;
+mod git;
+mod git_hooks_folder;
+mod git_support;
+mod install;
+mod install_git;
+mod install_plugin;
+mod install_property;
+mod install_support;
 mod paths_faults;
 mod paths_mounts;
 mod paths_random;
