@@ -20,7 +20,7 @@ const MOST: usize = 10_000;
 /// Who waits for whom, over all faces.
 ///
 /// Only who really is in the way: who has something that does not go with what is wanted, or waits for it in front. Without
-/// those edges of which any one of several is enough, it never has a circle.
+/// those edges of which any one of several is enough, and those of coding agents who want files, it never has a circle.
 #[utoipa::path(
     get,
     path = "/v1/contention",

@@ -54,7 +54,26 @@ impl<'a> Graph<'a> {
     /// Everybody who waits, each with who is in the way: who has something that does not go with what it wants, and who waits
     /// for such a thing in front of it. One after the other, for there may be many.
     pub(super) fn edges(&self) -> impl Iterator<Item = Edge<'a>> {
-        self.wanting.iter().flat_map(|want| self.edges_of(want))
+        self.wanting.iter().flat_map(|want| self.edges_of(want)).chain(self.edges_of_files())
+    }
+
+    /// Who wants a file that another session has. Nothing is kept for it, so it is in nobody's way.
+    fn edges_of_files(&self) -> impl Iterator<Item = Edge<'a>> {
+        let (state, now) = (self.state, self.now);
+        state.file_tickets().flat_map(move |ticket| {
+            let holders = holders_apart(state, &ticket.want.resource, ticket.want.mode, now);
+            let others = holders.map(|lease| lease.holder).filter(|holder| **holder != ticket.session);
+            let edge = |to: &'a Holder| Edge {
+                from: &ticket.session,
+                to,
+                resource: &ticket.want.resource,
+                mode: ticket.want.mode,
+                is_held: true,
+                one_of_several: false,
+                until: ticket.retry_at,
+            };
+            others.map(edge).collect::<Vec<_>>()
+        })
     }
 
     fn edges_of(&self, want: &Wanting<'a>) -> Vec<Edge<'a>> {
