@@ -35,8 +35,8 @@ fn touch(tool: &str, input: &Fields<'_>) -> Result<Touch, Wrong> {
     }
     // A patch in a shell command is applied by Codex itself: no shell sees it.
     let command = ["command", "cmd", "script"].iter().find_map(|name| command(input.value(name)?));
-    let Some(command) = command else { return tools::guess(tool, input) };
-    let Some(patch) = patch::in_command(&command)? else { return Ok(Touch::Nothing) };
+    let patch = command.map_or(Ok(None), |command| patch::in_command(&command))?;
+    let Some(patch) = patch else { return tools::guess(tool, input) };
     let mut paths = Vec::new();
     for name in &patch.names {
         tools::add(&mut paths, tools::path(input, name)?)?;

@@ -32,11 +32,14 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Heard, Unheard> {
     let heard = match name {
         "afterFileEdit" | "afterTabFileEdit" => told(fields, moment, tools::writes(fields, false)),
         "beforeReadFile" | "beforeTabFileRead" => told(fields, moment, tools::reads(fields)),
-        "beforeMCPExecution" | "afterMCPExecution" => called(fields, moment),
         "subagentStart" | "subagentStop" => helped(fields, moment),
-        _ => hear(fields, moment, touch),
+        _ => called(fields, moment),
     };
-    let heard = heard.and_then(|heard| Ok(Heard { cwd: heard.cwd.or(root(fields)?), ..heard }));
+    let heard = heard.and_then(|heard| {
+        // Both are the same where both are there; one name for it is enough.
+        let session = id(fields, &["conversation_id"])?.unwrap_or(heard.session);
+        Ok(Heard { session, cwd: heard.cwd.or(root(fields)?), ..heard })
+    });
     heard.map_err(|wrong| moment.unheard(wrong))
 }
 
@@ -55,9 +58,11 @@ fn told(fields: &Fields<'_>, moment: Moment, touch: Result<Touch, Wrong>) -> Res
     Ok(Heard { event: moment.event(touch, None), ..hear(fields, Moment::Other, self::touch)? })
 }
 
-/// A call of an MCP tool: its input comes as JSON in a text, or as it is.
+/// A call of a tool. The input of an MCP tool comes as JSON in a text.
 fn called(fields: &Fields<'_>, moment: Moment) -> Result<Heard, Wrong> {
-    let Some(Value::String(text)) = fields.value("tool_input") else { return hear(fields, moment, touch) };
+    let is_call = matches!(moment, Moment::Before | Moment::After { .. });
+    let text = fields.value("tool_input").and_then(Value::as_str).filter(|_| is_call);
+    let Some(text) = text else { return hear(fields, moment, touch) };
     let tool = fields.text("tool_name")?.ok_or(Wrong::Missing("tool_name"))?;
     let input = if text.trim().is_empty() { Fields::none() } else { Fields::parse(text.as_bytes())? };
     told(fields, moment, touch(tool, &input))

@@ -69,9 +69,18 @@ impl Fields<'_> {
     pub fn object(&self, name: &'static str) -> Result<Option<Fields<'_>>, Wrong> {
         match self.map.get(name) {
             None | Some(Value::Null) => Ok(None),
-            Some(Value::Object(map)) => Ok(Some(Fields { map: Cow::Borrowed(map), mended: self.mended })),
+            Some(Value::Object(map)) => Ok(Some(self.part(map))),
             Some(_) => Err(Wrong::WrongType(name)),
         }
+    }
+
+    /// The object that these names lead to, one in another, where nothing depends on it.
+    pub fn at(&self, names: &[&str]) -> Option<Fields<'_>> {
+        let mut map: &Map<String, Value> = &self.map;
+        for name in names {
+            map = map.get(*name)?.as_object()?;
+        }
+        Some(self.part(map))
     }
 
     /// The objects in the list under `name`; whatever else stands there is left out.

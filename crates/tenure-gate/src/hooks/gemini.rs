@@ -32,8 +32,7 @@ fn touch(tool: &str, input: &Fields<'_>) -> Result<Touch, Wrong> {
 }
 
 fn failed(fields: &Fields<'_>) -> bool {
-    let response = fields.object("tool_response").ok().flatten();
-    response.is_some_and(|response| response.value("error").is_some())
+    fields.at(&["tool_response"]).is_some_and(|response| response.value("error").is_some())
 }
 
 pub(super) fn answer(event: Option<&Event>, verdict: &Verdict) -> Answer {

@@ -138,6 +138,13 @@ pub fn read(agent: Agent, bytes: &[u8]) -> Result<Heard, Unheard> {
 /// Without `heard` nobody knows which event is answered: then a denial takes the form that blocks whatever it is.
 pub fn answer(agent: Agent, heard: Option<&Heard>, verdict: &Verdict) -> Answer {
     let event = heard.map(|heard| &heard.event);
+    // A denial without a reason counts as none in Codex.
+    let verdict = match verdict {
+        Verdict::Deny { reason, stop } if reason.trim().is_empty() => {
+            &Verdict::Deny { reason: "Denied by Tenure.".to_owned(), stop: *stop }
+        }
+        other => other,
+    };
     match agent {
         Agent::Claude => claude::answer(event, verdict),
         Agent::Codex => codex::answer(event, verdict),

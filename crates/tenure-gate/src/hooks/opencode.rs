@@ -13,24 +13,24 @@ use super::{Heard, Patience, Subagent};
 const BEFORE: &str = "tool.execute.before";
 const AFTER: &str = "tool.execute.after";
 
+/// Where the plugin may have put what OpenCode's bus says: `{"type", "properties"}`.
+const PLACES: [&[&str]; 4] = [&[], &["event"], &["input"], &["input", "event"]];
+
 pub(super) fn read(fields: &Fields<'_>) -> Result<Heard, Unheard> {
+    let mut places = PLACES.iter().filter_map(|place| fields.at(place));
+    let bus = places.find(|place| place.hint("type").is_some() && place.value("properties").is_some());
     // Whoever does not say what it is may stand before a change.
     let unknown = |wrong| Unheard::new(wrong, true);
-    // The bus's own form is `{"type", "properties"}`, and the plugin may have wrapped it.
-    let inner = if fields.text("event").is_err() { fields.object("event").map_err(unknown)? } else { None };
-    let bus = inner.as_ref().unwrap_or(fields);
-    let named = if inner.is_some() { None } else { fields.text("event").map_err(unknown)? };
-    let name = match named.filter(|name| *name != "event") {
-        Some(name) => name,
-        None => match bus.text("type").map_err(unknown)? {
-            Some(name) => name,
-            None => form(fields).map_err(unknown)?,
-        },
+    let name = match (fields.text("event"), &bus) {
+        (Ok(Some(name)), _) if name != "event" => name,
+        (_, Some(bus)) => bus.hint("type").unwrap_or_default(),
+        (Err(wrong), None) => return Err(unknown(wrong)),
+        (Ok(_), None) => form(fields).map_err(unknown)?,
     };
     match name {
         BEFORE => tool(fields, Moment::Before).map_err(|wrong| Moment::Before.unheard(wrong)),
         AFTER => tool(fields, Moment::After { failed: false }).map_err(|wrong| Unheard::new(wrong, false)),
-        _ => other(name, fields, bus).map_err(|wrong| Unheard::new(wrong, false)),
+        _ => other(name, fields, bus.as_ref()).map_err(|wrong| Unheard::new(wrong, false)),
     }
 }
 
@@ -73,17 +73,14 @@ fn touch(tool: &str, input: &Fields<'_>) -> Result<Touch, Wrong> {
     }
 }
 
-/// Everything but tools. What is said stands in `properties`, or in `input` where the plugin put it there.
-fn other(name: &str, fields: &Fields<'_>, bus: &Fields<'_>) -> Result<Heard, Wrong> {
-    let input = fields.object("input")?;
-    let wrapped = input.as_ref().and_then(|input| input.object("event").ok().flatten());
-    let outer = wrapped.as_ref().or(input.as_ref()).unwrap_or(bus);
-    let inner = outer.object("properties")?;
-    let said = inner.as_ref().unwrap_or(outer);
+/// Everything but tools.
+fn other(name: &str, fields: &Fields<'_>, bus: Option<&Fields<'_>>) -> Result<Heard, Wrong> {
+    let properties = bus.and_then(|bus| bus.at(&["properties"])).or(fields.at(&["properties"]));
+    let input = properties.or(fields.at(&["input"]));
+    let said = input.as_ref().unwrap_or(fields);
     let info = said.object("info")?.unwrap_or_else(Fields::none);
     let mut heard = speaker(fields, said)?;
-    let status = said.object("status").ok().flatten();
-    let is_idle = status.is_some_and(|status| status.hint("type") == Some("idle"));
+    let is_idle = said.at(&["status"]).is_some_and(|status| status.hint("type") == Some("idle"));
     let parent = id(&info, &["parentID"])?;
     let moment = match name {
         "session.created" if parent.is_some() => Moment::SubagentStarted,
@@ -109,7 +106,7 @@ fn other(name: &str, fields: &Fields<'_>, bus: &Fields<'_>) -> Result<Heard, Wro
 
 /// Whose session, where, and which call.
 fn speaker(fields: &Fields<'_>, said: &Fields<'_>) -> Result<Heard, Wrong> {
-    let info = said.object("info").ok().flatten().unwrap_or_else(Fields::none);
+    let info = said.at(&["info"]).unwrap_or_else(Fields::none);
     let session = match id(said, &["sessionID"])? {
         Some(session) => Some(session),
         None => id(&info, &["id"])?,

@@ -4,6 +4,7 @@
 //! edit for a moment, a name too few is an edit without a lease.
 
 use super::shell;
+use super::tools::MOST_PATHS;
 use super::unheard::Wrong;
 
 const BEGIN: &str = "*** Begin Patch";
@@ -12,6 +13,9 @@ const UPDATE: &str = "*** Update File:";
 const DELETE: &str = "*** Delete File:";
 const MOVE: &str = "*** Move to:";
 const HEADERS: [&str; 4] = [ADD, UPDATE, DELETE, MOVE];
+
+/// The longest command in which a patch is looked for, in bytes.
+const MOST_COMMAND: usize = 4 * 1024 * 1024;
 
 /// What a patch is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +37,7 @@ pub(super) fn read(text: &str) -> Result<Patch, Wrong> {
     for (kind, names) in text.lines().filter_map(header) {
         patch.whole &= kind == ADD;
         for name in names {
-            patch.add(name.to_owned());
+            patch.add(name.to_owned())?;
         }
     }
     if patch.names.is_empty() { Err(Wrong::EmptyPatch) } else { Ok(patch) }
@@ -45,6 +49,9 @@ pub(super) fn read(text: &str) -> Result<Patch, Wrong> {
 pub(super) fn in_command(command: &str) -> Result<Option<Patch>, Wrong> {
     if !command.contains("apply_patch") && !command.contains("applypatch") {
         return Ok(None);
+    }
+    if command.len() > MOST_COMMAND {
+        return Err(Wrong::UnclearPatch);
     }
     let headers = command.lines().filter(|line| header(line).is_some()).count();
     if command.lines().any(hides_a_header) {
@@ -74,11 +81,8 @@ pub(super) fn in_command(command: &str) -> Result<Option<Patch>, Wrong> {
         all.whole &= patch.whole;
         for folder in folders {
             for name in &patch.names {
-                all.add(if folder.is_empty() || name.starts_with('/') {
-                    name.clone()
-                } else {
-                    format!("{folder}/{name}")
-                });
+                let is_from_root = folder.is_empty() || name.starts_with('/');
+                all.add(if is_from_root { name.clone() } else { format!("{folder}/{name}") })?;
             }
         }
     }
@@ -86,10 +90,15 @@ pub(super) fn in_command(command: &str) -> Result<Option<Patch>, Wrong> {
 }
 
 impl Patch {
-    fn add(&mut self, name: String) {
-        if !self.names.contains(&name) {
-            self.names.push(name);
+    fn add(&mut self, name: String) -> Result<(), Wrong> {
+        if self.names.contains(&name) {
+            return Ok(());
         }
+        if self.names.len() == MOST_PATHS {
+            return Err(Wrong::TooManyPaths);
+        }
+        self.names.push(name);
+        Ok(())
     }
 
     /// Whether no shell would put anything else in place of a name.

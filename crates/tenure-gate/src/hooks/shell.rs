@@ -31,6 +31,9 @@ const MOST_NESTING: usize = 3;
 /// In how many folders a command may run before it counts as any folder.
 const MOST_FOLDERS: usize = 16;
 
+/// How many brackets or texts may be open at once. More is no script that anybody wrote.
+const MOST_OPEN: usize = 64;
+
 /// Commands that run the command that follows.
 const WRAPPERS: [&str; 10] =
     ["env", "command", "exec", "time", "timeout", "nohup", "sudo", "nice", "xargs", "builtin"];
@@ -112,6 +115,8 @@ impl Reader<'_, '_> {
                 ';' | '&' => self.end_list(1),
                 '(' => {
                     self.end_command(1);
+                    self.script.is_confusing |= self.outer.len() == MOST_OPEN;
+                    self.outer.truncate(MOST_OPEN - 1);
                     self.outer.push((self.now.clone(), self.list_start.clone()));
                     self.list_start = self.now.clone();
                 }
@@ -155,6 +160,8 @@ impl Reader<'_, '_> {
         let is_literal = before[..before.len() - self.words.rest.len()].contains(['\'', '"', '\\']);
         let owner = self.command.iter().find(|word| is_name(word)).map(|word| base(&word.text).to_owned());
         let owner = owner.unwrap_or_default();
+        self.script.is_confusing |= self.heredocs.len() == MOST_OPEN;
+        self.heredocs.truncate(MOST_OPEN - 1);
         self.heredocs.push(Heredoc { end, tabs, is_literal, owner, folders: self.now.clone() });
     }
 

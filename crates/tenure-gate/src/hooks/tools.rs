@@ -91,11 +91,14 @@ pub(super) fn guess(tool: &str, input: &Fields<'_>) -> Result<Touch, Wrong> {
     if tool.contains("patch") && input.entries().any(|(_, value)| value.as_str().is_some_and(patch::is_one)) {
         return patches(input);
     }
-    let mut paths = named(input, &PATHS)?;
+    let mut paths = Vec::new();
+    loose(input, &PATHS, &mut paths)?;
     if is_one_of(&["move", "rename"]) {
-        for found in named(input, &ENDS)? {
-            add(&mut paths, found)?;
-        }
+        loose(input, &ENDS, &mut paths)?;
+    }
+    loose(input, &["paths", "files"], &mut paths)?;
+    for file in input.objects("files").chain(input.objects("edits")) {
+        loose(&file, &PATHS, &mut paths)?;
     }
     if paths.is_empty() {
         return Ok(Touch::Nothing);
@@ -147,4 +150,15 @@ fn named(input: &Fields<'_>, names: &[&'static str]) -> Result<Vec<PathBuf>, Wro
         }
     }
     Ok(paths)
+}
+
+/// The same for a tool that nobody knows: something else than a text, or a list of them, is no path there.
+fn loose(input: &Fields<'_>, names: &[&str], paths: &mut Vec<PathBuf>) -> Result<(), Wrong> {
+    for value in names.iter().filter_map(|name| input.value(name)) {
+        let list = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        for text in list.iter().filter_map(Value::as_str).filter(|text| !text.is_empty()) {
+            add(paths, path(input, text)?)?;
+        }
+    }
+    Ok(())
 }

@@ -50,7 +50,6 @@ impl Answer {
 
     /// Exit code 2 with the reason on standard error. Without the reason there, Codex and Gemini go on.
     pub(super) fn blocked(reason: &str) -> Self {
-        let stderr = if reason.trim().is_empty() { "denied by tenure".to_owned() } else { reason.to_owned() };
-        Self { stdout: String::new(), stderr, code: 2 }
+        Self { stdout: String::new(), stderr: reason.to_owned(), code: 2 }
     }
 }

@@ -165,6 +165,11 @@ pub fn left_dirty(left: &LeftDirty) -> String {
 
 /// What the hook was given cannot be understood.
 pub fn not_understood(unheard: &Unheard) -> String {
+    if !unheard.is_before_a_call() {
+        return format!(
+            "Tenure did not understand this event: {unheard}. It asks nothing, so nothing was stopped."
+        );
+    }
     format!(
         "Tenure did not understand this call: {unheard}. Nobody can say which files it would change, so it was not allowed. \
          Make the change with the plain edit tool, one file at a time; if that is denied too, ask the person to run `tenure \

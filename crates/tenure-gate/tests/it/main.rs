@@ -1,0 +1,3 @@
+//! What the gate promises about this machine.
+
+mod hooks;
