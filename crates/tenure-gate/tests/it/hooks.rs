@@ -79,7 +79,9 @@ fn before(agent: Agent, tool: &str, input: &Value) -> Value {
 fn edit(agent: Agent) -> (&'static str, Value) {
     match agent {
         Agent::Claude => ("Edit", json!({"file_path": "/repo/a", "old_string": "x", "new_string": "y"})),
-        Agent::Codex => ("apply_patch", json!({"command": "*** Begin Patch\n*** Delete File: a\n*** End Patch\n"})),
+        Agent::Codex => {
+            ("apply_patch", json!({"command": "*** Begin Patch\n*** Delete File: a\n*** End Patch\n"}))
+        }
         Agent::Gemini => ("replace", json!({"file_path": "/repo/a", "old_string": "x", "new_string": "y"})),
         Agent::Cursor => ("Delete", json!({"file_path": "/repo/a"})),
         Agent::OpenCode => ("edit", json!({"filePath": "/repo/a", "oldString": "x", "newString": "y"})),
@@ -100,7 +102,9 @@ fn lets_through(agent: Agent, answer: &Answer) -> bool {
         // Codex wants a plain denial with a reason, and a word on standard error with exit code 2.
         (Agent::Codex, 2) => !answer.stderr.trim().is_empty(),
         (Agent::Codex, 0) => {
-            !stops && (denies && has_reason(&output["permissionDecisionReason"]) || blocks && has_reason(&said["reason"]))
+            !stops
+                && (denies && has_reason(&output["permissionDecisionReason"])
+                    || blocks && has_reason(&said["reason"]))
         }
         (Agent::Gemini, 2) => !answer.stderr.trim().is_empty() || said["decision"] == "deny",
         (Agent::Gemini, 0) => said["decision"] == "deny" || blocks || stops,

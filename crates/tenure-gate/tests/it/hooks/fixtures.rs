@@ -107,10 +107,7 @@ fn claudes() -> Vec<(&'static str, Heard)> {
         ("Stop-subagent-2", turn_ended(false)),
         (
             "SubagentStart-subagent",
-            Heard {
-                task: Some("general-purpose".to_owned()),
-                ..by_subagent(event(Event::SubagentStarted))
-            },
+            Heard { task: Some("general-purpose".to_owned()), ..by_subagent(event(Event::SubagentStarted)) },
         ),
         ("SubagentStop-subagent", by_subagent(event(Event::SubagentEnded))),
         ("UserPromptSubmit", prompted()),
@@ -197,10 +194,7 @@ fn opencodes() -> Vec<(&'static str, Heard)> {
         ("event-session.idle", idle()),
         ("event-session.status-idle", idle()),
         ("event-session.status-busy", said(Event::Other)),
-        (
-            "shell.env",
-            Heard { cwd: Some("/repo".into()), call: Some(CALL.to_owned()), ..said(Event::Other) },
-        ),
+        ("shell.env", Heard { cwd: Some("/repo".into()), call: Some(CALL.to_owned()), ..said(Event::Other) }),
     ]
 }
 
@@ -248,7 +242,9 @@ fn no_payload_is_left_out() {
         table().into_iter().map(|(_, name, _)| name).chain(OF_NO_SESSION.map(str::to_owned)).collect();
     let found: BTreeSet<String> = std::fs::read_dir(folder())
         .expect("the folder")
-        .map(|entry| entry.expect("an entry").path().file_stem().expect("a name").to_string_lossy().into_owned())
+        .map(|entry| {
+            entry.expect("an entry").path().file_stem().expect("a name").to_string_lossy().into_owned()
+        })
         // Which processes agents are is asked elsewhere.
         .filter(|name| !name.ends_with("-process") && !name.starts_with("what-"))
         .collect();
