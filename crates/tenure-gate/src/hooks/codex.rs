@@ -44,12 +44,14 @@ fn touch(tool: &str, input: &Fields<'_>) -> Result<Touch, Wrong> {
     Ok(Touch::Writes { paths, whole: patch.whole })
 }
 
-/// A command as one text. Where it comes in parts, each is on a line of its own, so that a script among them is read as
-/// one and a patch among them too.
+/// A command as one text. Where it comes in parts, each becomes a quoted word.
 fn command(value: &Value) -> Option<String> {
+    let quoted = |part: &str| format!("'{}'", part.replace('\'', "'\"'\"'"));
     match value {
         Value::String(text) => Some(text.clone()),
-        Value::Array(parts) => Some(parts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")),
+        Value::Array(parts) => {
+            Some(parts.iter().filter_map(Value::as_str).map(quoted).collect::<Vec<_>>().join(" "))
+        }
         _ => None,
     }
 }

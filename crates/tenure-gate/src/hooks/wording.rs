@@ -95,7 +95,7 @@ pub fn held(held: &Held) -> String {
          changes nothing. {NO_WAY_AROUND}",
         name(&held.file),
         holding(&held.holder),
-        span(held.retry_in),
+        wait(held.retry_in),
     )
 }
 
@@ -106,7 +106,7 @@ pub fn waiting(held: &Held) -> String {
          earlier: that is the one retry, and if the file is still held then, the task stops and waits. {NO_WAY_AROUND}",
         name(&held.file),
         holding(&held.holder),
-        span(held.retry_in),
+        wait(held.retry_in),
     )
 }
 
@@ -122,7 +122,7 @@ pub fn blocked(blocked: &Blocked) -> String {
          force-release`; do not run these yourself.",
         name(&blocked.file),
         holding(&blocked.holder),
-        span(blocked.retried_after),
+        wait(blocked.retried_after),
         circle.unwrap_or_default(),
         line(&blocked.report, 40),
         line(&blocked.report, 40),
@@ -215,6 +215,11 @@ fn line(text: &str, most: usize) -> String {
     let half = (most - 1) / 2;
     let (head, tail) = (&characters[..half], &characters[characters.len() - half..]);
     head.iter().chain(['…'].iter()).chain(tail).collect()
+}
+
+/// A time to wait, in seconds: who asks a moment too early asks in vain, so a part of one counts as one.
+fn wait(duration: Duration) -> String {
+    format!("{} s", duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0)))
 }
 
 /// A span of time in its two largest units.
