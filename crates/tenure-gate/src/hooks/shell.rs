@@ -57,7 +57,7 @@ fn read_in(text: &str, folders: Folders, depth: usize, script: &mut Script) {
         words,
         script,
         depth,
-        list_start: folders.clone(),
+        seen: folders.clone(),
         now: folders,
         outer: Vec::new(),
         is_certain: true,
@@ -83,8 +83,8 @@ struct Reader<'a, 's> {
     depth: usize,
     /// Where this command runs.
     now: Folders,
-    /// Where the list of commands that it is part of began: if something before it failed, it may still be there.
-    list_start: Folders,
+    /// Where the shell may be after any of the commands of this list: if one of them failed, it stayed there.
+    seen: Folders,
     outer: Vec<(Folders, Folders)>,
     /// Whether this command runs only if all before it in its list succeeded.
     is_certain: bool,
@@ -117,13 +117,13 @@ impl Reader<'_, '_> {
                     self.end_command(1);
                     self.script.is_confusing |= self.outer.len() == MOST_OPEN;
                     self.outer.truncate(MOST_OPEN - 1);
-                    self.outer.push((self.now.clone(), self.list_start.clone()));
-                    self.list_start = self.now.clone();
+                    self.outer.push((self.now.clone(), self.seen.clone()));
+                    self.seen = self.now.clone();
                 }
                 ')' => {
                     self.end_list(1);
                     match self.outer.pop() {
-                        Some(outer) => (self.now, self.list_start) = outer,
+                        Some(outer) => (self.now, self.seen) = outer,
                         None => self.script.is_confusing = true,
                     }
                 }
@@ -196,18 +196,18 @@ impl Reader<'_, '_> {
         self.script.bodies.push(Body { text, is_literal, folders });
     }
 
-    /// `;` or the end of a line: what comes next runs whatever happened, so it may also be where all this began.
+    /// `;` or the end of a line: what comes next runs whatever happened, so it may be anywhere that was seen.
     fn end_list(&mut self, operator: usize) {
         self.end_command(operator);
-        self.now = union(self.now.take(), &self.list_start);
-        self.list_start = self.now.clone();
+        self.now = union(self.now.take(), &self.seen);
+        self.seen = self.now.clone();
         self.is_certain = true;
     }
 
     /// `||` or `|`: from here on nothing says that what comes before was done, or by whom.
     fn end_doubtful(&mut self, operator: usize) {
         self.end_command(operator);
-        self.now = union(self.now.take(), &self.list_start);
+        self.now = union(self.now.take(), &self.seen);
         self.is_certain = false;
     }
 
@@ -248,6 +248,7 @@ impl Reader<'_, '_> {
             _ => None,
         };
         self.now = if self.is_certain { went } else { union(went, &self.now) };
+        self.seen = union(self.seen.take(), &self.now);
     }
 }
 

@@ -7,6 +7,7 @@ mod malformed;
 mod opencode;
 mod patches;
 mod property;
+mod shells;
 mod tools;
 mod wording;
 
