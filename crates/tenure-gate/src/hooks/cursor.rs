@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::fields::Fields;
-use super::frame::{Moment, event_name, excerpt, folder, hear, id};
+use super::frame::{Moment, absolute, event_name, excerpt, hear, id};
 use super::tools::{self, Touch};
 use super::unheard::{Unheard, Wrong};
 use super::verdict::{Answer, Verdict};
@@ -82,8 +82,7 @@ fn helped(fields: &Fields<'_>, moment: Moment) -> Result<Heard, Wrong> {
 fn root(fields: &Fields<'_>) -> Result<Option<PathBuf>, Wrong> {
     let roots = fields.value("workspace_roots").and_then(Value::as_array);
     let Some(Value::String(first)) = roots.and_then(|roots| roots.first()) else { return Ok(None) };
-    let named = Fields::parse(json!({"workspace_roots": first}).to_string().as_bytes())?;
-    folder(&named, "workspace_roots")
+    absolute(fields, "workspace_roots", first).map(Some)
 }
 
 pub(super) fn answer(event: Option<&Event>, verdict: &Verdict) -> Answer {

@@ -99,9 +99,9 @@ impl Fields<'_> {
         self.map.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// Whether halves of characters were replaced, so that a text may not be what the agent means.
-    pub fn is_mended(&self) -> bool {
-        self.mended
+    /// Whether half a character of `text` was replaced, so that it is not what the agent means.
+    pub fn is_cut(&self, text: &str) -> bool {
+        self.mended && text.contains('\u{FFFD}')
     }
 
     /// No fields.

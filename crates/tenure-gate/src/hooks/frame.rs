@@ -96,7 +96,7 @@ pub(super) fn hear(
 pub(super) fn id(fields: &Fields<'_>, names: &[&'static str]) -> Result<Option<String>, Wrong> {
     for name in names {
         if let Some(id) = fields.text(name)? {
-            return plain(id).map(Some).ok_or(Wrong::BadId(name));
+            return plain(id).filter(|id| !fields.is_cut(id)).map(Some).ok_or(Wrong::BadId(name));
         }
     }
     Ok(None)
@@ -104,13 +104,14 @@ pub(super) fn id(fields: &Fields<'_>, names: &[&'static str]) -> Result<Option<S
 
 /// The folder under `name`.
 pub(super) fn folder(fields: &Fields<'_>, name: &'static str) -> Result<Option<PathBuf>, Wrong> {
-    let Some(text) = fields.text(name)?.filter(|text| !text.is_empty()) else { return Ok(None) };
-    // Half a character in a folder's name means that another folder is meant.
-    let is_cut = fields.is_mended() && text.contains('\u{FFFD}');
-    if is_cut || text.contains('\0') || !Path::new(text).is_absolute() {
-        return Err(Wrong::BadFolder(name));
-    }
-    Ok(Some(PathBuf::from(text)))
+    let text = fields.text(name)?.filter(|text| !text.is_empty());
+    text.map(|text| absolute(fields, name, text)).transpose()
+}
+
+/// The folder that `text` is, which stands under `name`.
+pub(super) fn absolute(fields: &Fields<'_>, name: &'static str, text: &str) -> Result<PathBuf, Wrong> {
+    let is_folder = Path::new(text).is_absolute() && !text.contains('\0') && !fields.is_cut(text);
+    if is_folder { Ok(PathBuf::from(text)) } else { Err(Wrong::BadFolder(name)) }
 }
 
 fn subagent(fields: &Fields<'_>) -> Result<Option<Subagent>, Wrong> {

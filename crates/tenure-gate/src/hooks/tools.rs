@@ -114,12 +114,8 @@ pub(super) fn has_content(input: &Fields<'_>) -> bool {
 
 /// The path that `text` is.
 pub(super) fn path(input: &Fields<'_>, text: &str) -> Result<PathBuf, Wrong> {
-    let is_cut = input.is_mended() && text.contains('\u{FFFD}');
-    if text.is_empty() || text.contains('\0') || is_cut {
-        Err(Wrong::BadPath)
-    } else {
-        Ok(PathBuf::from(text))
-    }
+    let is_path = !text.is_empty() && !text.contains('\0') && !input.is_cut(text);
+    if is_path { Ok(PathBuf::from(text)) } else { Err(Wrong::BadPath) }
 }
 
 /// Adds one more path, if it is not there yet.

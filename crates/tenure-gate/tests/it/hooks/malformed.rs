@@ -246,4 +246,9 @@ fn half_a_character_somewhere_does_not_deny_an_edit_elsewhere() {
     // Which file is meant can no longer be said.
     let unheard = denied(Agent::Claude, text(r"/repo/\ud83d", "").as_bytes(), "half a path");
     assert_eq!(unheard.wrong(), &Wrong::BadPath);
+    for (name, wrong) in [("cwd", Wrong::BadFolder("cwd")), ("agent_id", Wrong::BadId("agent_id"))] {
+        let beside = format!(r#"{{"{name}":"/\ud83d","#);
+        let payload = text("/repo/a", "").replacen('{', &beside, 1);
+        assert_eq!(denied(Agent::Claude, payload.as_bytes(), name).wrong(), &wrong);
+    }
 }

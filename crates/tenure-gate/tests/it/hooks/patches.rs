@@ -107,6 +107,10 @@ fn where_only_the_shell_knows_the_file_the_command_is_denied() {
     unclear("cat some.patch | apply_patch");
     unclear("timeout 5 apply_patch some.patch");
     unclear("printf '*** Begin Patch\\n*** Delete File: f\\n*** End Patch\\n' | apply_patch");
+    unclear(
+        "apply_patch <<'EOF'\nPATCH\nEOF\nprintf '*** Begin Patch\\n*** Delete File: g\\n' | apply_patch",
+    );
+    unclear("apply_patch \"$(cd sub && apply_patch <<'EOF'\nPATCH\nEOF\n)\"");
     unclear("apply_patch $'*** Begin Patch\\n*** Delete File: f\\n*** End Patch'");
 }
 
