@@ -18,6 +18,7 @@ mod shell;
 mod tools;
 mod unheard;
 mod verdict;
+mod whereabouts;
 pub mod wording;
 mod words;
 

@@ -2,10 +2,8 @@
 //!
 //! No shell is imitated. What is not plain is called confusing, and whoever asks decides what that means.
 
+use super::whereabouts::{Folders, Whereabouts};
 use super::words::{Word, Words};
-
-/// Folders that are possible, from where the script starts (that one is empty). `None`: any folder.
-type Folders = Option<Vec<String>>;
 
 /// A text that some command is given: a word, or what stands behind `<<`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,9 +25,6 @@ pub(super) struct Script {
 
 /// How deep scripts in scripts are read.
 const MOST_NESTING: usize = 3;
-
-/// In how many folders a command may run before it counts as any folder.
-const MOST_FOLDERS: usize = 16;
 
 /// How many brackets or texts may be open at once. More is no script that anybody wrote.
 const MOST_OPEN: usize = 64;
@@ -57,10 +52,7 @@ fn read_in(text: &str, folders: Folders, depth: usize, script: &mut Script) {
         words,
         script,
         depth,
-        seen: folders.clone(),
-        now: folders,
-        outer: Vec::new(),
-        is_certain: true,
+        place: Whereabouts::new(folders),
         command: Vec::new(),
         heredocs: Vec::new(),
     };
@@ -81,13 +73,7 @@ struct Reader<'a, 's> {
     words: Words<'a>,
     script: &'s mut Script,
     depth: usize,
-    /// Where this command runs.
-    now: Folders,
-    /// Where the shell may be after any of the commands of this list: if one of them failed, it stayed there.
-    seen: Folders,
-    outer: Vec<(Folders, Folders)>,
-    /// Whether this command runs only if all before it in its list succeeded.
-    is_certain: bool,
+    place: Whereabouts,
     command: Vec<Word>,
     heredocs: Vec<Heredoc>,
 }
@@ -115,17 +101,15 @@ impl Reader<'_, '_> {
                 ';' | '&' => self.end_list(1),
                 '(' => {
                     self.end_command(1);
-                    self.script.is_confusing |= self.outer.len() == MOST_OPEN;
-                    self.outer.truncate(MOST_OPEN - 1);
-                    self.outer.push((self.now.clone(), self.seen.clone()));
-                    self.seen = self.now.clone();
+                    if self.place.depth() < MOST_OPEN {
+                        self.place.enter();
+                    } else {
+                        self.script.is_confusing = true;
+                    }
                 }
                 ')' => {
                     self.end_list(1);
-                    match self.outer.pop() {
-                        Some(outer) => (self.now, self.seen) = outer,
-                        None => self.script.is_confusing = true,
-                    }
+                    self.script.is_confusing |= !self.place.leave();
                 }
                 _ => {
                     let word = self.words.next_word();
@@ -162,7 +146,7 @@ impl Reader<'_, '_> {
         let owner = owner.unwrap_or_default();
         self.script.is_confusing |= self.heredocs.len() == MOST_OPEN;
         self.heredocs.truncate(MOST_OPEN - 1);
-        self.heredocs.push(Heredoc { end, tabs, is_literal, owner, folders: self.now.clone() });
+        self.heredocs.push(Heredoc { end, tabs, is_literal, owner, folders: self.place.now.clone() });
     }
 
     /// What stands behind `<<`: it begins on the next line.
@@ -196,19 +180,14 @@ impl Reader<'_, '_> {
         self.script.bodies.push(Body { text, is_literal, folders });
     }
 
-    /// `;` or the end of a line: what comes next runs whatever happened, so it may be anywhere that was seen.
     fn end_list(&mut self, operator: usize) {
         self.end_command(operator);
-        self.now = union(self.now.take(), &self.seen);
-        self.seen = self.now.clone();
-        self.is_certain = true;
+        self.place.end_list();
     }
 
-    /// `||` or `|`: from here on nothing says that what comes before was done, or by whom.
     fn end_doubtful(&mut self, operator: usize) {
         self.end_command(operator);
-        self.now = union(self.now.take(), &self.seen);
-        self.is_certain = false;
+        self.place.end_doubtful();
     }
 
     fn end_command(&mut self, operator: usize) {
@@ -226,44 +205,14 @@ impl Reader<'_, '_> {
             || matches!(name, "if" | "then" | "else" | "elif" | "for" | "while" | "until" | "do" | "case")
             || matches!(name, "function" | "{" | "!" | "eval");
         match name {
-            "cd" | "pushd" | "chdir" => self.go(&words),
-            "popd" => self.now = None,
+            "cd" | "pushd" | "chdir" => self.place.go(&words),
+            "popd" => self.place.lose(),
             _ => {}
         }
         for word in words.into_iter().filter(|word| word.text.contains("*** ")) {
-            self.body(name, word.text, !word.expands, self.now.clone());
+            self.body(name, word.text, !word.expands, self.place.now.clone());
         }
     }
-
-    /// `cd`: exactly one plain folder, or nobody knows where.
-    fn go(&mut self, words: &[Word]) {
-        let words: Vec<&Word> = words.iter().filter(|word| word.text != "--").collect();
-        let plain = match words.as_slice() {
-            [word] if !word.expands && !word.text.starts_with(['-', '~']) => Some(word.text.as_str()),
-            _ => None,
-        };
-        let folder = plain.filter(|folder| !folder.is_empty() && !folder.contains(['*', '?', '[', '{']));
-        let went = match (folder, &self.now) {
-            (Some(folder), Some(now)) => Some(now.iter().map(|from| join(from, folder)).collect()),
-            _ => None,
-        };
-        self.now = if self.is_certain { went } else { union(went, &self.now) };
-        self.seen = union(self.seen.take(), &self.now);
-    }
-}
-
-fn join(from: &str, folder: &str) -> String {
-    if from.is_empty() || folder.starts_with('/') { folder.to_owned() } else { format!("{from}/{folder}") }
-}
-
-fn union(one: Folders, other: &Folders) -> Folders {
-    let (mut all, other) = (one?, other.as_ref()?);
-    for folder in other {
-        if !all.contains(folder) {
-            all.push(folder.clone());
-        }
-    }
-    (all.len() <= MOST_FOLDERS).then_some(all)
 }
 
 /// The program that a word names.
