@@ -53,6 +53,7 @@ fn read_in(text: &str, folders: Folders, depth: usize, script: &mut Script) {
         script,
         depth,
         place: Whereabouts::new(folders),
+        goes_on: false,
         command: Vec::new(),
         heredocs: Vec::new(),
     };
@@ -74,6 +75,8 @@ struct Reader<'a, 's> {
     script: &'s mut Script,
     depth: usize,
     place: Whereabouts,
+    /// Whether the last thing was an operator that wants another command.
+    goes_on: bool,
     command: Vec<Word>,
     heredocs: Vec<Heredoc>,
 }
@@ -87,11 +90,16 @@ impl Reader<'_, '_> {
             let begins = |operator: &str| rest.starts_with(operator);
             match first {
                 '#' => self.words.rest = rest.find('\n').map_or("", |end| &rest[end..]),
+                // After an operator the command goes on in the next line.
+                '\n' if self.goes_on && self.command.is_empty() => {
+                    self.words.eat(1);
+                    self.take_heredocs();
+                }
                 '\n' => {
                     self.end_list(1);
                     self.take_heredocs();
                 }
-                '&' if begins("&&") => self.end_command(2),
+                '&' if begins("&&") => self.end_certain(2),
                 '|' if begins("||") || begins("|&") => self.end_doubtful(2),
                 '|' => self.end_doubtful(1),
                 '<' if begins("<<<") => self.words.eat(3),
@@ -101,6 +109,7 @@ impl Reader<'_, '_> {
                 ';' | '&' => self.end_list(1),
                 '(' => {
                     self.end_command(1);
+                    self.goes_on = false;
                     if self.place.depth() < MOST_OPEN {
                         self.place.enter();
                     } else {
@@ -183,11 +192,18 @@ impl Reader<'_, '_> {
     fn end_list(&mut self, operator: usize) {
         self.end_command(operator);
         self.place.end_list();
+        self.goes_on = false;
+    }
+
+    fn end_certain(&mut self, operator: usize) {
+        self.end_command(operator);
+        self.goes_on = true;
     }
 
     fn end_doubtful(&mut self, operator: usize) {
         self.end_command(operator);
         self.place.end_doubtful();
+        self.goes_on = true;
     }
 
     fn end_command(&mut self, operator: usize) {

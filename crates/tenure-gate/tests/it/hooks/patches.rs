@@ -72,12 +72,15 @@ fn a_patch_is_meant_in_the_folder_that_the_command_goes_to() {
     check("(cd sub && make) && apply_patch <<'EOF'\nPATCH\nEOF", &["f"]);
     check("bash -lc 'cd sub && apply_patch <<EOF\nPATCH\nEOF'", &["sub/f"]);
     check("bash <<'X'\ncd sub && apply_patch <<'EOF'\nPATCH\nEOF\nX", &["sub/f"]);
+    check("cd sub &&\n\n  apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f"]);
     check("cd sub &&\\\n  apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f"]);
 }
 
 #[test]
 fn where_the_folder_depends_on_what_happens_all_possible_files_are_meant() {
     check("cd sub; apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f", "f"]);
+    check("cd sub & apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f", "f"]);
+    check("true ||\ncd sub && apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f", "f"]);
     check("cd sub\napply_patch <<'EOF'\nPATCH\nEOF", &["sub/f", "f"]);
     check("cd sub || exit 1; apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f", "f"]);
     check("make || cd sub && apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f", "f"]);

@@ -69,7 +69,9 @@ fn any_script() -> impl Strategy<Value = String> {
         2 => prop::sample::select(&["true", "false", "cd a 2>/dev/null", "X=1", "cd \"$PWD/a\"", "cd - >&2"][..])
             .prop_map(str::to_owned),
     ];
-    let operator = prop::sample::select(&[" && ", " && ", " || ", "; ", "\n", " | "][..]);
+    let operator = prop::sample::select(
+        &[" && ", " && ", " || ", "; ", "\n", " | ", " &&\n", " ||\n # so\n", " |\n"][..],
+    );
     let joined = |part: BoxedStrategy<String>| {
         (part.clone(), vec((operator.clone(), part), 0..5)).prop_map(|(first, rest)| {
             rest.into_iter().fold(first, |script, (operator, part)| script + operator + &part)
