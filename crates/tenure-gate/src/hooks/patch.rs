@@ -15,7 +15,7 @@ const MOVE: &str = "*** Move to:";
 const HEADERS: [&str; 4] = [ADD, UPDATE, DELETE, MOVE];
 
 /// The longest command in which a patch is looked for, in bytes.
-const MOST_COMMAND: usize = 4 * 1024 * 1024;
+const MOST_COMMAND: usize = 1024 * 1024;
 
 /// What a patch is about.
 #[derive(Debug, Clone, PartialEq, Eq)]

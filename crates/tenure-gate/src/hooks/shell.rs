@@ -150,11 +150,13 @@ impl Reader<'_, '_> {
         self.words.skip_blanks();
         let before = self.words.rest;
         let end = self.words.next_word().text;
+        if self.heredocs.len() == MOST_OPEN {
+            self.script.is_confusing = true;
+            return;
+        }
         let is_literal = before[..before.len() - self.words.rest.len()].contains(['\'', '"', '\\']);
         let owner = self.command.iter().find(|word| is_name(word)).map(|word| base(&word.text).to_owned());
         let owner = owner.unwrap_or_default();
-        self.script.is_confusing |= self.heredocs.len() == MOST_OPEN;
-        self.heredocs.truncate(MOST_OPEN - 1);
         self.heredocs.push(Heredoc { end, tabs, is_literal, owner, folders: self.place.now.clone() });
     }
 

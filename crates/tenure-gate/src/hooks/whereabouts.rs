@@ -8,6 +8,9 @@ pub(super) type Folders = Option<Vec<String>>;
 /// In how many folders a command may run before it counts as any folder.
 const MOST_FOLDERS: usize = 16;
 
+/// The longest folder, in bytes: no system knows longer ones, and thousands of `cd` would make it grow for ever.
+const MOST_LENGTH: usize = 4096;
+
 /// Where the shell may be.
 pub(super) struct Whereabouts {
     /// Where the next command runs.
@@ -74,9 +77,10 @@ impl Whereabouts {
         };
         let folder = plain.filter(|folder| !folder.is_empty() && !folder.contains(['*', '?', '[', '{']));
         let went = match (folder, &self.now) {
-            (Some(folder), Some(now)) => Some(now.iter().map(|from| join(from, folder)).collect()),
+            (Some(folder), Some(now)) => Some(now.iter().map(|from| join(from, folder)).collect::<Vec<_>>()),
             _ => None,
         };
+        let went = went.filter(|folders| folders.iter().all(|folder| folder.len() <= MOST_LENGTH));
         self.now = if self.is_certain { went } else { union(went, &self.now) };
         self.seen = union(self.seen.take(), &self.now);
     }

@@ -149,6 +149,20 @@ fn a_command_that_only_speaks_of_patches_is_none() {
 }
 
 #[test]
+fn a_command_that_nobody_wrote_is_denied_and_holds_nobody_up() {
+    let patch = format!("apply_patch <<'EOF'\n{PATCH}EOF\n");
+    let most = 1024 * 1024 - patch.len();
+    for part in
+        ["cd a && ", "cd a; ", "(", "cd a || (", "A=1 <<x ", "\"", "bash -c \"", "cd a |\n", "\\\n", "<<x\n"]
+    {
+        let command = part.repeat(most / part.len()) + &patch;
+        let event = event(&json!(command));
+        assert!(matches!(event, Err(Wrong::UnclearPatch) | Ok(Event::Writing { .. })), "{part}: {event:?}");
+    }
+    assert_eq!(event(&json!(" ".repeat(most + 1) + &patch)), Err(Wrong::UnclearPatch));
+}
+
+#[test]
 fn a_command_in_parts_is_read_too() {
     let heredoc = format!("cd sub && apply_patch <<'EOF'\n{PATCH}EOF");
     let expected = |name: &str| Ok(Event::Writing { paths: paths(&[name]), whole: false });
