@@ -5,6 +5,7 @@ mod blame;
 mod git;
 mod git_hooks_folder;
 mod git_support;
+mod hooks;
 mod install;
 mod install_git;
 mod install_plugin;

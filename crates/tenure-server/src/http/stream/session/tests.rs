@@ -23,7 +23,8 @@ fn a_caller_that_is_silent_is_asked_now_and_then_and_is_gone_in_the_end() {
     };
     let control = Control::open(&ControlSettings::default(), folder.path(), &registrar).unwrap();
     let (intents, agents) = Default::default();
-    let faces = Faces { pools: Pools::default(), control, intents, agents };
+    let files = FileFace::open(FileSettings::default(), directory.path());
+    let faces = Faces { pools: Pools::default(), control, intents, agents, files };
     let app = Arc::new(App::new(registrar, secrets, None, Vec::new(), faces));
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     ours.set_nonblocking(true).unwrap();

@@ -1,0 +1,101 @@
+//! Cursor's events, as its documentation has them.
+
+use serde_json::{Value, json};
+use tenure_gate::agent::Agent;
+use tenure_gate::hooks::{Event, Heard, Subagent};
+
+use super::{heard, paths, read_json, writing, writing_whole, wrote};
+
+/// An event with the fields that all of them have.
+fn said(name: &str, more: Value) -> Heard {
+    let mut payload = json!({
+        "conversation_id": "conv", "generation_id": "gen", "model": "m", "hook_event_name": name,
+        "cursor_version": "2.0", "workspace_roots": ["/repo", "/other"], "user_email": "a@example.org",
+    });
+    payload.as_object_mut().expect("an object").extend(more.as_object().cloned().expect("fields"));
+    read_json(Agent::Cursor, &payload).expect(name)
+}
+
+fn expected(event: Event) -> Heard {
+    Heard { session: "conv".to_owned(), event, ..heard() }
+}
+
+fn called(tool: &str, call: Option<&str>, event: Event) -> Heard {
+    Heard { tool: Some(tool.to_owned()), call: call.map(str::to_owned), ..expected(event) }
+}
+
+// S4-11, S4-15
+#[test]
+fn its_tools_are_met_before_they_change_anything() {
+    let input = json!({"file_path": "/repo/a", "content": "x"});
+    let more = json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "t", "cwd": "/repo/sub"});
+    let in_sub =
+        Heard { cwd: Some("/repo/sub".into()), ..called("Write", Some("t"), writing_whole(&["/repo/a"])) };
+    assert_eq!(said("preToolUse", more), in_sub);
+    let more = json!({"tool_name": "Delete", "tool_input": {"path": "a"}, "tool_use_id": "t"});
+    assert_eq!(said("preToolUse", more), called("Delete", Some("t"), writing(&["a"])));
+    let more = json!({"tool_name": "Shell", "tool_input": {"command": "ls"}, "tool_use_id": "t"});
+    assert_eq!(said("preToolUse", more), called("Shell", Some("t"), Event::Other));
+    let more = json!({"tool_name": "write_file", "tool_input": "{\"path\": \"a\", \"content\": \"x\"}", "url": "http://x"});
+    assert_eq!(said("beforeMCPExecution", more), called("write_file", None, writing_whole(&["a"])));
+    let more = json!({"tool_name": "query", "tool_input": "{\"sql\": \"select 1\"}", "command": "npx x"});
+    assert_eq!(said("beforeMCPExecution", more), called("query", None, Event::Other));
+    assert_eq!(
+        said("beforeShellExecution", json!({"command": "ls", "cwd": "/repo"})),
+        expected(Event::Other)
+    );
+}
+
+#[test]
+fn what_it_did_is_known() {
+    let edits = json!([{"old_string": "x", "new_string": "y"}]);
+    let more = json!({"file_path": "/repo/a", "edits": edits});
+    assert_eq!(said("afterFileEdit", more.clone()), expected(wrote(&["/repo/a"])));
+    assert_eq!(said("afterTabFileEdit", more), expected(wrote(&["/repo/a"])));
+    let more = json!({"file_path": "/repo/a", "content": "x", "attachments": []});
+    assert_eq!(said("beforeReadFile", more), expected(Event::Read { paths: paths(&["/repo/a"]) }));
+    let call = json!({"tool_name": "Write", "tool_input": {"file_path": "/repo/a"}, "tool_use_id": "t"});
+    assert_eq!(said("postToolUse", call.clone()), called("Write", Some("t"), wrote(&["/repo/a"])));
+    let failed = Event::Wrote { paths: paths(&["/repo/a"]), failed: true };
+    assert_eq!(said("postToolUseFailure", call), called("Write", Some("t"), failed));
+    let read = json!({"tool_name": "Read", "tool_input": {"path": "/repo/a"}, "tool_use_id": "t"});
+    assert_eq!(
+        said("postToolUse", read),
+        called("Read", Some("t"), Event::Read { paths: paths(&["/repo/a"]) })
+    );
+    assert_eq!(said("afterShellExecution", json!({"command": "ls", "output": ""})), expected(Event::Other));
+}
+
+// S4-31
+#[test]
+fn its_sessions_and_turns_begin_and_end() {
+    let task = Some("do it".to_owned());
+    assert_eq!(
+        said("beforeSubmitPrompt", json!({"prompt": "do it"})),
+        Heard { task, ..expected(Event::Prompted) }
+    );
+    assert_eq!(said("sessionStart", json!({"session_id": "other name"})), expected(Event::Started));
+    let over = Event::Ended { reason: "user_close".to_owned() };
+    assert_eq!(said("sessionEnd", json!({"session_id": "conv", "reason": "user_close"})), expected(over));
+    let unknown = Event::Ended { reason: "unknown".to_owned() };
+    assert_eq!(said("sessionEnd", json!({})), expected(unknown));
+    let turn = Event::TurnEnded { still_working: false };
+    assert_eq!(said("stop", json!({"status": "completed", "loop_count": 0})), expected(turn));
+}
+
+#[test]
+fn its_subagents_are_known_with_whoever_started_them() {
+    let more = json!({
+        "subagent_id": "sub", "subagent_type": "explore", "task": "look around", "parent_conversation_id": "conv",
+    });
+    let subagent =
+        Subagent { id: "sub".to_owned(), kind: Some("explore".to_owned()), parent: Some("conv".to_owned()) };
+    let started = Heard {
+        subagent: Some(subagent),
+        task: Some("look around".to_owned()),
+        ..expected(Event::SubagentStarted)
+    };
+    assert_eq!(said("subagentStart", more), started);
+    let stopped = Heard { task: Some("explore".to_owned()), ..expected(Event::SubagentEnded) };
+    assert_eq!(said("subagentStop", json!({"subagent_type": "explore", "status": "completed"})), stopped);
+}

@@ -1,0 +1,254 @@
+//! What cannot be understood is denied, in each agent's own form, and nothing of it is repeated.
+
+use serde_json::{Value, json};
+use tenure_gate::agent::Agent;
+use tenure_gate::hooks::{Event, MOST_BYTES, MOST_PATHS, Unheard, Wrong, read, refuse};
+
+use super::{before, edit, lets_through, paths, read_json};
+
+const SECRET: &str = "sk-very-secret";
+
+/// Whatever `agent` said was not understood, is not repeated, and the edit does not happen.
+fn denied(agent: Agent, bytes: &[u8], what: &str) -> Unheard {
+    let unheard = read(agent, bytes).expect_err(what);
+    let answer = refuse(agent, &unheard);
+    assert!(unheard.is_before_a_call(), "{agent}: {what}");
+    assert!(!lets_through(agent, &answer), "{agent}: {what}: {answer:?}");
+    assert!(!format!("{answer:?} {unheard}").contains(SECRET), "{agent}: {what}: {answer:?}");
+    unheard
+}
+
+fn denied_json(agent: Agent, payload: &Value, what: &str) -> Unheard {
+    denied(agent, payload.to_string().as_bytes(), what)
+}
+
+/// What `agent` says before an edit.
+fn good(agent: Agent) -> Value {
+    let (tool, input) = edit(agent);
+    before(agent, tool, &input)
+}
+
+/// Where an agent has its session, its event, its tool and what the tool is given.
+fn places(agent: Agent) -> [&'static str; 4] {
+    match agent {
+        Agent::Claude | Agent::Codex | Agent::Gemini => {
+            ["/session_id", "/hook_event_name", "/tool_name", "/tool_input"]
+        }
+        Agent::Cursor => ["/conversation_id", "/hook_event_name", "/tool_name", "/tool_input"],
+        Agent::OpenCode => ["/input/sessionID", "/event", "/input/tool", "/output/args"],
+    }
+}
+
+fn with(agent: Agent, place: &str, value: Value) -> Value {
+    let mut payload = good(agent);
+    *payload.pointer_mut(place).expect("the place") = value;
+    payload
+}
+
+fn without(agent: Agent, place: &str) -> Value {
+    let mut payload = good(agent);
+    let (parent, name) = place.rsplit_once('/').expect("a place");
+    payload.pointer_mut(parent).expect("the parent").as_object_mut().expect("an object").remove(name);
+    payload
+}
+
+// S4-15
+#[test]
+fn what_is_no_json_is_denied_to_every_agent() {
+    for agent in Agent::ALL {
+        assert!(read_json(agent, &good(agent)).is_ok(), "{agent}");
+        let text = good(agent).to_string();
+        let cut = &text.as_bytes()[..text.len() - 1];
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        let deep_inside = format!("{{\"a\":{}1{}}}", "{\"a\":".repeat(5_000), "}".repeat(5_000));
+        let plain = format!("please edit {SECRET}");
+        assert_eq!(denied(agent, b"", "nothing").wrong(), &Wrong::Empty);
+        assert_eq!(denied(agent, b" \n\t", "blanks").wrong(), &Wrong::Empty);
+        assert_eq!(denied(agent, b"\xff{}", "no text").wrong(), &Wrong::NotText);
+        assert!(matches!(denied(agent, plain.as_bytes(), "no JSON").wrong(), Wrong::NotJson { .. }));
+        assert!(matches!(denied(agent, cut, "cut").wrong(), Wrong::NotJson { .. }));
+        assert!(matches!(denied(agent, deep.as_bytes(), "deep").wrong(), Wrong::NotJson { .. }));
+        assert!(matches!(denied(agent, deep_inside.as_bytes(), "deep").wrong(), Wrong::NotJson { .. }));
+        for text in ["null", "7", "\"x\"", "[{}]"] {
+            assert_eq!(denied(agent, text.as_bytes(), text).wrong(), &Wrong::NotAnObject);
+        }
+        assert!(matches!(
+            denied(agent, format!("{text}{text}").as_bytes(), "two").wrong(),
+            Wrong::NotJson { .. }
+        ));
+        denied(agent, b"{}", "nothing in it");
+    }
+}
+
+#[test]
+fn what_is_too_large_is_denied_before_it_is_read() {
+    for agent in Agent::ALL {
+        let mut text = good(agent).to_string();
+        text.push_str(&" ".repeat(MOST_BYTES - text.len()));
+        assert!(read(agent, text.as_bytes()).is_ok(), "{agent}");
+        text.push(' ');
+        assert_eq!(denied(agent, text.as_bytes(), "one byte too many").wrong(), &Wrong::TooLarge);
+    }
+    let many = format!("[{}0]", "0,".repeat(1_000_000));
+    let payload = good(Agent::Claude).to_string().replacen('{', &format!("{{\"many\":{many},"), 1);
+    assert_eq!(denied(Agent::Claude, payload.as_bytes(), "many values").wrong(), &Wrong::TooLarge);
+}
+
+#[test]
+fn one_name_twice_is_denied_wherever_it_stands() {
+    for agent in Agent::ALL {
+        for place in places(agent) {
+            let name = place.rsplit('/').next().expect("a name");
+            for value in ["null", "\"Read\"", "{}"] {
+                let text = good(agent).to_string().replacen(
+                    &format!("\"{name}\":"),
+                    &format!("\"{name}\":{value},\"{name}\":"),
+                    1,
+                );
+                let unheard = denied(agent, text.as_bytes(), &format!("{name} twice"));
+                assert!(matches!(unheard.wrong(), Wrong::Twice { .. }), "{agent} {name}: {unheard}");
+            }
+        }
+    }
+    let payload = r#"{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Edit",
+        "tool_input":{"file_path":"/a","file_path":"/b"}}"#;
+    assert!(matches!(denied(Agent::Claude, payload.as_bytes(), "inside").wrong(), Wrong::Twice { .. }));
+}
+
+// S4-15
+#[test]
+fn fields_that_are_missing_or_of_another_type_are_denied() {
+    let wrong = [json!(7), json!(true), json!([SECRET]), json!(SECRET), json!({"x": SECRET})];
+    for agent in Agent::ALL {
+        for (index, place) in places(agent).into_iter().enumerate() {
+            // OpenCode's payload shows what it is without its name too.
+            if (agent, index) != (Agent::OpenCode, 1) {
+                denied_json(agent, &without(agent, place), place);
+                denied_json(agent, &with(agent, place, Value::Null), place);
+            }
+            for value in &wrong {
+                // A text is right everywhere but where the tool's input stands, and then something else is said.
+                if value.is_string() && index < 3 {
+                    continue;
+                }
+                denied_json(agent, &with(agent, place, value.clone()), place);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_id_that_cannot_be_one_is_denied() {
+    for agent in Agent::ALL {
+        let place = places(agent)[0];
+        let long = "x".repeat(129);
+        for id in ["", "a\u{0}b", "a\nb", "a\u{1b}[31m", "a\u{85}b", "a\u{202e}b", long.as_str()] {
+            let unheard = denied_json(agent, &with(agent, place, json!(id)), id);
+            assert!(matches!(unheard.wrong(), Wrong::BadId(_)), "{agent} {id:?}: {unheard}");
+        }
+        let longest = "x".repeat(128);
+        let heard = read_json(agent, &with(agent, place, json!(longest))).expect("the longest id");
+        assert_eq!(heard.session, longest);
+    }
+    let mut payload = good(Agent::Claude);
+    payload["agent_id"] = json!("a\nb");
+    assert_eq!(denied_json(Agent::Claude, &payload, "subagent").wrong(), &Wrong::BadId("agent_id"));
+}
+
+#[test]
+fn a_folder_that_is_none_is_denied() {
+    for agent in Agent::ALL {
+        let name = if agent == Agent::OpenCode { "directory" } else { "cwd" };
+        for folder in [json!("repo"), json!("/re\u{0}po"), json!(7), json!(["/repo"])] {
+            let mut payload = good(agent);
+            payload[name] = folder.clone();
+            denied_json(agent, &payload, &format!("{name} {folder}"));
+        }
+    }
+}
+
+#[test]
+fn a_path_keeps_its_newlines_and_may_not_hold_a_nul() {
+    let name = |agent| if agent == Agent::OpenCode { "filePath" } else { "file_path" };
+    for agent in [Agent::Claude, Agent::Gemini, Agent::Cursor, Agent::OpenCode] {
+        let tool = edit(agent).0;
+        let said = |path: &Value| before(agent, tool, &json!({name(agent): path}));
+        for path in [json!("/repo/a\u{0}b"), json!(""), json!("\u{0}")] {
+            assert_eq!(denied_json(agent, &said(&path), "path").wrong(), &Wrong::BadPath, "{agent} {path}");
+        }
+        for path in [json!(7), json!({"path": "/a"}), json!(["/a"])] {
+            let unheard = denied_json(agent, &said(&path), "path");
+            assert!(matches!(unheard.wrong(), Wrong::WrongType(_)), "{agent} {path}: {unheard}");
+        }
+        assert_eq!(denied_json(agent, &before(agent, tool, &json!({})), "no path").wrong(), &Wrong::NoPath);
+        let odd = "/repo/a\nb \t\u{202e}c.txt";
+        let heard = read_json(agent, &said(&json!(odd))).expect("an odd path");
+        assert_eq!(heard.event, Event::Writing { paths: paths(&[odd]), whole: false });
+    }
+}
+
+#[test]
+fn a_thousand_files_are_the_most() {
+    let patch = |files: usize| {
+        let headers: String = (0..files).map(|file| format!("*** Delete File: f{file}\n")).collect();
+        format!("*** Begin Patch\n{headers}*** End Patch\n")
+    };
+    for (agent, tool, name) in
+        [(Agent::Codex, "apply_patch", "command"), (Agent::OpenCode, "apply_patch", "patchText")]
+    {
+        let heard =
+            read_json(agent, &before(agent, tool, &json!({name: patch(MOST_PATHS)}))).expect("a thousand");
+        assert!(matches!(heard.event, Event::Writing { paths, .. } if paths.len() == MOST_PATHS));
+        let unheard =
+            denied_json(agent, &before(agent, tool, &json!({name: patch(MOST_PATHS + 1)})), "one more");
+        assert_eq!(unheard.wrong(), &Wrong::TooManyPaths);
+    }
+    let shell = format!("apply_patch <<'EOF'\n{}EOF", patch(MOST_PATHS + 1));
+    denied_json(Agent::Codex, &before(Agent::Codex, "Bash", &json!({"command": shell})), "in a shell");
+    let edits: Vec<Value> = (0..=MOST_PATHS).map(|file| json!({"filePath": format!("f{file}")})).collect();
+    denied_json(Agent::OpenCode, &before(Agent::OpenCode, "multiedit", &json!({"edits": edits})), "edits");
+}
+
+#[test]
+fn what_asks_nothing_stops_nothing() {
+    let stop = json!({"hook_event_name": "Stop", "cwd": "/repo"});
+    for agent in [Agent::Claude, Agent::Codex] {
+        let unheard = read_json(agent, &stop).expect_err("no session");
+        let answer = refuse(agent, &unheard);
+        assert!(!unheard.is_before_a_call());
+        assert_eq!((answer.stdout.as_str(), answer.code), ("", 0));
+        assert_eq!(
+            answer.stderr,
+            "Tenure did not understand this event: `session_id` is missing. It asks nothing, so nothing was stopped."
+        );
+    }
+    let unheard = read_json(Agent::Cursor, &json!({"hook_event_name": "stop"})).expect_err("no session");
+    assert_eq!(refuse(Agent::Cursor, &unheard).stdout, "{}");
+    let unheard =
+        read_json(Agent::OpenCode, &json!({"event": "session.idle", "input": {}})).expect_err("no session");
+    assert_eq!(refuse(Agent::OpenCode, &unheard).stdout, r#"{"decision":"allow"}"#);
+}
+
+#[test]
+fn half_a_character_somewhere_does_not_deny_an_edit_elsewhere() {
+    let text = |path: &str, content: &str| {
+        format!(
+            r#"{{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Write",
+                "tool_input":{{"file_path":"{path}","content":"{content}"}}}}"#
+        )
+    };
+    for content in [r"cut \ud83d", r"\udc00 cut", r"\ud83d\ud83d\ude00", r"\\ud83d \ud83d\ude00 \ud83dx"] {
+        let heard = read(Agent::Claude, text("/repo/a", content).as_bytes()).expect(content);
+        assert_eq!(heard.event, Event::Writing { paths: paths(&["/repo/a"]), whole: true }, "{content}");
+    }
+    let heard = read(Agent::Claude, text(r"/repo/\ud83d\ude00", "").as_bytes()).expect("a whole character");
+    assert_eq!(heard.event, Event::Writing { paths: paths(&["/repo/😀"]), whole: true });
+    // Which file is meant can no longer be said.
+    let unheard = denied(Agent::Claude, text(r"/repo/\ud83d", "").as_bytes(), "half a path");
+    assert_eq!(unheard.wrong(), &Wrong::BadPath);
+    for (name, wrong) in [("cwd", Wrong::BadFolder("cwd")), ("agent_id", Wrong::BadId("agent_id"))] {
+        let beside = format!(r#"{{"{name}":"/\ud83d","#);
+        let payload = text("/repo/a", "").replacen('{', &beside, 1);
+        assert_eq!(denied(Agent::Claude, payload.as_bytes(), name).wrong(), &wrong);
+    }
+}

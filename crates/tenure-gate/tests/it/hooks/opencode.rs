@@ -1,0 +1,83 @@
+//! What the plugin passes on, in each form in which it may come.
+
+use serde_json::{Value, json};
+use tenure_gate::agent::Agent;
+use tenure_gate::hooks::{Event, Heard, Subagent};
+
+use super::{heard, read_json, writing_whole, wrote};
+
+fn said(payload: &Value) -> Heard {
+    read_json(Agent::OpenCode, payload).expect("an event")
+}
+
+fn expected(event: Event) -> Heard {
+    Heard { session: "ses".to_owned(), event, ..heard() }
+}
+
+// S4-11, S4-15
+#[test]
+fn a_call_is_understood_with_the_name_of_its_event_and_without() {
+    let input = json!({"tool": "write", "sessionID": "ses", "callID": "c"});
+    let output = json!({"args": {"filePath": "a", "content": "x"}});
+    let call = Heard {
+        tool: Some("write".to_owned()),
+        call: Some("c".to_owned()),
+        ..expected(writing_whole(&["a"]))
+    };
+    let named =
+        json!({"event": "tool.execute.before", "input": input, "output": output, "directory": "/repo"});
+    assert_eq!(said(&named), call);
+    assert_eq!(said(&json!({"input": input, "output": output, "directory": "/repo"})), call);
+
+    let input = json!({"tool": "write", "sessionID": "ses", "callID": "c", "args": {"filePath": "a"}});
+    let output = json!({"title": "a", "output": "Wrote file successfully.", "metadata": {}});
+    let done = Heard { event: wrote(&["a"]), ..call };
+    let named =
+        json!({"event": "tool.execute.after", "input": input, "output": output, "directory": "/repo"});
+    assert_eq!(said(&named), done);
+    assert_eq!(said(&json!({"input": input, "output": output, "directory": "/repo"})), done);
+}
+
+// S4-31, S4-33
+#[test]
+fn an_event_of_the_bus_is_understood_however_it_is_wrapped() {
+    let idle =
+        |wrapped: Value| assert_eq!(said(&wrapped), expected(Event::TurnEnded { still_working: false }));
+    let bus = json!({"type": "session.idle", "properties": {"sessionID": "ses"}});
+    idle(json!({"type": "session.idle", "properties": {"sessionID": "ses"}, "directory": "/repo"}));
+    idle(json!({"event": bus, "directory": "/repo"}));
+    idle(json!({"event": "event", "input": bus, "directory": "/repo"}));
+    idle(json!({"event": "event", "input": {"event": bus}, "directory": "/repo"}));
+    idle(json!({"event": "session.idle", "input": bus, "output": {}, "directory": "/repo"}));
+    idle(json!({"event": "session.idle", "input": {"sessionID": "ses"}, "directory": "/repo"}));
+    idle(json!({"event": "session.idle", "properties": {"sessionID": "ses"}, "directory": "/repo"}));
+    let deleted =
+        json!({"type": "session.deleted", "properties": {"info": {"id": "ses", "directory": "/repo"}}});
+    assert_eq!(said(&deleted), expected(Event::Ended { reason: "deleted".to_owned() }));
+}
+
+#[test]
+fn a_session_that_another_one_started_is_its_subagent() {
+    let info = json!({"id": "ses", "parentID": "parent", "directory": "/repo", "title": "look around", "agent": "explore"});
+    let bus = json!({"type": "session.created", "properties": {"sessionID": "ses", "info": info}});
+    let subagent = Subagent {
+        id: "ses".to_owned(),
+        kind: Some("explore".to_owned()),
+        parent: Some("parent".to_owned()),
+    };
+    let started = Heard {
+        subagent: Some(subagent),
+        task: Some("look around".to_owned()),
+        ..expected(Event::SubagentStarted)
+    };
+    assert_eq!(said(&bus), started);
+}
+
+#[test]
+fn what_was_asked_for_is_known() {
+    let payload = json!({
+        "event": "chat.message", "directory": "/repo", "input": {"sessionID": "ses"},
+        "output": {"message": {}, "parts": [{"type": "file"}, {"type": "text", "text": "do it"}]},
+    });
+    assert_eq!(said(&payload), Heard { task: Some("do it".to_owned()), ..expected(Event::Prompted) });
+}

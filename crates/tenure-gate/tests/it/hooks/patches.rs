@@ -1,0 +1,199 @@
+//! Patches of Codex, in its own tool and in shell commands that it carries out itself.
+
+use serde_json::{Value, json};
+use tenure_gate::agent::Agent;
+use tenure_gate::hooks::{Event, Wrong};
+
+use super::{before, paths, read_json};
+
+const PATCH: &str = "*** Begin Patch\n*** Update File: f\n@@\n-cd x\n+cd y\n*** End Patch\n";
+
+fn event(command: &Value) -> Result<Event, Wrong> {
+    let payload = before(Agent::Codex, "Bash", &json!({"command": command}));
+    let heard = read_json(Agent::Codex, &payload);
+    heard.map(|heard| heard.event).map_err(|unheard| {
+        assert!(unheard.is_before_a_call());
+        unheard.wrong().clone()
+    })
+}
+
+/// `command`, with the patch where `PATCH` stands, changes these files.
+fn check(command: &str, names: &[&str]) {
+    let command = command.replace("PATCH\n", PATCH);
+    let expected = Event::Writing { paths: paths(names), whole: false };
+    assert_eq!(event(&json!(command)), Ok(expected), "{command}");
+}
+
+fn unclear(command: &str) {
+    let command = command.replace("PATCH\n", PATCH);
+    assert_eq!(event(&json!(command)), Err(Wrong::UnclearPatch), "{command}");
+}
+
+fn nothing(command: &str) {
+    assert_eq!(event(&json!(command)), Ok(Event::Other), "{command}");
+}
+
+// S4-15: no shell sees these edits, so the hook has to.
+#[test]
+fn a_patch_in_a_shell_command_is_found() {
+    check("apply_patch <<'EOF'\nPATCH\nEOF", &["f"]);
+    check("applypatch <<'EOF'\nPATCH\nEOF\n", &["f"]);
+    check("apply_patch << \"END OF IT\"\nPATCH\nEND OF IT\n", &["f"]);
+    check("apply_patch <<\\EOF\nPATCH\nEOF", &["f"]);
+    check("apply_patch <<EOF\nPATCH\nEOF", &["f"]);
+    check("apply_patch <<-'EOF'\nPATCH\n\tEOF", &["f"]);
+    check("/usr/bin/apply_patch <<'EOF'\nPATCH\nEOF", &["f"]);
+    check("LANG=C apply_patch 2>&1 <<'EOF' >/dev/null\nPATCH\nEOF", &["f"]);
+    check("apply_patch '*** Begin Patch\n*** Update File: f\n@@\n-a\n+b\n*** End Patch'", &["f"]);
+    check("apply_patch \"*** Begin Patch\n*** Update File: f\n@@\n-a\n+b\n*** End Patch\"", &["f"]);
+    check("cat <<'EOF' | apply_patch\nPATCH\nEOF", &["f"]);
+    check("apply_patch <<< '*** Begin Patch\n*** Update File: f\n-a\n*** End Patch'", &["f"]);
+    check("set -e\n# apply it\napply_patch <<'EOF'\nPATCH\nEOF\ngit status", &["f"]);
+    // Cut off: the shell would take what there is.
+    check("apply_patch <<'EOF'\nPATCH\n", &["f"]);
+}
+
+#[test]
+fn several_patches_in_one_command_are_all_found() {
+    let second = "*** Begin Patch\n*** Delete File: g\n*** Update File: h\n*** Move to: i/j\n*** End Patch\n";
+    check(&format!("apply_patch <<'A'\nPATCH\nA\napply_patch <<'B'\n{second}B\n"), &["f", "g", "h", "i/j"]);
+    check(&format!("apply_patch <<'A' && apply_patch <<'B'\nPATCH\nA\n{second}B\n"), &["f", "g", "h", "i/j"]);
+}
+
+#[test]
+fn a_patch_is_meant_in_the_folder_that_the_command_goes_to() {
+    check("cd sub && apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f"]);
+    check("cd 'a b' && apply_patch <<'EOF'\nPATCH\nEOF", &["a b/f"]);
+    check("cd \"a b\" && apply_patch <<'EOF'\nPATCH\nEOF", &["a b/f"]);
+    check("cd a && cd ../b && apply_patch <<'EOF'\nPATCH\nEOF", &["a/../b/f"]);
+    check("cd /else && apply_patch <<'EOF'\nPATCH\nEOF", &["/else/f"]);
+    check("cd -- sub 2>/dev/null && apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f"]);
+    check("(cd sub && apply_patch <<'EOF'\nPATCH\nEOF\n)", &["sub/f"]);
+    check("(cd sub && make) && apply_patch <<'EOF'\nPATCH\nEOF", &["f"]);
+    check("bash -lc 'cd sub && apply_patch <<EOF\nPATCH\nEOF'", &["sub/f"]);
+    check("bash <<'X'\ncd sub && apply_patch <<'EOF'\nPATCH\nEOF\nX", &["sub/f"]);
+    check("cd sub &&\n\n  apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f"]);
+    check("cd sub &&\\\n  apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f"]);
+}
+
+#[test]
+fn where_the_folder_depends_on_what_happens_all_possible_files_are_meant() {
+    check("cd sub; apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f", "f"]);
+    check("cd sub & apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f", "f"]);
+    check("true ||\ncd sub && apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f", "f"]);
+    check("cd sub\napply_patch <<'EOF'\nPATCH\nEOF", &["sub/f", "f"]);
+    check("cd sub || exit 1; apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f", "f"]);
+    check("make || cd sub && apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f", "f"]);
+    check("cd sub && make || apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f", "f"]);
+    check("cd a && true; cd b && apply_patch <<'EOF'\nPATCH\nEOF", &["a/b/f", "b/f"]);
+}
+
+#[test]
+fn where_only_the_shell_knows_the_file_the_command_is_denied() {
+    unclear("cd $DIR && apply_patch <<'EOF'\nPATCH\nEOF");
+    unclear("cd \"$(git rev-parse --show-toplevel)\" && apply_patch <<'EOF'\nPATCH\nEOF");
+    unclear("cd `pwd`/sub && apply_patch <<'EOF'\nPATCH\nEOF");
+    unclear("cd && apply_patch <<'EOF'\nPATCH\nEOF");
+    unclear("cd - && apply_patch <<'EOF'\nPATCH\nEOF");
+    unclear("cd ~/x && apply_patch <<'EOF'\nPATCH\nEOF");
+    unclear("cd a\\ b && apply_patch <<'EOF'\nPATCH\nEOF");
+    unclear("cd s* && apply_patch <<'EOF'\nPATCH\nEOF");
+    unclear("popd && apply_patch <<'EOF'\nPATCH\nEOF");
+    unclear("for d in a b; do cd $d; apply_patch <<'EOF'\nPATCH\nEOF\ndone");
+    unclear("if true; then cd sub; fi; apply_patch <<'EOF'\nPATCH\nEOF");
+    unclear("env -C sub apply_patch <<'EOF'\nPATCH\nEOF");
+    unclear("command cd sub && apply_patch <<'EOF'\nPATCH\nEOF");
+    unclear("ssh host <<'X'\ncd sub && apply_patch <<'EOF'\nPATCH\nEOF\nX");
+    unclear("apply_patch <<EOF\n*** Begin Patch\n*** Delete File: $NAME\n*** End Patch\nEOF");
+    unclear("apply_patch \"*** Begin Patch\n*** Delete File: $NAME\n*** End Patch\"");
+    unclear("apply_patch < some.patch");
+    unclear("cat some.patch | apply_patch");
+    unclear("timeout 5 apply_patch some.patch");
+    unclear("printf '*** Begin Patch\\n*** Delete File: f\\n*** End Patch\\n' | apply_patch");
+    unclear(
+        "apply_patch <<'EOF'\nPATCH\nEOF\nprintf '*** Begin Patch\\n*** Delete File: g\\n' | apply_patch",
+    );
+    unclear("apply_patch \"$(cd sub && apply_patch <<'EOF'\nPATCH\nEOF\n)\"");
+    unclear("apply_patch $'*** Begin Patch\\n*** Delete File: f\\n*** End Patch'");
+}
+
+#[test]
+fn a_dollar_is_part_of_a_name_where_no_shell_reads_it() {
+    check(
+        "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: $id.tsx\n-a\n*** End Patch\nEOF",
+        &["$id.tsx"],
+    );
+    check("apply_patch '*** Begin Patch\n*** Update File: $id.tsx\n-a\n*** End Patch'", &["$id.tsx"]);
+}
+
+#[test]
+fn a_command_in_a_command_is_no_way_to_hide_a_patch() {
+    check(
+        "apply_patch \"$(cat <<'EOF'\n*** Begin Patch\n*** Update File: f\n-say \"x\"\n*** End Patch\nEOF\n)\"",
+        &["f"],
+    );
+    check("{ apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: f\n-a\n*** End Patch\nEOF\n}", &["f"]);
+    check(
+        "echo 'unfinished; apply_patch <<EOF\n*** Begin Patch\n*** Update File: f\n-a\n*** End Patch\nEOF",
+        &["f"],
+    );
+}
+
+#[test]
+fn a_command_that_only_speaks_of_patches_is_none() {
+    nothing("grep -rn apply_patch src");
+    nothing("which apply_patch; echo applypatch");
+    nothing("git log --grep 'apply_patch <<EOF'");
+    nothing("# apply_patch <<EOF\nls");
+    nothing("cat <<'EOF' > notes.md\n*** Begin Patch\n*** Add File: f\n*** End Patch\nEOF");
+}
+
+#[test]
+fn a_command_that_nobody_wrote_is_denied_and_holds_nobody_up() {
+    let patch = format!("apply_patch <<'EOF'\n{PATCH}EOF\n");
+    let most = 1024 * 1024 - patch.len();
+    for part in
+        ["cd a && ", "cd a; ", "(", "cd a || (", "A=1 <<x ", "\"", "bash -c \"", "cd a |\n", "\\\n", "<<x\n"]
+    {
+        let command = part.repeat(most / part.len()) + &patch;
+        let event = event(&json!(command));
+        assert!(matches!(event, Err(Wrong::UnclearPatch) | Ok(Event::Writing { .. })), "{part}: {event:?}");
+    }
+    assert_eq!(event(&json!(" ".repeat(most + 1) + &patch)), Err(Wrong::UnclearPatch));
+}
+
+#[test]
+fn a_command_in_parts_is_read_too() {
+    let heredoc = format!("cd sub && apply_patch <<'EOF'\n{PATCH}EOF");
+    let expected = |name: &str| Ok(Event::Writing { paths: paths(&[name]), whole: false });
+    assert_eq!(event(&json!(["bash", "-lc", heredoc])), expected("sub/f"));
+    assert_eq!(event(&json!(["apply_patch", PATCH])), expected("f"));
+}
+
+#[test]
+fn a_patch_of_which_nobody_can_say_the_files_is_denied() {
+    for input in [
+        json!({}),
+        json!({"command": ""}),
+        json!({"command": "*** Begin Patch\n*** End Patch"}),
+        json!({"command": 7}),
+    ] {
+        let unheard =
+            read_json(Agent::Codex, &before(Agent::Codex, "apply_patch", &input)).expect_err("no file");
+        assert_eq!(unheard.wrong(), &Wrong::EmptyPatch, "{input}");
+        assert!(unheard.is_before_a_call());
+    }
+}
+
+#[test]
+fn a_patch_that_did_not_fit_is_known_as_failed() {
+    let mut payload = before(Agent::Codex, "apply_patch", &json!({"command": PATCH}));
+    payload["hook_event_name"] = json!("PostToolUse");
+    for (response, failed) in
+        [("Exit code: 0\nOutput:\n", false), ("Exit code: 1\nOutput:\n", true), ("", false)]
+    {
+        payload["tool_response"] = json!(response);
+        let heard = read_json(Agent::Codex, &payload).expect("a patch");
+        assert_eq!(heard.event, Event::Wrote { paths: paths(&["f"]), failed }, "{response}");
+    }
+}

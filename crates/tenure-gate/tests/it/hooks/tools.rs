@@ -1,0 +1,177 @@
+//! Which tools change files, beyond those that real payloads show.
+
+use serde_json::{Value, json};
+use tenure_gate::agent::Agent;
+use tenure_gate::hooks::{Event, Subagent};
+
+use super::{before, paths, read_json, writing, writing_whole};
+
+fn event(agent: Agent, tool: &str, input: &Value) -> Event {
+    read_json(agent, &before(agent, tool, input)).expect("a call").event
+}
+
+// S4-15
+#[test]
+fn every_tool_of_an_agent_that_changes_files_is_known() {
+    let table = [
+        (
+            Agent::Claude,
+            "MultiEdit",
+            json!({"file_path": "/a", "edits": [{"old_string": "x"}]}),
+            writing(&["/a"]),
+        ),
+        (Agent::Claude, "NotebookEdit", json!({"notebook_path": "/a.ipynb"}), writing(&["/a.ipynb"])),
+        (Agent::Cursor, "Write", json!({"file_path": "/a", "content": "x"}), writing_whole(&["/a"])),
+        (Agent::Cursor, "Write", json!({"path": "/a", "old_string": "x"}), writing(&["/a"])),
+        (Agent::Cursor, "StrReplace", json!({"path": "/a"}), writing(&["/a"])),
+        (
+            Agent::Cursor,
+            "ApplyPatch",
+            json!({"patch": "*** Begin Patch\n*** Delete File: a\n"}),
+            writing(&["a"]),
+        ),
+        (
+            Agent::OpenCode,
+            "multiedit",
+            json!({"filePath": "/a", "edits": [{"filePath": "/b"}]}),
+            writing(&["/a", "/b"]),
+        ),
+        (
+            Agent::OpenCode,
+            "patch",
+            json!({"patchText": "*** Begin Patch\n*** Add File: a\n+x"}),
+            writing_whole(&["a"]),
+        ),
+        (Agent::OpenCode, "apply_patch", json!({"patchText": "*** Delete File: a"}), writing(&["a"])),
+    ];
+    for (agent, tool, input, expected) in table {
+        assert_eq!(event(agent, tool, &input), expected, "{agent} {tool}");
+    }
+}
+
+// S4-15
+#[test]
+fn a_tool_that_nobody_knows_changes_the_files_that_it_names_if_it_is_called_so() {
+    let table = [
+        ("mcp__fs__write_file", json!({"path": "a", "content": "x"}), writing_whole(&["a"])),
+        ("mcp__fs__edit_file", json!({"path": "a", "edits": []}), writing(&["a"])),
+        ("mcp__fs__move_file", json!({"source": "a", "destination": "b"}), writing(&["a", "b"])),
+        ("rename_symbol", json!({"file_path": "a", "new_name": "x"}), writing(&["a"])),
+        ("CreateFile", json!({"filePath": "a"}), writing(&["a"])),
+        ("delete_files", json!({"paths": ["a", "b"]}), writing(&["a", "b"])),
+        ("write_files", json!({"files": [{"path": "a"}, {"path": "b"}]}), writing(&["a", "b"])),
+        ("apply_patch_v2", json!({"patch": "*** Begin Patch\n*** Delete File: a\n"}), writing(&["a"])),
+        ("search_replace", json!({"path": ["a", "b"]}), writing(&["a", "b"])),
+        ("mcp__fs__read_file", json!({"path": "a"}), Event::Other),
+        ("mcp__fs__list_directory", json!({"path": "a"}), Event::Other),
+        ("mcp__fs__create_directory", json!({"path": "a"}), Event::Other),
+        ("mcp__tracker__create_issue", json!({"title": "x"}), Event::Other),
+        ("json_replace", json!({"path": {"a": 1}}), Event::Other),
+        ("TodoWrite", json!({"todos": []}), Event::Other),
+        ("WebFetch", json!({"url": "https://example.org/edit", "path": 7}), Event::Other),
+    ];
+    for (tool, input, expected) in table {
+        for agent in Agent::ALL {
+            assert_eq!(event(agent, tool, &input), expected, "{agent} {tool}");
+        }
+    }
+}
+
+#[test]
+fn only_what_was_read_is_known_to_the_session() {
+    let mut payload = before(Agent::Gemini, "read_many_files", &json!({"include": ["a", "src/*.rs", "b"]}));
+    assert_eq!(read_json(Agent::Gemini, &payload).expect("before").event, Event::Other);
+    payload["hook_event_name"] = json!("AfterTool");
+    assert_eq!(
+        read_json(Agent::Gemini, &payload).expect("after").event,
+        Event::Read { paths: paths(&["a", "b"]) }
+    );
+    payload["tool_input"] = json!({"include": ["src/*.rs"]});
+    assert_eq!(read_json(Agent::Gemini, &payload).expect("a pattern").event, Event::Other);
+
+    let mut payload = before(Agent::Claude, "Read", &json!({"file_path": "/a"}));
+    payload["hook_event_name"] = json!("PostToolUseFailure");
+    assert_eq!(read_json(Agent::Claude, &payload).expect("failed").event, Event::Other);
+}
+
+#[test]
+fn an_edit_that_failed_is_known_as_failed() {
+    let failed = Event::Wrote { paths: paths(&["/a"]), failed: true };
+    let mut payload = before(Agent::Claude, "Edit", &json!({"file_path": "/a"}));
+    payload["hook_event_name"] = json!("PostToolUseFailure");
+    assert_eq!(read_json(Agent::Claude, &payload).expect("Claude").event, failed);
+    let mut payload = before(Agent::Gemini, "replace", &json!({"file_path": "/a"}));
+    payload["hook_event_name"] = json!("AfterTool");
+    payload["tool_response"] = json!({"llmContent": "no", "error": {"message": "no"}});
+    assert_eq!(read_json(Agent::Gemini, &payload).expect("Gemini").event, failed);
+}
+
+// S4-33
+#[test]
+fn a_turn_is_not_over_while_something_runs_in_the_background() {
+    let turn = |tasks: Value| {
+        let payload = json!({"session_id": "s", "hook_event_name": "Stop", "background_tasks": tasks});
+        read_json(Agent::Claude, &payload).expect("a stop").event
+    };
+    let ended = |still_working| Event::TurnEnded { still_working };
+    assert_eq!(turn(json!([])), ended(false));
+    assert_eq!(turn(json!([{"type": "subagent", "status": "completed"}])), ended(false));
+    assert_eq!(turn(json!([{"type": "subagent", "status": "running"}])), ended(true));
+    assert_eq!(
+        turn(json!([{"type": "x", "status": "running"}, {"type": "shell", "status": "running"}])),
+        ended(true)
+    );
+    assert_eq!(turn(json!([{"type": "reminder", "status": "running"}])), ended(false));
+    assert_eq!(turn(json!("nonsense")), ended(false));
+}
+
+#[test]
+fn subagents_of_codex_are_known() {
+    let mut payload = before(Agent::Codex, "apply_patch", &json!({"command": "*** Delete File: a"}));
+    payload["agent_id"] = json!("child");
+    payload["agent_type"] = json!("reviewer");
+    let heard = read_json(Agent::Codex, &payload).expect("a subagent");
+    let kind = Some("reviewer".to_owned());
+    assert_eq!(heard.subagent, Some(Subagent { id: "child".to_owned(), kind, parent: None }));
+    for (name, event) in [("SubagentStart", Event::SubagentStarted), ("SubagentStop", Event::SubagentEnded)] {
+        payload["hook_event_name"] = json!(name);
+        assert_eq!(read_json(Agent::Codex, &payload).expect(name).event, event);
+    }
+}
+
+#[test]
+fn claudes_hooks_are_understood_where_an_editor_runs_them_in_its_own_spelling() {
+    let payload = json!({"conversation_id": "c", "hook_event_name": "preToolUse", "tool_name": "Write",
+        "tool_input": {"file_path": "/a", "content": "x"}});
+    let heard = read_json(Agent::Claude, &payload).expect("the editor's spelling");
+    assert_eq!((heard.session.as_str(), heard.event), ("c", writing_whole(&["/a"])));
+}
+
+#[test]
+fn what_a_session_is_at_is_one_short_line() {
+    let task = |prompt: &str| {
+        let payload = json!({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": prompt});
+        read_json(Agent::Claude, &payload).expect("a prompt").task
+    };
+    assert_eq!(task("fix\n\n  the \u{1b}[31m bug\u{202e}\t").as_deref(), Some("fix the [31m bug"));
+    assert_eq!(task(&"ä".repeat(500)), Some("ä".repeat(200)));
+    assert_eq!(task(&"word ".repeat(500)).map(|task| task.chars().count()), Some(199));
+    assert_eq!(task(" \n "), None);
+    assert_eq!(task("<task-notification>\n<task-id>a</task-id>"), None);
+}
+
+#[test]
+fn events_that_nobody_knows_are_signs_of_life() {
+    for (agent, name) in [
+        (Agent::Claude, "PreCompact"),
+        (Agent::Codex, "PermissionRequest"),
+        (Agent::Gemini, "BeforeModel"),
+        (Agent::Cursor, "afterAgentThought"),
+    ] {
+        let payload =
+            json!({"session_id": "s", "hook_event_name": name, "tool_name": "Edit", "tool_input": 7});
+        assert_eq!(read_json(agent, &payload).expect(name).event, Event::Other, "{agent} {name}");
+    }
+    let payload = json!({"event": "todo.updated", "input": {"sessionID": "s"}});
+    assert_eq!(read_json(Agent::OpenCode, &payload).expect("an event").event, Event::Other);
+}
