@@ -8,6 +8,7 @@ use tenure_core::kernel::Principal;
 use super::*;
 use crate::app::{Faces, Secrets};
 use crate::control::{Control, ControlSettings};
+use crate::files::{FileFace, FileSettings};
 use crate::pools::Pools;
 use crate::registrar::line::tests::Office;
 use crate::tokens::{AdminToken, Now, TokenKey, TokenStore};
@@ -23,7 +24,7 @@ fn a_caller_that_is_silent_is_asked_now_and_then_and_is_gone_in_the_end() {
     };
     let control = Control::open(&ControlSettings::default(), folder.path(), &registrar).unwrap();
     let (intents, agents) = Default::default();
-    let files = FileFace::open(FileSettings::default(), directory.path());
+    let files = FileFace::open(FileSettings::default(), folder.path());
     let faces = Faces { pools: Pools::default(), control, intents, agents, files };
     let app = Arc::new(App::new(registrar, secrets, None, Vec::new(), faces));
     let (ours, mut theirs) = UnixStream::pair().unwrap();
