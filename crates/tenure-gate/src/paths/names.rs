@@ -75,6 +75,13 @@ mod tests {
     }
 
     #[test]
+    fn a_name_in_its_one_form_is_shown_as_it_is_spelled_too() {
+        let root = tree();
+        let names = Names::of(&root.path().join("Folding"), "readme.md".as_ref(), 0, &|_| true);
+        assert_eq!(names.spelled, Path::new("ReadMe.md"));
+    }
+
+    #[test]
     fn where_it_does_not_they_stay_as_they_are() {
         let root = tree();
         assert_eq!(names(root.path(), "Plain.md", 0), ("Plain.md".into(), "Plain.md".into()));

@@ -37,7 +37,7 @@ fn a_name_that_reaches_no_file_is_told_apart_by_what_to_do() {
     }
     assert!(matches!(error("file.txt/"), PathError::NotAFolder(_)));
     assert!(matches!(error("file.txt/below"), PathError::NotAFolder(_)));
-    for endless in ["round", "and/x", "chain0", "chain5/new/file"] {
+    for endless in ["round", "and/x", "chain0", "chain5/new/file", "none/../round"] {
         assert!(matches!(error(endless), PathError::Loop(_)), "{endless}");
     }
     assert!(target_of("chain40".as_ref(), &root).is_ok(), "a few links are no loop");
