@@ -159,7 +159,7 @@ fn ancestors_come_nearest_first_and_descendants_are_all_below() {
 fn who_cannot_be_looked_at_is_not_taken_for_dead() {
     const NAME: &str = "process_life::who_cannot_be_looked_at_is_not_taken_for_dead";
     if !again::is_inside() {
-        return again::run(&["sh", "-c", "ulimit -n 64; exec \"$@\"", "sh"], NAME, |_| {});
+        return again::run(&["sh", "-c", "ulimit -n 64; exec \"$@\"", "sh"], NAME);
     }
     let mut child = waiting();
     let process = Process::of(child.id()).unwrap();
