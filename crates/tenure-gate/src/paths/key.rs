@@ -1,15 +1,16 @@
 //! From a real path to the resources that stand for the file.
 
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::Path;
 
 use rustix::fs::stat;
 
 use super::error::PathError;
 use super::escape::resource;
-use super::fold::{fold, folds, spelled};
+use super::fold::folds;
 use super::machine::machine;
 use super::mounts::Mounts;
+use super::names::Names;
 use super::resolve::{Reached, reach};
 use super::tree::{above, identity, is_gits_own};
 use super::{FileKey, Target};
@@ -45,7 +46,7 @@ fn key(reached: &Reached, mounts: &Mounts) -> Result<Option<FileKey>, PathError>
         return Ok(None);
     }
     let Ok(relative) = absolute.strip_prefix(&tree.root) else { return Ok(None) };
-    let names = Names::of(&tree.root, relative, reached);
+    let names = Names::of(&tree.root, relative, reached.missing, &folds);
     let mut file = FileKey {
         resource: resource(&tree.id, &names.folded),
         absolute: tree.root.join(&names.spelled),
@@ -97,39 +98,4 @@ fn is_same(one: &Reached, other: &Reached) -> bool {
 fn is_gits(reached: &Reached) -> Result<bool, PathError> {
     let tree = reached.path.parent().map(above).transpose()?.flatten();
     Ok(tree.is_some_and(|tree| is_gits_own(&tree.root, &reached.path)))
-}
-
-/// A path below a root, in two forms.
-struct Names {
-    /// For people and git.
-    spelled: PathBuf,
-    /// For comparing.
-    folded: Vec<OsString>,
-}
-
-impl Names {
-    /// Most names are in their one form already, so whether their folder folds makes no difference and is not asked; only
-    /// the last folder is, because a name could be spelled otherwise there.
-    fn of(root: &Path, relative: &Path, reached: &Reached) -> Self {
-        let parts: Vec<&OsStr> = relative.iter().collect();
-        let existing = parts.len().saturating_sub(reached.missing);
-        let last_folds = folds(reached.deepest_folder());
-        let is_settled = |part: &&OsStr| fold(part) == **part;
-        if !last_folds && parts.iter().all(is_settled) {
-            return Self {
-                spelled: relative.to_path_buf(),
-                folded: parts.iter().map(OsString::from).collect(),
-            };
-        }
-        let mut names = Self { spelled: PathBuf::new(), folded: Vec::new() };
-        for (place, part) in parts.into_iter().enumerate() {
-            let folder = root.join(&names.spelled);
-            // A new folder folds if the one above it does.
-            let does_fold = if place >= existing { last_folds } else { folds(&folder) };
-            let spelling = (does_fold && place < existing).then(|| spelled(&folder, part)).flatten();
-            names.spelled.push(spelling.as_deref().unwrap_or(part));
-            names.folded.push(if does_fold { fold(part).into_owned() } else { part.to_owned() });
-        }
-        names
-    }
 }

@@ -9,6 +9,7 @@ mod fold;
 mod key;
 mod machine;
 mod mounts;
+mod names;
 mod resolve;
 mod tree;
 

@@ -45,7 +45,11 @@ pub(super) fn above(folder: &Path) -> Result<Option<WorkTree>, PathError> {
     for root in folder.ancestors() {
         if let Some(git_dir) = git_dir_of(root)? {
             let about = lstat(root).map_err(|said| PathError::of(root, said))?;
-            return Ok(Some(WorkTree { id: id_of(&about), root: root.to_path_buf(), git_dir }));
+            return Ok(Some(WorkTree {
+                id: id_of(machine(), identity(&about)),
+                root: root.to_path_buf(),
+                git_dir,
+            }));
         }
     }
     Ok(None)
@@ -58,9 +62,8 @@ pub(super) fn is_gits_own(root: &Path, path: &Path) -> bool {
     below.components().any(|component| component.as_os_str().eq_ignore_ascii_case(".git"))
 }
 
-fn id_of(root: &Stat) -> String {
-    let (device, inode) = identity(root);
-    digest("tenure work tree", &[machine().as_bytes(), &device.to_le_bytes(), &inode.to_le_bytes()])
+fn id_of(machine: &str, (device, inode): (u64, u64)) -> String {
+    digest("tenure work tree", &[machine.as_bytes(), &device.to_le_bytes(), &inode.to_le_bytes()])
 }
 
 /// The device and the number of a file.
@@ -107,4 +110,17 @@ fn is_folder(path: &Path) -> bool {
 
 fn here(start: &Path) -> Result<PathBuf, PathError> {
     std::env::current_dir().map_err(|source| PathError::Other { path: start.to_path_buf(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // S4-9
+    #[test]
+    fn a_tree_has_another_id_on_another_machine() {
+        assert_eq!(id_of("this", (1, 2)), id_of("this", (1, 2)));
+        assert_ne!(id_of("this", (1, 2)), id_of("that", (1, 2)));
+        assert_ne!(id_of("this", (1, 2)), id_of("this", (2, 1)));
+    }
 }

@@ -42,7 +42,7 @@ pub fn descendants(process: &Process) -> Vec<u32> {
         }
     }
     // Looked at last: as long as it is there, its pid was its own all the while.
-    if process.entry().is_none() {
+    if !matches!(process.entry(), Ok(Some(_))) {
         return Vec::new();
     }
     let mut found = Vec::new();

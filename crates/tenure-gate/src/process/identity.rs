@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::sync::OnceLock;
 
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::table::{Entry, Line, numbers_in};
@@ -51,19 +52,21 @@ impl Process {
         Ok(Self { boot: boot()?.to_owned(), namespace, pid, started: line.started, user: user(entry)? })
     }
 
-    /// Whether it lives.
+    /// Whether it lives. What cannot be looked at, because this process has no descriptors left or may not look, is not taken
+    /// for dead: that would take from the living.
     pub fn liveness(&self) -> Liveness {
         match self.entry() {
-            None => Liveness::Dead,
-            Some((_, line)) if line.is_over() && !self.has_threads_left() => Liveness::Dead,
-            Some((_, line)) if line.is_stopped() => Liveness::Suspended,
-            Some(_) => Liveness::Alive,
+            Ok(None) => Liveness::Dead,
+            Ok(Some((_, line))) if line.is_over() && !self.has_threads_left() => Liveness::Dead,
+            Ok(Some((_, line))) if line.is_stopped() => Liveness::Suspended,
+            Ok(Some(_)) | Err(_) => Liveness::Alive,
         }
     }
 
     /// Whether it was started by `of`, or by one whom that started, and so on. It is not its own descendant.
     pub fn is_descendant(&self, of: &Process) -> bool {
-        self.entry().is_some() && super::ancestors(self.pid).iter().any(|above| above.is_same(of))
+        let is_there = matches!(self.entry(), Ok(Some(_)));
+        is_there && super::ancestors(self.pid).iter().any(|above| above.is_same(of))
     }
 
     /// Whether both are one. Its user may have changed in between.
@@ -71,15 +74,17 @@ impl Process {
         (self.pid, self.started, &self.boot) == (other.pid, other.started, &other.boot)
     }
 
-    /// What the system tells of it, if its pid is still its own.
-    pub(super) fn entry(&self) -> Option<(Entry, Line)> {
-        // Where the boot cannot be read there is no `/proc`, so nothing is found there either.
-        if boot().ok()? != self.boot {
-            return None;
+    /// What the system tells of it. `None` if it is gone for certain.
+    pub(super) fn entry(&self) -> io::Result<Option<(Entry, Line)>> {
+        if boot()? != self.boot {
+            return Ok(None);
         }
-        let entry = Entry::of(self.pid).ok()?;
-        let line = entry.line().ok()?;
-        (line.started == self.started).then_some((entry, line))
+        let found = Entry::of(self.pid).and_then(|entry| entry.line().map(|line| (entry, line)));
+        match found {
+            Ok((entry, line)) => Ok((line.started == self.started).then_some((entry, line))),
+            Err(error) if is_gone(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// A process whose first thread has ended looks like one that is over. While other threads run, it is not.
@@ -90,6 +95,11 @@ impl Process {
             line.and_then(|line| Line::parse(&line)).is_some_and(|line| !line.is_over())
         })
     }
+}
+
+/// Whether this says that there is no such process: not found, or gone while it was looked at.
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }
 
 /// The id of this boot. It cannot change while this process runs.

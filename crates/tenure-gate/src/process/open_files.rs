@@ -14,7 +14,7 @@ use super::identity::Process;
 /// A file that was mapped into memory and then closed is not seen.
 pub fn open_for_writing(root: &Process, files: &[(u64, u64)]) -> Vec<bool> {
     let mut open = vec![false; files.len()];
-    if files.is_empty() || root.entry().is_none() {
+    if files.is_empty() || !matches!(root.entry(), Ok(Some(_))) {
         return open;
     }
     for pid in std::iter::once(root.pid).chain(descendants(root)) {

@@ -11,7 +11,8 @@ use super::identity::{Liveness, Process};
 pub struct Watch(OwnedFd);
 
 impl Watch {
-    /// Watches this process. `None` if it is dead already, or the system lets nobody watch it.
+    /// Watches this process. `None` if it is dead already, or if no descriptor could be had: before anything is taken from
+    /// it, [`Process::liveness`] says which.
     pub fn of(process: &Process) -> Option<Watch> {
         let pid = Pid::from_raw(i32::try_from(process.pid).ok()?)?;
         let watch = Watch(pidfd_open(pid, PidfdFlags::empty()).ok()?);

@@ -1,5 +1,6 @@
 //! A test that runs once more in a process of its own: with other rights, or other mounts.
 
+use std::path::Path;
 use std::process::Command;
 
 /// Says to a test that it is the one that was started.
@@ -11,9 +12,14 @@ pub fn is_inside() -> bool {
 }
 
 /// Runs the test with this name through `prefix` (such as `unshare -m`), and expects that it passes there.
-pub fn run(prefix: &[&str], name: &str, prepare: impl FnOnce(&mut Command)) {
+pub fn run(prefix: &[&str], name: &str) {
+    run_program(&std::env::current_exe().unwrap(), prefix, name, |_| {});
+}
+
+/// The same with this program, which is a copy of the one that runs.
+pub fn run_program(program: &Path, prefix: &[&str], name: &str, prepare: impl FnOnce(&mut Command)) {
     let mut command = Command::new(prefix[0]);
-    command.args(&prefix[1..]).arg(std::env::current_exe().unwrap());
+    command.args(&prefix[1..]).arg(program);
     command.args([name, "--exact", "--nocapture"]).env(INSIDE, "1");
     prepare(&mut command);
     let output = command.output().unwrap();

@@ -85,6 +85,9 @@ fn a_file_that_is_to_be_created_has_its_key_before_its_folders_exist() {
     assert_eq!(place.file("repo/new/./x/../folder/file.rs").resource, file.resource);
     symlink("new/folder/file.rs", place.at("repo/dangling")).unwrap();
     assert_eq!(place.file("repo/dangling").resource, file.resource);
+    // What comes after a folder that is not there and back is there again, and may be a link.
+    symlink("file.txt", place.at("repo/link")).unwrap();
+    assert_eq!(place.file("repo/none/../link"), place.file("repo/file.txt"));
     assert!(!place.at("repo/new").exists(), "nothing is created");
 }
 

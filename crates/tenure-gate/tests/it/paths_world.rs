@@ -107,7 +107,7 @@ impl World {
         let mut path = self.folder.path().as_os_str().to_owned();
         for depth in 0..14 {
             path.push(*random.pick(&["/", "/", "/", "//", "/./"]));
-            if depth > 1 && random.below(5) == 0 {
+            if depth > 1 && random.below(5) == 0 && self.holds(Path::new(&path).join("..")) {
                 path.push("..");
                 continue;
             }
@@ -126,6 +126,12 @@ impl World {
         path.push("/");
         path.push(name(random));
         path.into()
+    }
+
+    /// Whether a folder is part of this world. Nobody walks out of it: what is there belongs to others.
+    pub fn holds(&self, folder: PathBuf) -> bool {
+        let world = self.folder.path().canonicalize().unwrap();
+        folder.canonicalize().is_ok_and(|real| real.starts_with(world))
     }
 
     /// Whether a real path is in a working tree and not git's own.

@@ -105,6 +105,7 @@ fn who_is_not_known_is_the_nearest_that_is_no_shell_and_passes_nothing_on() {
 fn the_first_process_is_only_chosen_when_nothing_else_is_there() {
     assert_eq!(chosen(&["sh -c x", "bash", "/sbin/init"], None), 1);
     assert_eq!(chosen(&["sh -c x", "/usr/lib/systemd/systemd --user", "systemd"], None), 0);
+    assert_eq!(chosen(&["sh -c x", "bash", "whatever-starts-a-container"], None), 1);
     assert_eq!(chosen(&["my-agent"], None), 0);
     assert_eq!(
         chosen(&["sh", "claude"], Some(Agent::Claude)),

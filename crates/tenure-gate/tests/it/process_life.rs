@@ -7,6 +7,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tenure_gate::process::{Liveness, Process, Watch, ancestors, descendants};
 
+use crate::again;
+
 /// A process that ends when its input does, so that none is left behind.
 fn waiting() -> Child {
     Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
@@ -150,4 +152,25 @@ fn ancestors_come_nearest_first_and_descendants_are_all_below() {
     drop(outer.stdin.take());
     outer.wait().unwrap();
     assert!(!inner.is_descendant(&own) && ancestors(u32::MAX).is_empty());
+}
+
+/// A daemon that has no descriptors left must not take from the living.
+#[test]
+fn who_cannot_be_looked_at_is_not_taken_for_dead() {
+    const NAME: &str = "process_life::who_cannot_be_looked_at_is_not_taken_for_dead";
+    if !again::is_inside() {
+        return again::run(&["sh", "-c", "ulimit -n 64; exec \"$@\"", "sh"], NAME);
+    }
+    let mut child = waiting();
+    let process = Process::of(child.id()).unwrap();
+    let mut all = Vec::new();
+    while let Ok(file) = std::fs::File::open("/dev/null") {
+        all.push(file);
+    }
+    let (liveness, watch) = (process.liveness(), Watch::of(&process));
+    drop(all);
+    assert_eq!(liveness, Liveness::Alive);
+    assert!(watch.is_none() && Watch::of(&process).is_some());
+    drop(child.stdin.take());
+    child.wait().unwrap();
 }

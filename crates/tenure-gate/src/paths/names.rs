@@ -1,0 +1,108 @@
+//! A path below the root of a working tree, for people and for comparing.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use super::fold::{fold, spelled};
+
+/// A path below a root, in two forms.
+pub(super) struct Names {
+    /// For people and git.
+    pub spelled: PathBuf,
+    /// For comparing.
+    pub folded: Vec<OsString>,
+}
+
+impl Names {
+    /// The path `relative` below `root`, of which the last `missing` parts do not exist yet. `folds` says whether a folder
+    /// takes names for the same that are written differently.
+    ///
+    /// Most names are in their one form already, so whether their folder folds makes no difference and is not asked; only
+    /// the deepest folder is, because a name could be spelled otherwise there.
+    pub fn of(root: &Path, relative: &Path, missing: usize, folds: &dyn Fn(&Path) -> bool) -> Self {
+        let parts: Vec<&OsStr> = relative.iter().collect();
+        let existing = parts.len().saturating_sub(missing);
+        let deepest = parts.len().saturating_sub(missing.max(1));
+        let deepest_folds = folds(&root.join(parts[..deepest].iter().collect::<PathBuf>()));
+        let is_settled = |part: &&OsStr| fold(part) == **part;
+        if !deepest_folds && parts.iter().all(is_settled) {
+            return Self {
+                spelled: relative.to_path_buf(),
+                folded: parts.iter().map(OsString::from).collect(),
+            };
+        }
+        let mut names = Self { spelled: PathBuf::new(), folded: Vec::new() };
+        for (place, part) in parts.into_iter().enumerate() {
+            let folder = root.join(&names.spelled);
+            // A new folder folds if the one above it does.
+            let does_fold = if place >= deepest { deepest_folds } else { folds(&folder) };
+            let spelling = (does_fold && place < existing).then(|| spelled(&folder, part)).flatten();
+            names.spelled.push(spelling.as_deref().unwrap_or(part));
+            names.folded.push(if does_fold { fold(part).into_owned() } else { part.to_owned() });
+        }
+        names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tree in which only `Folding` and what is below it fold names. Here it is only said that they do.
+    fn tree() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("Folding/Straße")).unwrap();
+        std::fs::write(root.path().join("Folding/ReadMe.md"), "").unwrap();
+        std::fs::write(root.path().join("Plain.md"), "").unwrap();
+        root
+    }
+
+    fn names(root: &Path, relative: &str, missing: usize) -> (String, String) {
+        let inside = root.join("Folding");
+        let names = Names::of(root, relative.as_ref(), missing, &|folder| folder.starts_with(&inside));
+        let folded: PathBuf = names.folded.iter().collect();
+        (names.spelled.to_str().unwrap().to_owned(), folded.to_str().unwrap().to_owned())
+    }
+
+    // S4-17
+    #[test]
+    fn where_a_folder_folds_names_one_file_has_one_key_and_is_shown_as_it_is_spelled() {
+        let root = tree();
+        for name in ["ReadMe.md", "README.MD", "readme.md"] {
+            let (spelled, folded) = names(root.path(), &format!("Folding/{name}"), 0);
+            assert_eq!((&*spelled, &*folded), ("Folding/ReadMe.md", "Folding/readme.md"), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_in_its_one_form_is_shown_as_it_is_spelled_too() {
+        let root = tree();
+        let names = Names::of(&root.path().join("Folding"), "readme.md".as_ref(), 0, &|_| true);
+        assert_eq!(names.spelled, Path::new("ReadMe.md"));
+    }
+
+    #[test]
+    fn where_it_does_not_they_stay_as_they_are() {
+        let root = tree();
+        assert_eq!(names(root.path(), "Plain.md", 0), ("Plain.md".into(), "Plain.md".into()));
+        assert_eq!(names(root.path(), "PLAIN.md", 1), ("PLAIN.md".into(), "PLAIN.md".into()));
+        assert_eq!(names(root.path(), "lower", 1), ("lower".into(), "lower".into()));
+    }
+
+    #[test]
+    fn what_does_not_exist_yet_is_folded_as_it_will_be() {
+        let root = tree();
+        let key = "Folding/strasse/new/file";
+        for (name, missing) in [("Folding/Straße/New/File", 2), ("Folding/STRASSE/new/FILE", 2)] {
+            let (spelled, folded) = names(root.path(), name, missing);
+            assert_eq!(folded, key, "{name}");
+            assert!(spelled.starts_with("Folding/Straße/"), "{spelled}");
+        }
+        std::fs::create_dir(root.path().join("Folding/Straße/New")).unwrap();
+        std::fs::write(root.path().join("Folding/Straße/New/File"), "").unwrap();
+        assert_eq!(
+            names(root.path(), "Folding/strasse/new/file", 0),
+            ("Folding/Straße/New/File".into(), key.into())
+        );
+    }
+}
