@@ -4,6 +4,7 @@
 //! process, and lets only subcommands through that cannot write.
 
 mod changes;
+mod child;
 mod hooks_folder;
 mod moved;
 mod run;

@@ -33,7 +33,7 @@ const CORPUS: [&str; 16] = [
     "{\n    \"hooks\": {\n        \"PreToolUse\": [],\n        \"Stop\": []\n    },\n    \"after\": [1, 2.50, -0]\n}",
     "{\r\n\t\"permissions\": {\"allow\": [\"Bash(git *)\"]},\r\n\t\"env\": {\"A\": \"\\u00e9\\ud83d\\ude00\"}\r\n}\r\n",
     "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\", \"hooks\": [{\"type\": \"command\", \"command\": \"lint\"}]}\n    ],\n    \"preToolUse\": [{\"command\": \"./check.sh\"}],\n    \"BeforeTool\": [ {\"hooks\": [ {\"type\":\"command\",\"command\":\"other hook gemini\"} ]} ]\n  },\n  \"version\": 1\n}\n",
-    "{\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"borg hook claude\"}]}]}}",
+    "{\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"other hook claude\"}]}]}}",
     "\n\n  {\n  \"z\" : null ,\n\n\n  \"a\" : { \"hooks\" : [ ] }\n  }  \n\n",
     "{\n \"one\": true\n}\n",
     "{\"version\": 7}",
@@ -219,6 +219,29 @@ fn a_link_stays_a_link_and_a_mode_stays_a_mode() {
     assert!(target.exists());
     project.uninstall(what);
     assert_eq!(project.snapshot(), before);
+}
+
+#[test]
+fn a_copy_of_somebody_s_settings_is_nobody_else_s() {
+    let project = Project::new();
+    project.write(".claude/settings.json", "{\"env\": {\"KEY\": \"s3cr3t\"}}");
+    project.install(What::Agent(Agent::Claude));
+    let kept: Vec<_> =
+        fs::read_dir(&project.place.backups).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(kept.len(), 2);
+    for path in kept {
+        assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o077, 0);
+    }
+}
+
+#[test]
+fn what_can_be_installed_has_a_name() {
+    for agent in Agent::ALL {
+        assert_eq!(agent.as_str().parse(), Ok(What::Agent(agent)));
+    }
+    assert_eq!("git".parse(), Ok(What::Git));
+    let unknown = "svn".parse::<What>().unwrap_err();
+    assert!(unknown.contains("`svn`") && unknown.ends_with("opencode, and git"), "{unknown}");
 }
 
 #[test]
