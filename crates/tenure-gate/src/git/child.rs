@@ -131,12 +131,21 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(10);
 
     #[test]
-    fn whoever_takes_too_long_is_ended_with_its_helpers_and_reaped() {
+    fn whoever_takes_too_long_is_ended() {
+        let mut command = Command::new("sleep");
+        command.arg("600");
+        let heard = hear(command, "status", 100, Duration::from_millis(100));
+        assert!(matches!(heard, Err(GitError::TooSlow { subcommand: "status", .. })));
+    }
+
+    #[test]
+    fn whoever_is_ended_is_reaped_and_its_helpers_are_ended_too() {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new("sh");
-        command.current_dir(folder.path()).args(["-c", "sleep 600 & echo $! $$ > pids; wait"]);
-        let heard = hear(command, "status", 100, Duration::from_millis(500));
-        assert!(matches!(heard, Err(GitError::TooSlow { subcommand: "status", .. })));
+        let script = "sleep 600 & echo $! $$ > pids; printf %101s; wait";
+        command.current_dir(folder.path()).args(["-c", script]);
+        let heard = hear(command, "status", 100, LIMIT);
+        assert!(matches!(heard, Err(GitError::TooMuch { subcommand: "status", .. })));
         let pids = std::fs::read_to_string(folder.path().join("pids")).unwrap();
         let pids: Vec<_> =
             pids.split_whitespace().map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()).collect();

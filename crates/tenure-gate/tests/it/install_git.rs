@@ -93,7 +93,7 @@ fn a_commit_is_told_however_it_is_made() {
 }
 
 #[test]
-fn thousands_of_branches_at_once_are_no_trouble() {
+fn a_thousand_branches_at_once_are_no_trouble() {
     for earlier in [None, Some("#!/bin/sh\nexit 0\n"), Some("#!/bin/sh\ncat > /dev/null\n")] {
         let set = set();
         assert!(set.commit().status.success());
@@ -103,7 +103,7 @@ fn thousands_of_branches_at_once_are_no_trouble() {
         set.project.install(What::Git);
         let commit = set.repository.git(&["rev-parse", "HEAD"]);
         let lines: String =
-            (0..3_000).map(|number| format!("create refs/heads/branch-{number} {commit}\n")).collect();
+            (0..1_000).map(|number| format!("create refs/heads/branch-{number} {commit}\n")).collect();
         let input = set.repository.beside("lines");
         fs::write(&input, lines).unwrap();
         set.told();
@@ -111,7 +111,7 @@ fn thousands_of_branches_at_once_are_no_trouble() {
         let done =
             command(&set.repository.root).args(["update-ref", "--stdin"]).stdin(input).output().unwrap();
         assert!(done.status.success(), "{}", said(&done));
-        assert_eq!(set.told().lines().filter(|line| line.contains("refs/heads/branch-")).count(), 3_000);
+        assert_eq!(set.told().lines().filter(|line| line.contains("refs/heads/branch-")).count(), 1_000);
     }
 }
 
