@@ -12,8 +12,11 @@ use crate::agent::Agent;
 /// How long a hook may hold a call, in seconds: the one retry comes after 180.
 const PATIENCE: u64 = 240;
 
-/// How long Codex lets the end of a session take.
-const FAREWELL: u64 = 3;
+/// How long the end of a session may take in Claude Code.
+const CLAUDE_FAREWELL: u64 = 10;
+
+/// How long it may take in Codex, which allows no more.
+const CODEX_FAREWELL: u64 = 3;
 
 /// The settings file of this agent.
 pub fn file(agent: Agent, place: &Place) -> Result<PathBuf, InstallError> {
@@ -59,9 +62,11 @@ fn claude(command: &str) -> Wanted {
         ("PostToolUse", group(Some("*"), Vec::new())),
         ("PostToolUseFailure", group(Some("*"), Vec::new())),
     ];
-    for event in ["UserPromptSubmit", "SessionStart", "SessionEnd", "Stop", "SubagentStart", "SubagentStop"] {
+    for event in ["UserPromptSubmit", "SessionStart", "Stop", "SubagentStart", "SubagentStop"] {
         entries.push((event, group(None, Vec::new())));
     }
+    // By itself it leaves a second and a half, which a busy machine may need for less.
+    entries.push(("SessionEnd", group(None, vec![("timeout", Json::Number(CLAUDE_FAREWELL))])));
     Wanted { shape: Shape::Grouped, top: Vec::new(), entries }
 }
 
@@ -76,7 +81,7 @@ fn codex(command: &str) -> Wanted {
         ("PostToolUse", group(None)),
         ("UserPromptSubmit", group(None)),
         ("SessionStart", group(None)),
-        ("SessionEnd", group(Some(FAREWELL))),
+        ("SessionEnd", group(Some(CODEX_FAREWELL))),
         ("Stop", group(None)),
         ("SubagentStart", group(None)),
         ("SubagentStop", group(None)),
@@ -134,8 +139,8 @@ fn cursor(command: &str) -> Wanted {
 pub fn notes(agent: Agent, scope: Scope) -> Vec<String> {
     let mut notes = vec![match agent {
         Agent::Claude => {
-            "Claude Code: every edit asks for its lease first, and nothing passes if the hook cannot run. \
-             Sessions that are already open may have to be started again."
+            "Claude Code: every edit asks for its lease first, and from version 2.1.295 on nothing passes if the hook \
+             cannot run. Sessions that are already open may have to be started again."
         }
         Agent::Codex => {
             "Codex runs no hook that is not trusted, and says nothing about it: start `codex`, open `/hooks`, and trust \

@@ -308,7 +308,6 @@ fn each_agent_gets_what_it_obeys() {
         "PostToolUseFailure",
         "UserPromptSubmit",
         "SessionStart",
-        "SessionEnd",
         "Stop",
         "SubagentStart",
         "SubagentStop",
@@ -317,7 +316,11 @@ fn each_agent_gets_what_it_obeys() {
         assert_eq!(claude[event][0]["hooks"], run, "{event}: nothing but the gate may block");
     }
 
+    let farewell = json!([{"type": "command", "command": command(Agent::Claude), "timeout": 10}]);
+    assert_eq!(claude["SessionEnd"][0]["hooks"], farewell);
+
     let codex = read(".codex/hooks.json");
+    assert_eq!(codex["SessionEnd"][0]["hooks"][0]["timeout"], 3, "more is refused");
     assert_eq!(codex["PreToolUse"][0]["hooks"][0]["timeout"], 240);
     for event in [
         "PostToolUse",
