@@ -9,7 +9,7 @@ use super::GitError;
 use super::child::{Said, hear};
 
 /// What git may be asked. Each of these only reads; what is not here is not run.
-const READING: &[&str] = &["cat-file", "diff", "diff-tree", "rev-parse", "status"];
+const READING: &[&str] = &["cat-file", "diff", "diff-tree", "ls-tree", "rev-parse", "status"];
 
 /// Where the person keeps their settings. Every other `GIT_…` variable is about the command that a hook runs in.
 const KEPT: &[&str] = &["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];

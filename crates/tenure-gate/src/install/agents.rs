@@ -4,6 +4,8 @@
 
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use super::json::Json;
 use super::settings::{Shape, Wanted};
 use super::{InstallError, Place, Scope};
@@ -133,6 +135,22 @@ fn cursor(command: &str) -> Wanted {
         entries.push((event, run(Vec::new())));
     }
     Wanted { shape: Shape::Flat, top: vec![("version", Json::Number(1))], entries }
+}
+
+/// The switch in these settings, if there is one, by which the person has turned all hooks off. Ours are silent then too.
+pub fn switched_off(agent: Agent, text: &str) -> Option<&'static str> {
+    let switches: &[(&str, &str, bool)] = match agent {
+        Agent::Claude => &[("/disableAllHooks", "disableAllHooks", true)],
+        Agent::Gemini => &[
+            ("/hooksConfig/enabled", "hooksConfig.enabled", false),
+            ("/hooks/enabled", "hooks.enabled", false),
+            ("/tools/enableHooks", "tools.enableHooks", false),
+        ],
+        Agent::Codex | Agent::Cursor | Agent::OpenCode => &[],
+    };
+    let settings: Value = serde_json::from_str(text).ok()?;
+    let is_off = |pointer: &str, off: bool| settings.pointer(pointer).and_then(Value::as_bool) == Some(off);
+    switches.iter().find(|(pointer, _, off)| is_off(pointer, *off)).map(|(_, name, _)| *name)
 }
 
 /// What is covered, and what the person still has to do.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::agents::{file, notes, wanted};
+use super::agents::{file, notes, switched_off, wanted};
 use super::command::hook_command;
 use super::files::{behind_links, read};
 use super::record::{Record, missing_folders, our_folders, remove_folders};
@@ -17,6 +17,12 @@ pub fn plan_install(agent: Agent, place: &Place) -> Result<Plan, InstallError> {
     let record = Record::load(place, &path)?;
     let current = read_text(&path)?;
     let mut plan = Plan { notes: notes(agent, place.scope), ..Plan::default() };
+    if let Some(switch) = current.as_ref().and_then(|text| switched_off(agent, text)) {
+        let path = path.display();
+        plan.notes.push(format!(
+            "Hooks are turned off in {path} by `{switch}`: until that is changed, nothing is guarded."
+        ));
+    }
     let known: Vec<_> =
         [command.clone()].into_iter().chain(record.as_ref().map(|it| it.command.clone())).collect();
     let ours = Ours { known: &known, who: agent.as_str() };

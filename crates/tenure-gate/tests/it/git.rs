@@ -209,7 +209,11 @@ fn what_head_has_is_given_whole_or_not_at_all() {
     assert_eq!(content("folder/a").unwrap().unwrap(), b"one\r\ntwo");
     assert_eq!(content("fits").unwrap().unwrap().len(), 4 << 20);
     assert!(matches!(content("large"), Err(GitError::TooMuch { .. })));
-    for absent in ["folder", "b", "folder/../folder/a", "/folder/a", "./folder/a/", ""] {
+    repository.commit(&[("twin", "1"), ("twin^{}", "2"), ("twin^{blob}", "3"), ("twin~0", "4")]);
+    for (path, expected) in [("twin", "1"), ("twin^{}", "2"), ("twin^{blob}", "3"), ("twin~0", "4")] {
+        assert_eq!(content(path).unwrap().unwrap(), expected.as_bytes(), "{path}");
+    }
+    for absent in ["folder", "b", "twin^0", "fits/x", "folder/../folder/a", "/folder/a", "./folder/a/", ""] {
         assert_eq!(content(absent).unwrap(), None, "{absent}");
     }
 }
@@ -348,7 +352,7 @@ fn every_git_that_is_started_only_reads() {
     );
     for call in calls.lines() {
         let subcommand = call.strip_prefix(&before).and_then(|rest| rest.split(' ').next());
-        let reads = ["cat-file", "diff", "diff-tree", "rev-parse", "status"];
+        let reads = ["cat-file", "diff", "diff-tree", "ls-tree", "rev-parse", "status"];
         assert!(subcommand.is_some_and(|subcommand| reads.contains(&subcommand)), "{call}");
     }
 }

@@ -353,6 +353,27 @@ fn each_agent_gets_what_it_obeys() {
 }
 
 #[test]
+fn whoever_has_turned_hooks_off_is_told() {
+    for (agent, path, settings, is_off) in [
+        (Agent::Claude, ".claude/settings.json", r#"{"disableAllHooks": true}"#, true),
+        (Agent::Claude, ".claude/settings.json", r#"{"disableAllHooks": false}"#, false),
+        (Agent::Gemini, ".gemini/settings.json", r#"{"hooksConfig": {"enabled": false}}"#, true),
+        (Agent::Gemini, ".gemini/settings.json", r#"{"hooksConfig": {"enabled": true}}"#, false),
+        (Agent::Gemini, ".gemini/settings.json", r#"{"hooks": {"enabled": false}}"#, true),
+        (Agent::Gemini, ".gemini/settings.json", r#"{"tools": {"enableHooks": false}}"#, true),
+    ] {
+        let project = Project::new();
+        project.write(path, settings);
+        for _ in 0..2 {
+            let notes = project.install(What::Agent(agent)).notes.join(" ");
+            assert_eq!(notes.contains("nothing is guarded"), is_off, "{settings}: {notes}");
+        }
+        project.uninstall(What::Agent(agent));
+        assert_eq!(project.read(path), settings);
+    }
+}
+
+#[test]
 fn for_one_person_it_goes_where_that_person_keeps_it() {
     for (agent, path) in [
         (Agent::Claude, ".claude/settings.json"),
