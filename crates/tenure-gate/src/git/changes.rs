@@ -78,21 +78,26 @@ pub fn head_content(root: &Path, path: &Path) -> Result<Option<Vec<u8>>, GitErro
     if !is_below(path) {
         return Ok(None);
     }
-    let mut name = OsString::from("HEAD:");
-    name.push(path);
-    // Asked first, so that "not there" is told from "could not look" by a code and not by words.
-    let name = [OsString::from("--verify"), OsString::from("--quiet"), name];
-    let Some(id) = Question::new(root, "rev-parse", name).answer_if_any()? else { return Ok(None) };
-    let id = OsString::from_vec(id.trim_ascii_end().to_vec());
-    match Question::new(root, "cat-file", [OsString::from("-t"), id.clone()]).answer() {
-        Ok(kind) if kind == b"blob\n" => {}
-        // A folder; or the commit of a submodule, which this repository does not have.
-        Ok(_) | Err(GitError::Failed { .. }) => return Ok(None),
-        Err(error) => return Err(error),
+    // Asked first, so that "no commit yet" is told from "could not look" by a code and not by words.
+    let born = Question::new(root, "rev-parse", ["--verify", "--quiet", "HEAD^{commit}"]).answer_if_any()?;
+    if born.is_none() {
+        return Ok(None);
     }
+    // Not `HEAD:path`: there a name such as `a^{}` would mean another file.
+    let options = ["-z", "--full-tree", "HEAD", "--"].into_iter().map(OsString::from);
+    let listed = Question::new(root, "ls-tree", options.chain([path.into()])).answer()?;
+    let Some(id) = blob(&listed) else { return Ok(None) };
     let mut question = Question::new(root, "cat-file", [OsString::from("blob"), id]);
     question.most = MOST_CONTENT;
     question.answer().map(Some)
+}
+
+/// The id in the one line `MODE blob ID<tab>NAME`. A folder and a submodule have none.
+fn blob(listed: &[u8]) -> Option<OsString> {
+    let line = listed.split(|byte| *byte == b'\t').next()?;
+    let mut words = line.split(|byte| *byte == b' ').skip(1);
+    let is_blob = words.next()? == b"blob";
+    is_blob.then_some(OsString::from_vec(words.next()?.to_vec()))
 }
 
 /// A full id of either kind of repository, or `HEAD`. Nothing that could be an option.

@@ -1,9 +1,10 @@
 //! What git knows, by running the real `git` and only ever reading.
 //!
-//! Tenure never adds, commits, stashes or checks out: the agent alone does. [`run`] is the one place that starts a
+//! Tenure never adds, commits, stashes or checks out: the agent alone does. `run` is the one place that starts a
 //! process, and lets only subcommands through that cannot write.
 
 mod changes;
+mod child;
 mod hooks_folder;
 mod moved;
 mod run;

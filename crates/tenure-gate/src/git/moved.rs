@@ -3,7 +3,8 @@
 /// A branch, or a detached HEAD, that moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
-    /// Where it was. Nothing if it is new, or if whoever moved it did not say.
+    /// Where it was. Nothing if it is new, or if whoever moved it did not say. A branch that is new has not committed
+    /// anything, unless its commit is the first of all.
     pub old: Option<String>,
     /// Where it is. Nothing if it was deleted.
     pub new: Option<String>,
@@ -13,20 +14,17 @@ pub struct Moved {
 
 /// Which branches moved, of the lines `OLD NEW REF` that git gives to the hook.
 ///
-/// A commit moves its branch and HEAD by the same step; that is told once, by the name of the branch. Tags, remote
+/// A commit moves its branch and HEAD by the same step; that is told once, by the name of the branch. A HEAD that only goes
+/// elsewhere has committed nothing and is not told. Tags, remote
 /// branches and notes move nothing that anybody has checked out, and lines that cannot be read are passed over: the hook
 /// must never be in git's way.
 pub fn moved_branches(stdin: &[u8]) -> Vec<Moved> {
-    let mut moved: Vec<Moved> = Vec::new();
-    for line in stdin.split(|byte| *byte == b'\n') {
-        let Some(step) = std::str::from_utf8(line).ok().and_then(read) else { continue };
-        let same = moved.iter_mut().find(|other| (&other.old, &other.new) == (&step.old, &step.new));
-        match same {
-            Some(known) if known.reference == "HEAD" => *known = step,
-            Some(_) if step.reference == "HEAD" => {}
-            _ => moved.push(step),
-        }
-    }
+    let lines = stdin.split(|byte| *byte == b'\n');
+    let mut moved: Vec<_> = lines.filter_map(|line| read(std::str::from_utf8(line).ok()?)).collect();
+    let branches: Vec<_> = moved.iter().filter(|step| step.reference != "HEAD").cloned().collect();
+    let is_told =
+        |step: &Moved| branches.iter().any(|other| (&other.old, &other.new) == (&step.old, &step.new));
+    moved.retain(|step| step.reference != "HEAD" || !is_told(step));
     moved
 }
 
@@ -36,7 +34,10 @@ fn read(line: &str) -> Option<Moved> {
     if (reference != "HEAD" && !reference.starts_with("refs/heads/")) || old == new {
         return None;
     }
-    Some(Moved { old: id(old)?, new: id(new)?, reference: reference.to_owned() })
+    let moved = Moved { old: id(old)?, new: id(new)?, reference: reference.to_owned() };
+    // Of a HEAD that goes along with its branch, or to another commit without making one (`checkout`, `stash`), git does
+    // not say where it was. Of one that commits by itself, it does.
+    (reference != "HEAD" || moved.old.is_some()).then_some(moved)
 }
 
 /// An id of either kind of repository; all zeros is none. Not `ref:NAME`, which only says what HEAD points to.
@@ -72,6 +73,18 @@ mod tests {
             ];
             assert_eq!(moved, expected);
         }
+    }
+
+    #[test]
+    fn a_head_that_commits_by_itself_is_told_and_one_that_goes_elsewhere_is_not() {
+        let [one, two, zero] = ["1", "2", "0"].map(|digit| digit.repeat(40));
+        let names = |stdin: String| {
+            moved_branches(stdin.as_bytes()).into_iter().map(|step| step.reference).collect::<Vec<_>>()
+        };
+        assert_eq!(names(format!("{one} {two} HEAD\n")), ["HEAD"]);
+        assert_eq!(names(format!("{zero} {two} HEAD\n")), [""; 0], "a checkout");
+        assert_eq!(names(format!("{zero} {two} HEAD\n{one} {two} refs/heads/main\n")), ["refs/heads/main"]);
+        assert_eq!(names(format!("{zero} {two} HEAD\n{two} {one} refs/heads/x\n")), ["refs/heads/x"]);
     }
 
     #[test]

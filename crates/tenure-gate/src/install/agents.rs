@@ -4,6 +4,8 @@
 
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use super::json::Json;
 use super::settings::{Shape, Wanted};
 use super::{InstallError, Place, Scope};
@@ -12,8 +14,11 @@ use crate::agent::Agent;
 /// How long a hook may hold a call, in seconds: the one retry comes after 180.
 const PATIENCE: u64 = 240;
 
-/// How long Codex lets the end of a session take.
-const FAREWELL: u64 = 3;
+/// How long the end of a session may take in Claude Code.
+const CLAUDE_FAREWELL: u64 = 10;
+
+/// How long it may take in Codex, which allows no more.
+const CODEX_FAREWELL: u64 = 3;
 
 /// The settings file of this agent.
 pub fn file(agent: Agent, place: &Place) -> Result<PathBuf, InstallError> {
@@ -59,9 +64,11 @@ fn claude(command: &str) -> Wanted {
         ("PostToolUse", group(Some("*"), Vec::new())),
         ("PostToolUseFailure", group(Some("*"), Vec::new())),
     ];
-    for event in ["UserPromptSubmit", "SessionStart", "SessionEnd", "Stop", "SubagentStart", "SubagentStop"] {
+    for event in ["UserPromptSubmit", "SessionStart", "Stop", "SubagentStart", "SubagentStop"] {
         entries.push((event, group(None, Vec::new())));
     }
+    // By itself it leaves a second and a half, which a busy machine may need for less.
+    entries.push(("SessionEnd", group(None, vec![("timeout", Json::Number(CLAUDE_FAREWELL))])));
     Wanted { shape: Shape::Grouped, top: Vec::new(), entries }
 }
 
@@ -76,7 +83,7 @@ fn codex(command: &str) -> Wanted {
         ("PostToolUse", group(None)),
         ("UserPromptSubmit", group(None)),
         ("SessionStart", group(None)),
-        ("SessionEnd", group(Some(FAREWELL))),
+        ("SessionEnd", group(Some(CODEX_FAREWELL))),
         ("Stop", group(None)),
         ("SubagentStart", group(None)),
         ("SubagentStop", group(None)),
@@ -130,12 +137,28 @@ fn cursor(command: &str) -> Wanted {
     Wanted { shape: Shape::Flat, top: vec![("version", Json::Number(1))], entries }
 }
 
+/// The switch in these settings, if there is one, by which the person has turned all hooks off. Ours are silent then too.
+pub fn switched_off(agent: Agent, text: &str) -> Option<&'static str> {
+    let switches: &[(&str, &str, bool)] = match agent {
+        Agent::Claude => &[("/disableAllHooks", "disableAllHooks", true)],
+        Agent::Gemini => &[
+            ("/hooksConfig/enabled", "hooksConfig.enabled", false),
+            ("/hooks/enabled", "hooks.enabled", false),
+            ("/tools/enableHooks", "tools.enableHooks", false),
+        ],
+        Agent::Codex | Agent::Cursor | Agent::OpenCode => &[],
+    };
+    let settings: Value = serde_json::from_str(text).ok()?;
+    let is_off = |pointer: &str, off: bool| settings.pointer(pointer).and_then(Value::as_bool) == Some(off);
+    switches.iter().find(|(pointer, _, off)| is_off(pointer, *off)).map(|(_, name, _)| *name)
+}
+
 /// What is covered, and what the person still has to do.
 pub fn notes(agent: Agent, scope: Scope) -> Vec<String> {
     let mut notes = vec![match agent {
         Agent::Claude => {
-            "Claude Code: every edit asks for its lease first, and nothing passes if the hook cannot run. \
-             Sessions that are already open may have to be started again."
+            "Claude Code: every edit asks for its lease first, and from version 2.1.295 on nothing passes if the hook \
+             cannot run. Sessions that are already open may have to be started again."
         }
         Agent::Codex => {
             "Codex runs no hook that is not trusted, and says nothing about it: start `codex`, open `/hooks`, and trust \

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use super::files::{is_there, read};
-use super::{Change, InstallError, Plan};
+use super::{Change, InstallError, Mode, Plan};
 
 /// Does all that is planned, or nothing if a file is not as it was when the plan was made.
 ///
@@ -49,8 +49,8 @@ fn perform(change: &Change) -> Result<(), InstallError> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
             made => made.map_err(InstallError::disk(path)),
         },
-        Change::Write { path, content, is_program, .. } => {
-            write(path, content, *is_program).map_err(InstallError::disk(path))
+        Change::Write { path, content, mode, .. } => {
+            write(path, content, *mode).map_err(InstallError::disk(path))
         }
         Change::Rename { from, to } => {
             if is_there(to) {
@@ -73,9 +73,9 @@ fn perform(change: &Change) -> Result<(), InstallError> {
 }
 
 /// Into a file beside it, which then takes its name. Mode and owner of a file that is there stay.
-fn write(path: &Path, content: &[u8], is_program: bool) -> io::Result<()> {
+fn write(path: &Path, content: &[u8], mode: Mode) -> io::Result<()> {
     let beside = beside(path);
-    let written = write_beside(path, &beside, content, is_program).and_then(|()| fs::rename(&beside, path));
+    let written = write_beside(path, &beside, content, mode).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         // Best effort: the error that matters is the first one.
         let _ = fs::remove_file(&beside);
@@ -84,10 +84,14 @@ fn write(path: &Path, content: &[u8], is_program: bool) -> io::Result<()> {
     sync_folder(path)
 }
 
-fn write_beside(path: &Path, beside: &Path, content: &[u8], is_program: bool) -> io::Result<()> {
+fn write_beside(path: &Path, beside: &Path, content: &[u8], mode: Mode) -> io::Result<()> {
     let known = fs::metadata(path).ok();
-    // The rest is up to the umask.
-    let mode = if is_program { 0o777 } else { 0o666 };
+    let mode = match mode {
+        Mode::Plain => 0o666,
+        Mode::Program => 0o777,
+        Mode::Private => 0o600,
+    };
+    // Never more than there was, not even for a moment.
     let mode = known.as_ref().map_or(mode, |known| known.mode() & 0o7777 & mode);
     let mut file = File::options().write(true).create_new(true).mode(mode).open(beside)?;
     if let Some(known) = known {

@@ -12,7 +12,7 @@ pub enum InstallError {
     /// The settings cannot be read, so they cannot be added to.
     #[error(
         "{} is not JSON (line {line}, column {column}; comments are not JSON either); nothing was changed: \
-         mend it there, and install again", path.display()
+         mend it there, and try again", path.display()
     )]
     NotJson {
         /// Which file.
@@ -23,7 +23,7 @@ pub enum InstallError {
         column: usize,
     },
     /// The settings are JSON, but not of the shape that the agent reads.
-    #[error("{}: {what}, which is not what the agent reads; nothing was changed: mend it, and install again", path.display())]
+    #[error("{}: {what}, which is not what the agent reads; nothing was changed: mend it, and try again", path.display())]
     Strange {
         /// Which file.
         path: PathBuf,

@@ -6,7 +6,7 @@ use super::command::quoted;
 use super::files::{is_there, read};
 use super::plugin::set_aside;
 use super::record::{Record, missing_folders, our_folders, remove_folders};
-use super::{Change, InstallError, Place, Plan};
+use super::{Change, InstallError, Mode, Place, Plan};
 use crate::git::{HooksFolder, hooks_folder};
 
 mod script;
@@ -51,7 +51,7 @@ pub fn plan_install(place: &Place) -> Result<Plan, InstallError> {
         if plan.changes.is_empty() {
             plan.changes.extend(missing_folders(&path));
         }
-        plan.changes.push(Change::Write { path, content, is_program: true, before });
+        plan.changes.push(Change::Write { path, content, mode: Mode::Program, before });
     }
     Ok(plan)
 }

@@ -17,6 +17,7 @@ mod settings_plan;
 
 use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 pub use carry_out::carry_out;
 pub use error::InstallError;
@@ -30,6 +31,17 @@ pub enum What {
     Agent(Agent),
     /// The hooks of a git repository.
     Git,
+}
+
+impl FromStr for What {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        if name == "git" {
+            return Ok(What::Git);
+        }
+        name.parse().map(What::Agent).map_err(|unknown: String| format!("{unknown}, and git"))
+    }
 }
 
 /// For whom hooks are put in place.
@@ -70,6 +82,17 @@ pub struct Plan {
     last: Vec<Change>,
 }
 
+/// Who may do what with a file that is new. The umask takes from it as usual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Anybody may read it.
+    Plain,
+    /// Anybody may run it.
+    Program,
+    /// Only its owner may read it: settings hold secrets, and so do copies of them.
+    Private,
+}
+
 /// One thing that is done to the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
@@ -84,8 +107,8 @@ pub enum Change {
         path: PathBuf,
         /// What is in it then.
         content: Vec<u8>,
-        /// Whether it can be run, if it is new; else it stays as it is.
-        is_program: bool,
+        /// Who may do what with it, if it is new; else that stays.
+        mode: Mode,
         /// What is in it now. If somebody was quicker, nothing is done.
         before: Option<Vec<u8>>,
     },

@@ -7,7 +7,7 @@ use super::command::named;
 use super::files::{behind_links, is_there, read};
 use super::json::Json;
 use super::record::{Record, missing_folders, our_folders, remove_folders};
-use super::{Change, InstallError, Place, Plan};
+use super::{Change, InstallError, Mode, Place, Plan};
 use crate::agent::Agent;
 
 const PLUGIN: &str = include_str!("plugin.js");
@@ -34,7 +34,7 @@ pub fn plan_install(place: &Place) -> Result<Plan, InstallError> {
     plan.changes.push(Change::Write {
         path,
         content: content.into_bytes(),
-        is_program: false,
+        mode: Mode::Plain,
         before: current,
     });
     Ok(plan)

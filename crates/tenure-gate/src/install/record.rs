@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::files::read;
-use super::{Change, InstallError, Place};
+use super::{Change, InstallError, Mode, Place};
 
 /// What is remembered of one file.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, Default)]
@@ -60,7 +60,7 @@ impl Record {
         let mut changes = missing_folders(&kept);
         let mut write = |path: PathBuf, content: Vec<u8>| -> Result<(), InstallError> {
             let before = read(&path)?;
-            changes.push(Change::Write { path, content, is_program: false, before });
+            changes.push(Change::Write { path, content, mode: Mode::Private, before });
             Ok(())
         };
         if let Some(content) = &self.original {

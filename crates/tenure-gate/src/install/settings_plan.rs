@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::agents::{file, notes, wanted};
+use super::agents::{file, notes, switched_off, wanted};
 use super::command::hook_command;
 use super::files::{behind_links, read};
 use super::record::{Record, missing_folders, our_folders, remove_folders};
 use super::settings::{Ours, Unfit, Wanted, add, can_take, is_complete, is_empty, strip};
-use super::{Change, InstallError, Place, Plan};
+use super::{Change, InstallError, Mode, Place, Plan};
 use crate::agent::Agent;
 
 pub fn plan_install(agent: Agent, place: &Place) -> Result<Plan, InstallError> {
@@ -17,6 +17,12 @@ pub fn plan_install(agent: Agent, place: &Place) -> Result<Plan, InstallError> {
     let record = Record::load(place, &path)?;
     let current = read_text(&path)?;
     let mut plan = Plan { notes: notes(agent, place.scope), ..Plan::default() };
+    if let Some(switch) = current.as_ref().and_then(|text| switched_off(agent, text)) {
+        let path = path.display();
+        plan.notes.push(format!(
+            "Hooks are turned off in {path} by `{switch}`: until that is changed, nothing is guarded."
+        ));
+    }
     let known: Vec<_> =
         [command.clone()].into_iter().chain(record.as_ref().map(|it| it.command.clone())).collect();
     let ours = Ours { known: &known, who: agent.as_str() };
@@ -37,7 +43,7 @@ pub fn plan_install(agent: Agent, place: &Place) -> Result<Plan, InstallError> {
     plan.first = remembered.keep(place, &path)?;
     plan.changes = missing_folders(&path);
     let before = current.map(String::into_bytes);
-    plan.changes.push(Change::Write { path, content: content.into_bytes(), is_program: false, before });
+    plan.changes.push(Change::Write { path, content: content.into_bytes(), mode: Mode::Plain, before });
     Ok(plan)
 }
 
@@ -57,7 +63,7 @@ pub fn plan_uninstall(agent: Agent, place: &Place) -> Result<Plan, InstallError>
         Some(original) if original == current => {}
         Some(original) => {
             let content = original.into_bytes();
-            plan.changes.push(Change::Write { path, content, is_program: false, before: Some(before) });
+            plan.changes.push(Change::Write { path, content, mode: Mode::Plain, before: Some(before) });
         }
         None => {
             let folders = record.map_or(0, |record| record.folders);

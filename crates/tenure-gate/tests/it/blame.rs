@@ -83,6 +83,7 @@ fn what_is_no_text_has_one_author() {
         let changed = start.after(&second, &author("anna", 1));
         assert_eq!(report(&changed, &second, &first), Who::Session(author("anna", 1)));
         assert_eq!(report(&changed, &second, &second), Who::Committed);
+        assert_eq!(changed.after(&second, &author("bert", 2)), changed, "the same content is no edit");
         // It becomes a text: all of that is new.
         let text = changed.after(b"a\nb\n", &author("bert", 2));
         assert_eq!(told(&text, "a\nb\n", None), "bb");

@@ -8,6 +8,7 @@ use std::process::Command;
 use tenure_gate::git::{
     GitError, committed_paths, dirty, head_content, in_the_middle_of, staged_paths, staged_paths_in,
 };
+use tenure_gate::install::What;
 
 use crate::git_support::{Repository, command, git_in, paths};
 
@@ -208,7 +209,11 @@ fn what_head_has_is_given_whole_or_not_at_all() {
     assert_eq!(content("folder/a").unwrap().unwrap(), b"one\r\ntwo");
     assert_eq!(content("fits").unwrap().unwrap().len(), 4 << 20);
     assert!(matches!(content("large"), Err(GitError::TooMuch { .. })));
-    for absent in ["folder", "b", "folder/../folder/a", "/folder/a", "./folder/a/", ""] {
+    repository.commit(&[("twin", "1"), ("twin^{}", "2"), ("twin^{blob}", "3"), ("twin~0", "4")]);
+    for (path, expected) in [("twin", "1"), ("twin^{}", "2"), ("twin^{blob}", "3"), ("twin~0", "4")] {
+        assert_eq!(content(path).unwrap().unwrap(), expected.as_bytes(), "{path}");
+    }
+    for absent in ["folder", "b", "twin^0", "fits/x", "folder/../folder/a", "/folder/a", "./folder/a/", ""] {
         assert_eq!(content(absent).unwrap(), None, "{absent}");
     }
 }
@@ -310,6 +315,59 @@ fn asked_without_git() {
     let error = staged_paths(Path::new("/")).unwrap_err();
     assert!(matches!(error, GitError::Missing));
     println!("{error}");
+}
+
+/// Every git that is started, by a `git` that writes down how it was called.
+// S4-6, S4-40, S4-41, S4-60
+#[test]
+fn every_git_that_is_started_only_reads() {
+    let repository = Repository::new();
+    repository.commit(&[("a", "x\n"), ("b", "x\n")]);
+    repository.write("a", "y\n");
+    let path = std::env::var("PATH").unwrap();
+    let real =
+        std::env::split_paths(&path).map(|folder| folder.join("git")).find(|git| git.exists()).unwrap();
+    let calls = repository.beside("calls");
+    let git = repository.beside("bin/git");
+    fs::create_dir(git.parent().unwrap()).unwrap();
+    let script = format!(
+        "#!/bin/sh\nprintf '%s\\n' \"$*\" >> '{}'\nexec '{}' \"$@\"\n",
+        calls.display(),
+        real.display()
+    );
+    fs::write(&git, script).unwrap();
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
+    let asked = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "git::asked_everything", "--ignored", "--nocapture"])
+        .env("ROOT_OF_THE_TEST", &repository.root)
+        .env("PATH", format!("{}:{path}", git.parent().unwrap().display()))
+        .output()
+        .unwrap();
+    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stdout));
+    let calls = fs::read_to_string(calls).unwrap();
+    assert!(calls.lines().count() >= 8, "{calls}");
+    let before = format!(
+        "--no-optional-locks --no-pager --literal-pathspecs -c core.fsmonitor=false -C {} ",
+        repository.root.display()
+    );
+    for call in calls.lines() {
+        let subcommand = call.strip_prefix(&before).and_then(|rest| rest.split(' ').next());
+        let reads = ["cat-file", "diff", "diff-tree", "ls-tree", "rev-parse", "status"];
+        assert!(subcommand.is_some_and(|subcommand| reads.contains(&subcommand)), "{call}");
+    }
+}
+
+#[test]
+#[ignore = "called by `every_git_that_is_started_only_reads`, with a git of its own"]
+fn asked_everything() {
+    let root = PathBuf::from(std::env::var_os("ROOT_OF_THE_TEST").unwrap());
+    committed_paths(&root, None, "HEAD").unwrap();
+    dirty(&root, &paths(["a", "b"])).unwrap();
+    staged_paths(&root).unwrap();
+    head_content(&root, Path::new("a")).unwrap().unwrap();
+    let project = crate::install_support::Project::at(&root);
+    project.install(What::Git);
+    project.uninstall(What::Git);
 }
 
 #[test]

@@ -20,7 +20,8 @@ impl Repository {
 
     /// With another command in place of `git init`; it runs in the folder that becomes the root.
     pub fn with(init: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        // In memory where there is such a place: git syncs every branch.
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let root = folder.path().canonicalize().unwrap().join("repo");
         fs::create_dir(&root).unwrap();
         let repository = Self { folder, root };

@@ -33,7 +33,7 @@ const CORPUS: [&str; 16] = [
     "{\n    \"hooks\": {\n        \"PreToolUse\": [],\n        \"Stop\": []\n    },\n    \"after\": [1, 2.50, -0]\n}",
     "{\r\n\t\"permissions\": {\"allow\": [\"Bash(git *)\"]},\r\n\t\"env\": {\"A\": \"\\u00e9\\ud83d\\ude00\"}\r\n}\r\n",
     "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\", \"hooks\": [{\"type\": \"command\", \"command\": \"lint\"}]}\n    ],\n    \"preToolUse\": [{\"command\": \"./check.sh\"}],\n    \"BeforeTool\": [ {\"hooks\": [ {\"type\":\"command\",\"command\":\"other hook gemini\"} ]} ]\n  },\n  \"version\": 1\n}\n",
-    "{\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"borg hook claude\"}]}]}}",
+    "{\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"other hook claude\"}]}]}}",
     "\n\n  {\n  \"z\" : null ,\n\n\n  \"a\" : { \"hooks\" : [ ] }\n  }  \n\n",
     "{\n \"one\": true\n}\n",
     "{\"version\": 7}",
@@ -222,6 +222,29 @@ fn a_link_stays_a_link_and_a_mode_stays_a_mode() {
 }
 
 #[test]
+fn a_copy_of_somebody_s_settings_is_nobody_else_s() {
+    let project = Project::new();
+    project.write(".claude/settings.json", "{\"env\": {\"KEY\": \"s3cr3t\"}}");
+    project.install(What::Agent(Agent::Claude));
+    let kept: Vec<_> =
+        fs::read_dir(&project.place.backups).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(kept.len(), 2);
+    for path in kept {
+        assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o077, 0);
+    }
+}
+
+#[test]
+fn what_can_be_installed_has_a_name() {
+    for agent in Agent::ALL {
+        assert_eq!(agent.as_str().parse(), Ok(What::Agent(agent)));
+    }
+    assert_eq!("git".parse(), Ok(What::Git));
+    let unknown = "svn".parse::<What>().unwrap_err();
+    assert!(unknown.contains("`svn`") && unknown.ends_with("opencode, and git"), "{unknown}");
+}
+
+#[test]
 fn whoever_was_quicker_is_not_overwritten() {
     let project = Project::new();
     project.write(".codex/hooks.json", "{}");
@@ -285,7 +308,6 @@ fn each_agent_gets_what_it_obeys() {
         "PostToolUseFailure",
         "UserPromptSubmit",
         "SessionStart",
-        "SessionEnd",
         "Stop",
         "SubagentStart",
         "SubagentStop",
@@ -294,7 +316,11 @@ fn each_agent_gets_what_it_obeys() {
         assert_eq!(claude[event][0]["hooks"], run, "{event}: nothing but the gate may block");
     }
 
+    let farewell = json!([{"type": "command", "command": command(Agent::Claude), "timeout": 10}]);
+    assert_eq!(claude["SessionEnd"][0]["hooks"], farewell);
+
     let codex = read(".codex/hooks.json");
+    assert_eq!(codex["SessionEnd"][0]["hooks"][0]["timeout"], 3, "more is refused");
     assert_eq!(codex["PreToolUse"][0]["hooks"][0]["timeout"], 240);
     for event in [
         "PostToolUse",
@@ -324,6 +350,27 @@ fn each_agent_gets_what_it_obeys() {
 
     let notes = plan_install(What::Agent(Agent::Codex), &project.place).unwrap().notes.join(" ");
     assert!(notes.contains("/hooks") && notes.contains("trust"), "{notes}");
+}
+
+#[test]
+fn whoever_has_turned_hooks_off_is_told() {
+    for (agent, path, settings, is_off) in [
+        (Agent::Claude, ".claude/settings.json", r#"{"disableAllHooks": true}"#, true),
+        (Agent::Claude, ".claude/settings.json", r#"{"disableAllHooks": false}"#, false),
+        (Agent::Gemini, ".gemini/settings.json", r#"{"hooksConfig": {"enabled": false}}"#, true),
+        (Agent::Gemini, ".gemini/settings.json", r#"{"hooksConfig": {"enabled": true}}"#, false),
+        (Agent::Gemini, ".gemini/settings.json", r#"{"hooks": {"enabled": false}}"#, true),
+        (Agent::Gemini, ".gemini/settings.json", r#"{"tools": {"enableHooks": false}}"#, true),
+    ] {
+        let project = Project::new();
+        project.write(path, settings);
+        for _ in 0..2 {
+            let notes = project.install(What::Agent(agent)).notes.join(" ");
+            assert_eq!(notes.contains("nothing is guarded"), is_off, "{settings}: {notes}");
+        }
+        project.uninstall(What::Agent(agent));
+        assert_eq!(project.read(path), settings);
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use tenure_gate::git::{committed_paths, moved_branches};
 use tenure_gate::install::{InstallError, What, plan_install};
 
 use crate::git_support::{Repository, command};
@@ -90,6 +91,71 @@ fn a_commit_is_told_however_it_is_made() {
     set.told();
     set.repository.git(&["update-ref", "refs/heads/main", &by_hand]);
     assert!(set.told().contains(&format!("{by_hand} refs/heads/main")));
+}
+
+/// What git says of each way to commit leads to the paths of that commit, each told once.
+#[test]
+fn what_is_told_leads_to_the_paths() {
+    let set = set();
+    let git = |arguments: &[&str]| set.repository.git(arguments);
+    set.repository.commit(&[("base", "1\n")]);
+    set.project.install(What::Git);
+    let committed = |expected: &[(&str, &[&str])]| {
+        let told = set.told();
+        let found: Vec<_> = moved_branches(told.as_bytes())
+            .into_iter()
+            .map(|step| {
+                let paths =
+                    committed_paths(&set.repository.root, step.old.as_deref(), &step.new.unwrap()).unwrap();
+                (step.reference, paths)
+            })
+            .collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(name, paths)| ((*name).to_owned(), paths.iter().map(PathBuf::from).collect::<Vec<_>>()))
+            .collect();
+        assert_eq!(found, expected, "{told}");
+    };
+    set.repository.commit(&[("a", "1\n"), ("b", "1\n")]);
+    committed(&[("refs/heads/main", &["a", "b"])]);
+    set.repository.write("b", "2\n");
+    git(&["commit", "--quiet", "--all", "--amend", "--message", "again"]);
+    committed(&[("refs/heads/main", &["b"])]);
+    git(&["checkout", "--quiet", "--detach"]);
+    committed(&[]);
+    set.repository.commit(&[("c", "1\n")]);
+    committed(&[("HEAD", &["c"])]);
+    git(&["switch", "--quiet", "main"]);
+    committed(&[]);
+    set.repository.write("b", "3\n");
+    git(&["stash", "--quiet"]);
+    git(&["tag", "v1"]);
+    git(&["checkout", "--quiet", "HEAD~1"]);
+    git(&["checkout", "--quiet", "--detach", "main"]);
+    committed(&[]);
+}
+
+#[test]
+fn a_thousand_branches_at_once_are_no_trouble() {
+    for earlier in [None, Some("#!/bin/sh\nexit 0\n"), Some("#!/bin/sh\ncat > /dev/null\n")] {
+        let set = set();
+        assert!(set.commit().status.success());
+        if let Some(earlier) = earlier {
+            executable(&set.hook("reference-transaction"), earlier);
+        }
+        set.project.install(What::Git);
+        let commit = set.repository.git(&["rev-parse", "HEAD"]);
+        let lines: String =
+            (0..1_000).map(|number| format!("create refs/heads/branch-{number} {commit}\n")).collect();
+        let input = set.repository.beside("lines");
+        fs::write(&input, lines).unwrap();
+        set.told();
+        let input = fs::File::open(input).unwrap();
+        let done =
+            command(&set.repository.root).args(["update-ref", "--stdin"]).stdin(input).output().unwrap();
+        assert!(done.status.success(), "{}", said(&done));
+        assert_eq!(set.told().lines().filter(|line| line.contains("refs/heads/branch-")).count(), 1_000);
+    }
 }
 
 #[test]

@@ -10,6 +10,8 @@ use tenure_gate::install::{InstallError, What, plan_install};
 use crate::install_support::Project;
 
 const PLUGIN: &str = ".opencode/plugins/tenure.js";
+/// A program that says nothing for a long time.
+const NEVER: &str = "exec sleep 600";
 const WHAT: What = What::Agent(Agent::OpenCode);
 
 #[test]
@@ -57,8 +59,9 @@ fn call(tenure: Option<&str>, tool: &str) -> Option<String> {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     }
     project.install(WHAT);
-    // A module by its name, and less patience than in earnest.
-    project.write("tenure.mjs", project.read(PLUGIN).replace("240_000", "1_500"));
+    // A module by its name. One that never answers is not waited for as long as in earnest.
+    let patience = if tenure == Some(NEVER) { "300" } else { "240_000" };
+    project.write("tenure.mjs", project.read(PLUGIN).replace("240_000", patience));
     project.write(
         "call.mjs",
         format!(
@@ -122,7 +125,7 @@ fn whoever_cannot_be_asked_has_not_said_yes() {
         Some("echo hello"),
         Some("echo '{}'"),
         Some("echo '{\"decision\":\"maybe\"}'"),
-        Some("exec sleep 60"),
+        Some(NEVER),
         Some("exec yes"),
     ] {
         let Some(said) = call(tenure, "edit") else { return };

@@ -1,0 +1,173 @@
+//! A process that is heard to its end, or ended.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::GitError;
+
+/// Complaints are read up to here; the rest is thrown away.
+const MOST_COMPLAINTS: usize = 16 << 10;
+
+/// What a process said, and how it ended.
+pub(super) struct Said {
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+}
+
+/// Runs `command` to its end, or ends it with everybody whom it started. It is reaped in any case.
+pub(super) fn hear(
+    mut command: Command,
+    subcommand: &'static str,
+    most: usize,
+    limit: Duration,
+) -> Result<Said, GitError> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let failed = |error: io::Error| GitError::Failed { subcommand, said: error.to_string() };
+    let mut child = command.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => GitError::Missing,
+        _ => failed(error),
+    })?;
+    let mut said = Collected::default();
+    let outcome = collect(&mut child, &mut said, most, limit);
+    if !matches!(outcome, Ok(Outcome::Done)) {
+        // It may be gone already. Its helpers (a filter, say) are in its group.
+        let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+    }
+    let status = child.wait().map_err(failed)?;
+    match outcome.map_err(failed)? {
+        Outcome::Done => Ok(Said { status, stdout: said.stdout, stderr: said.stderr }),
+        Outcome::TooSlow => Err(GitError::TooSlow { subcommand, seconds: limit.as_secs() }),
+        Outcome::TooMuch => Err(GitError::TooMuch { subcommand, most }),
+    }
+}
+
+enum Outcome {
+    Done,
+    TooSlow,
+    TooMuch,
+}
+
+#[derive(Default)]
+struct Collected {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+/// Reads both streams as they come, then waits for the end of the process, all within `limit`.
+fn collect(child: &mut Child, said: &mut Collected, most: usize, limit: Duration) -> io::Result<Outcome> {
+    let deadline = now() + limit;
+    let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
+    let mut buffer = vec![0; 64 << 10];
+    while stdout.is_some() || stderr.is_some() {
+        let streams = [stdout.as_ref().map(AsFd::as_fd), stderr.as_ref().map(AsFd::as_fd)];
+        let Some([out, err]) = wait_for(streams, deadline)? else { return Ok(Outcome::TooSlow) };
+        if out && !read_some(&mut stdout, &mut buffer, &mut said.stdout)? {
+            stdout = None;
+        }
+        if err && !read_some(&mut stderr, &mut buffer, &mut said.stderr)? {
+            stderr = None;
+        }
+        said.stderr.truncate(MOST_COMPLAINTS);
+        if said.stdout.len() > most {
+            return Ok(Outcome::TooMuch);
+        }
+    }
+    let ended = wait_for([Some(process.as_fd()), None], deadline)?;
+    Ok(if ended.is_some() { Outcome::Done } else { Outcome::TooSlow })
+}
+
+/// Which of them have something to say, or nothing if the time is up.
+fn wait_for(streams: [Option<BorrowedFd<'_>>; 2], deadline: Duration) -> io::Result<Option<[bool; 2]>> {
+    let mut waiting: Vec<_> =
+        streams.iter().flatten().map(|stream| PollFd::from_borrowed_fd(*stream, PollFlags::IN)).collect();
+    loop {
+        let left = deadline.saturating_sub(now());
+        let left = Timespec::try_from(left).map_err(io::Error::other)?;
+        match poll(&mut waiting, Some(&left)) {
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+            Ok(0) => return Ok(None),
+            Ok(_) => break,
+        }
+    }
+    let mut answers = waiting.iter().map(|one| !one.revents().is_empty());
+    Ok(Some(streams.map(|stream| stream.is_some() && answers.next() == Some(true))))
+}
+
+/// Takes what is there. False at the end.
+fn read_some(stream: &mut Option<impl Read>, buffer: &mut [u8], into: &mut Vec<u8>) -> io::Result<bool> {
+    let Some(stream) = stream else { return Ok(false) };
+    match stream.read(buffer) {
+        Ok(0) => Ok(false),
+        Ok(count) => {
+            into.extend_from_slice(&buffer[..count]);
+            Ok(true)
+        }
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// For one limit within one call; nothing is decided by it.
+fn now() -> Duration {
+    let time = clock_gettime(ClockId::Monotonic);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn whoever_takes_too_long_is_ended() {
+        let mut command = Command::new("sleep");
+        command.arg("600");
+        let heard = hear(command, "status", 100, Duration::from_millis(100));
+        assert!(matches!(heard, Err(GitError::TooSlow { subcommand: "status", .. })));
+    }
+
+    #[test]
+    fn whoever_is_ended_is_reaped_and_its_helpers_are_ended_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        let script = "sleep 600 & echo $! $$ > pids; printf %101s; wait";
+        command.current_dir(folder.path()).args(["-c", script]);
+        let heard = hear(command, "status", 100, LIMIT);
+        assert!(matches!(heard, Err(GitError::TooMuch { subcommand: "status", .. })));
+        let pids = std::fs::read_to_string(folder.path().join("pids")).unwrap();
+        let pids: Vec<_> =
+            pids.split_whitespace().map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()).collect();
+        assert_eq!(pids.len(), 2);
+        for pid in pids {
+            // Gone, or about to be: its pidfd tells the moment.
+            let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+            let ended = wait_for([Some(process.as_fd()), None], now() + LIMIT).unwrap();
+            assert!(ended.is_some(), "{pid:?} still runs");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_whole_or_an_error() {
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            command
+        };
+        let heard = hear(shell("printf %1000s; printf %100000s >&2"), "diff", 1000, LIMIT).unwrap();
+        assert_eq!((heard.stdout.len(), heard.stderr.len()), (1000, MOST_COMPLAINTS));
+        let heard = hear(shell("printf %1001s; sleep 600"), "diff", 1000, LIMIT);
+        assert!(matches!(heard, Err(GitError::TooMuch { most: 1000, .. })));
+    }
+}
