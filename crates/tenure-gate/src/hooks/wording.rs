@@ -173,7 +173,7 @@ pub fn not_understood(unheard: &Unheard) -> String {
     format!(
         "Tenure did not understand this call: {unheard}. Nobody can say which files it would change, so it was not allowed. \
          Make the change with the plain edit tool, one file at a time; if that is denied too, ask the person to run `tenure \
-         doctor`."
+         files`."
     )
 }
 

@@ -150,7 +150,7 @@ fn what_was_not_understood_is_explained() {
         not_understood(&unheard),
         "Tenure did not understand this call: the hook was given something that is not JSON (line 1, column 1). Nobody can \
          say which files it would change, so it was not allowed. Make the change with the plain edit tool, one file at a \
-         time; if that is denied too, ask the person to run `tenure doctor`."
+         time; if that is denied too, ask the person to run `tenure files`."
     );
 }
 
