@@ -10,3 +10,6 @@ mod paths_world;
 mod process_agents;
 mod process_life;
 mod process_open;
+//! What the gate promises about this machine.
+
+mod hooks;

@@ -1,0 +1,284 @@
+//! Shell commands, as far as a patch in them needs it: what text a command is given, and in which folder it runs.
+//!
+//! No shell is imitated. What is not plain is called confusing, and whoever asks decides what that means.
+
+use super::words::{Word, Words};
+
+/// Folders that are possible, from where the script starts (that one is empty). `None`: any folder.
+type Folders = Option<Vec<String>>;
+
+/// A text that some command is given: a word, or what stands behind `<<`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Body {
+    pub text: String,
+    /// Whether the shell leaves it as it is.
+    pub is_literal: bool,
+    /// Where the command may run.
+    pub folders: Folders,
+}
+
+/// What is known of a script.
+#[derive(Debug, Default)]
+pub(super) struct Script {
+    pub bodies: Vec<Body>,
+    pub applies_a_patch: bool,
+    pub is_confusing: bool,
+}
+
+/// How deep scripts in scripts are read.
+const MOST_NESTING: usize = 3;
+
+/// In how many folders a command may run before it counts as any folder.
+const MOST_FOLDERS: usize = 16;
+
+/// How many brackets or texts may be open at once. More is no script that anybody wrote.
+const MOST_OPEN: usize = 64;
+
+/// Commands that run the command that follows.
+const WRAPPERS: [&str; 10] =
+    ["env", "command", "exec", "time", "timeout", "nohup", "sudo", "nice", "xargs", "builtin"];
+
+/// Reads a script.
+pub(super) fn read(text: &str) -> Script {
+    let mut script = Script::default();
+    read_in(text, Some(vec![String::new()]), 0, &mut script);
+    script
+}
+
+/// Whether a command that nobody understands may go to another folder.
+pub(super) fn may_change_folder(text: &str) -> bool {
+    let mut words = text.split(|character: char| !character.is_alphanumeric() && character != '_');
+    words.any(|word| matches!(word, "cd" | "pushd" | "popd" | "chdir" | "env" | "eval"))
+}
+
+fn read_in(text: &str, folders: Folders, depth: usize, script: &mut Script) {
+    let words = Words { rest: text, is_confusing: false };
+    let mut reader = Reader {
+        words,
+        script,
+        depth,
+        list_start: folders.clone(),
+        now: folders,
+        outer: Vec::new(),
+        is_certain: true,
+        command: Vec::new(),
+        heredocs: Vec::new(),
+    };
+    reader.run();
+    let is_confusing = reader.words.is_confusing;
+    script.is_confusing |= is_confusing;
+}
+
+struct Heredoc {
+    end: String,
+    tabs: bool,
+    is_literal: bool,
+    owner: String,
+    folders: Folders,
+}
+
+struct Reader<'a, 's> {
+    words: Words<'a>,
+    script: &'s mut Script,
+    depth: usize,
+    /// Where this command runs.
+    now: Folders,
+    /// Where the list of commands that it is part of began: if something before it failed, it may still be there.
+    list_start: Folders,
+    outer: Vec<(Folders, Folders)>,
+    /// Whether this command runs only if all before it in its list succeeded.
+    is_certain: bool,
+    command: Vec<Word>,
+    heredocs: Vec<Heredoc>,
+}
+
+impl Reader<'_, '_> {
+    fn run(&mut self) {
+        loop {
+            self.words.skip_blanks();
+            let rest = self.words.rest;
+            let Some(first) = rest.chars().next() else { break };
+            let begins = |operator: &str| rest.starts_with(operator);
+            match first {
+                '#' => self.words.rest = rest.find('\n').map_or("", |end| &rest[end..]),
+                '\n' => {
+                    self.end_list(1);
+                    self.take_heredocs();
+                }
+                '&' if begins("&&") => self.end_command(2),
+                '|' if begins("||") || begins("|&") => self.end_doubtful(2),
+                '|' => self.end_doubtful(1),
+                '<' if begins("<<<") => self.words.eat(3),
+                '<' if begins("<<") => self.heredoc(),
+                '<' | '>' => self.redirect(),
+                '&' if begins("&>") => self.redirect(),
+                ';' | '&' => self.end_list(1),
+                '(' => {
+                    self.end_command(1);
+                    self.script.is_confusing |= self.outer.len() == MOST_OPEN;
+                    self.outer.truncate(MOST_OPEN - 1);
+                    self.outer.push((self.now.clone(), self.list_start.clone()));
+                    self.list_start = self.now.clone();
+                }
+                ')' => {
+                    self.end_list(1);
+                    match self.outer.pop() {
+                        Some(outer) => (self.now, self.list_start) = outer,
+                        None => self.script.is_confusing = true,
+                    }
+                }
+                _ => {
+                    let word = self.words.next_word();
+                    let is_number = word.text.bytes().all(|byte| byte.is_ascii_digit());
+                    // The 2 of `2>&1` is no argument.
+                    if !is_number || !self.words.rest.starts_with(['<', '>']) {
+                        self.command.push(word);
+                    }
+                }
+            }
+        }
+        self.end_list(0);
+        self.take_heredocs();
+    }
+
+    /// `> file`, `2>&1` and the like: the word that follows is no argument.
+    fn redirect(&mut self) {
+        self.words.rest = self.words.rest.trim_start_matches(['<', '>', '&', '|']);
+        self.words.skip_blanks();
+        self.script.is_confusing |= self.words.rest.starts_with('(');
+        let word = self.words.next_word();
+        self.command.push(Word { is_aside: true, ..word });
+    }
+
+    fn heredoc(&mut self) {
+        self.words.eat(2);
+        let tabs = self.words.rest.starts_with('-');
+        self.words.rest = self.words.rest.trim_start_matches('-');
+        self.words.skip_blanks();
+        let before = self.words.rest;
+        let end = self.words.next_word().text;
+        let is_literal = before[..before.len() - self.words.rest.len()].contains(['\'', '"', '\\']);
+        let owner = self.command.iter().find(|word| is_name(word)).map(|word| base(&word.text).to_owned());
+        let owner = owner.unwrap_or_default();
+        self.script.is_confusing |= self.heredocs.len() == MOST_OPEN;
+        self.heredocs.truncate(MOST_OPEN - 1);
+        self.heredocs.push(Heredoc { end, tabs, is_literal, owner, folders: self.now.clone() });
+    }
+
+    /// What stands behind `<<`: it begins on the next line.
+    fn take_heredocs(&mut self) {
+        for heredoc in std::mem::take(&mut self.heredocs) {
+            let mut text = String::new();
+            while !self.words.rest.is_empty() {
+                let line = self.words.line();
+                let line = if heredoc.tabs { line.trim_start_matches('\t') } else { line };
+                if line.trim_end_matches(['\n', '\r']) == heredoc.end {
+                    break;
+                }
+                text.push_str(line);
+            }
+            self.body(&heredoc.owner, text, heredoc.is_literal, heredoc.folders);
+        }
+    }
+
+    /// A text that `owner` is given.
+    fn body(&mut self, owner: &str, text: String, is_literal: bool, folders: Folders) {
+        if matches!(owner, "sh" | "bash" | "zsh" | "dash" | "ksh") {
+            self.script.is_confusing |= !is_literal || self.depth == MOST_NESTING;
+            if self.depth < MOST_NESTING {
+                read_in(&text, folders, self.depth + 1, self.script);
+            }
+            return;
+        }
+        // Somebody else may take it for a script of its own, and go elsewhere in it.
+        let mut lines = text.lines().filter(|line| !line.starts_with(['+', '-', ' ', '@', '*']));
+        self.script.is_confusing |= !is_patch(owner) && lines.any(may_change_folder);
+        self.script.bodies.push(Body { text, is_literal, folders });
+    }
+
+    /// `;` or the end of a line: what comes next runs whatever happened, so it may also be where all this began.
+    fn end_list(&mut self, operator: usize) {
+        self.end_command(operator);
+        self.now = union(self.now.take(), &self.list_start);
+        self.list_start = self.now.clone();
+        self.is_certain = true;
+    }
+
+    /// `||` or `|`: from here on nothing says that what comes before was done, or by whom.
+    fn end_doubtful(&mut self, operator: usize) {
+        self.end_command(operator);
+        self.now = union(self.now.take(), &self.list_start);
+        self.is_certain = false;
+    }
+
+    fn end_command(&mut self, operator: usize) {
+        self.words.eat(operator);
+        let mut words = std::mem::take(&mut self.command).into_iter().filter(|word| !word.is_aside);
+        let Some(name) = words.find(is_name) else { return };
+        let words: Vec<Word> = words.collect();
+        let name = base(&name.text);
+        let wraps = |wanted: fn(&str) -> bool| {
+            WRAPPERS.contains(&name) && words.iter().any(|word| wanted(base(&word.text)))
+        };
+        self.script.applies_a_patch |= is_patch(name) || wraps(is_patch);
+        self.script.is_confusing |= wraps(may_change_folder)
+            || wraps(|word| word.starts_with("-C") || word.starts_with("--chdir"))
+            || matches!(name, "if" | "then" | "else" | "elif" | "for" | "while" | "until" | "do" | "case")
+            || matches!(name, "function" | "{" | "!" | "eval");
+        match name {
+            "cd" | "pushd" | "chdir" => self.go(&words),
+            "popd" => self.now = None,
+            _ => {}
+        }
+        for word in words.into_iter().filter(|word| word.text.contains("*** ")) {
+            self.body(name, word.text, !word.expands, self.now.clone());
+        }
+    }
+
+    /// `cd`: exactly one plain folder, or nobody knows where.
+    fn go(&mut self, words: &[Word]) {
+        let words: Vec<&Word> = words.iter().filter(|word| word.text != "--").collect();
+        let plain = match words.as_slice() {
+            [word] if !word.expands && !word.text.starts_with(['-', '~']) => Some(word.text.as_str()),
+            _ => None,
+        };
+        let folder = plain.filter(|folder| !folder.is_empty() && !folder.contains(['*', '?', '[', '{']));
+        let went = match (folder, &self.now) {
+            (Some(folder), Some(now)) => Some(now.iter().map(|from| join(from, folder)).collect()),
+            _ => None,
+        };
+        self.now = if self.is_certain { went } else { union(went, &self.now) };
+    }
+}
+
+fn join(from: &str, folder: &str) -> String {
+    if from.is_empty() || folder.starts_with('/') { folder.to_owned() } else { format!("{from}/{folder}") }
+}
+
+fn union(one: Folders, other: &Folders) -> Folders {
+    let (mut all, other) = (one?, other.as_ref()?);
+    for folder in other {
+        if !all.contains(folder) {
+            all.push(folder.clone());
+        }
+    }
+    (all.len() <= MOST_FOLDERS).then_some(all)
+}
+
+/// The program that a word names.
+fn base(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or_default()
+}
+
+fn is_patch(program: &str) -> bool {
+    matches!(program, "apply_patch" | "applypatch")
+}
+
+/// Whether a word is a command's name, and not `NAME=value` before it or a redirection.
+fn is_name(word: &Word) -> bool {
+    let is_assignment = word.text.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty()
+            && name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
+    });
+    !word.is_aside && !is_assignment
+}
