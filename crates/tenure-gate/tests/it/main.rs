@@ -1,7 +1,10 @@
-//! One integration binary: which file a name reaches and which process an agent is, with real files, real git and real
-//! processes.
+//! One integration binary: what the gate sees and does on a real machine, with real git, files and processes.
 
 mod again;
+mod git;
+mod git_hooks_folder;
+mod git_support;
+mod hooks;
 mod paths_faults;
 mod paths_mounts;
 mod paths_random;
@@ -10,6 +13,3 @@ mod paths_world;
 mod process_agents;
 mod process_life;
 mod process_open;
-//! What the gate promises about this machine.
-
-mod hooks;

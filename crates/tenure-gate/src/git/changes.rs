@@ -1,0 +1,191 @@
+//! Which paths were committed, are staged, are not as in HEAD.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+use super::GitError;
+use super::run::Question;
+
+/// What of a committed file is read at most. Nobody reads lines of more than that.
+const MOST_CONTENT: usize = 4 << 20;
+
+/// How many bytes of paths go into one command line: far below what any system takes.
+const MOST_PATHS: usize = 96 << 10;
+
+/// The paths that the commit `new` changed against `old`; without `old`, against each of its parents. A first
+/// commit changed everything that it has. A renamed file is both its names.
+///
+/// Ids are full ids or `HEAD`.
+pub fn committed_paths(root: &Path, old: Option<&str>, new: &str) -> Result<Vec<PathBuf>, GitError> {
+    const LIST: [&str; 7] = ["-r", "-z", "-m", "--root", "--no-renames", "--no-commit-id", "--name-only"];
+    let commits: Vec<_> = old.into_iter().chain([new]).collect();
+    if commits.iter().any(|commit| !is_commit(commit)) {
+        return Err(GitError::Failed {
+            subcommand: "diff-tree",
+            said: "this is no id of a commit".to_owned(),
+        });
+    }
+    let arguments = LIST.into_iter().chain(commits).chain(["--"]);
+    let listed = Question::new(root, "diff-tree", arguments).answer()?;
+    let mut paths: Vec<_> = names(&listed).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    Ok(paths)
+}
+
+/// Of these paths (relative to `root`, which is the top of a working tree), those that are not as in HEAD: changed in
+/// the index or in the working tree, untracked, or unmerged. An ignored file is none of these.
+///
+/// What cannot be a path below `root` counts as dirty: nobody knows better.
+pub fn dirty(root: &Path, paths: &[PathBuf]) -> Result<Vec<PathBuf>, GitError> {
+    let mut changed = HashSet::new();
+    for part in in_parts(paths) {
+        let options = [
+            "--porcelain=v2",
+            "-z",
+            "--untracked-files=all",
+            "--ignored=no",
+            "--no-renames",
+            // What is dirty inside a submodule is for the submodule to say: it is a tree of its own.
+            "--ignore-submodules=dirty",
+            "--",
+        ];
+        let arguments = options.into_iter().map(OsString::from).chain(part);
+        changed.extend(status_paths(&Question::new(root, "status", arguments).answer()?));
+    }
+    Ok(paths.iter().filter(|path| changed.contains(*path) || !is_below(path)).cloned().collect())
+}
+
+/// What the next commit would change. In a hook, git names the index that it means, which differs in a partial commit.
+pub fn staged_paths(root: &Path) -> Result<Vec<PathBuf>, GitError> {
+    let index = std::env::var_os("GIT_INDEX_FILE").filter(|name| !name.is_empty()).map(PathBuf::from);
+    // A hook runs at the top of the tree, and the name may be relative to that.
+    staged_paths_in(root, index.map(|index| std::path::absolute(&index).unwrap_or(index)).as_deref())
+}
+
+/// [`staged_paths`] for an index that is known. A relative name is relative to `root`.
+pub fn staged_paths_in(root: &Path, index: Option<&Path>) -> Result<Vec<PathBuf>, GitError> {
+    let arguments = ["--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--"];
+    let mut question = Question::new(root, "diff", arguments);
+    question.index = index;
+    Ok(names(&question.answer()?).collect())
+}
+
+/// What HEAD has at this path, or nothing if there is no such file (or no commit yet).
+pub fn head_content(root: &Path, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+    if !is_below(path) {
+        return Ok(None);
+    }
+    let mut name = OsString::from("HEAD:");
+    name.push(path);
+    // Asked first, so that "not there" is told from "could not look" by a code and not by words.
+    let name = [OsString::from("--verify"), OsString::from("--quiet"), name];
+    let Some(id) = Question::new(root, "rev-parse", name).answer_if_any()? else { return Ok(None) };
+    let id = OsString::from_vec(id.trim_ascii_end().to_vec());
+    match Question::new(root, "cat-file", [OsString::from("-t"), id.clone()]).answer() {
+        Ok(kind) if kind == b"blob\n" => {}
+        // A folder; or the commit of a submodule, which this repository does not have.
+        Ok(_) | Err(GitError::Failed { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    let mut question = Question::new(root, "cat-file", [OsString::from("blob"), id]);
+    question.most = MOST_CONTENT;
+    question.answer().map(Some)
+}
+
+/// A full id of either kind of repository, or `HEAD`. Nothing that could be an option.
+fn is_commit(name: &str) -> bool {
+    name == "HEAD" || (matches!(name.len(), 40 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// Plainly below the root: no `..`, no `.`, not absolute, not the root itself.
+fn is_below(path: &Path) -> bool {
+    let mut components = path.components().peekable();
+    components.peek().is_some() && components.all(|component| matches!(component, Component::Normal(_)))
+}
+
+/// The paths that git can be asked about, in parts that fit a command line.
+fn in_parts(paths: &[PathBuf]) -> Vec<Vec<OsString>> {
+    let mut parts = Vec::new();
+    let (mut part, mut size) = (Vec::new(), 0);
+    for path in paths.iter().filter(|path| is_below(path)) {
+        let length = path.as_os_str().len() + 1;
+        if size + length > MOST_PATHS && !part.is_empty() {
+            parts.push(std::mem::take(&mut part));
+            size = 0;
+        }
+        size += length;
+        part.push(path.clone().into_os_string());
+    }
+    if !part.is_empty() {
+        parts.push(part);
+    }
+    parts
+}
+
+fn names(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
+    listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(to_path)
+}
+
+fn to_path(name: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(name))
+}
+
+/// The paths in the lines of `git status --porcelain=v2 -z`.
+fn status_paths(listed: &[u8]) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    let mut lines = listed.split(|byte| *byte == 0);
+    while let Some(line) = lines.next() {
+        // How many words stand before the path depends on the kind of line.
+        let words = match line.first() {
+            Some(b'1') => 8,
+            Some(b'2') => 9,
+            Some(b'u') => 10,
+            Some(b'?') => 1,
+            _ => continue,
+        };
+        if let Some(path) = line.splitn(words + 1, |byte| *byte == b' ').nth(words) {
+            // A repository inside this one is one entry, with a slash at its end.
+            paths.push(to_path(path.strip_suffix(b"/").unwrap_or(path)));
+        }
+        if line.first() == Some(&b'2') {
+            paths.extend(lines.next().map(to_path));
+        }
+    }
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_status_line_names_its_paths() {
+        let lines = [
+            "# branch.oid x",
+            "1 .M N... 100644 100644 100644 a b with space",
+            "2 R. N... 1 1 1 a b R100 new",
+            "old name",
+            "u UU N... 1 1 1 1 a b c both",
+            "? un\ntracked",
+            "? inner/",
+            "! ignored",
+        ];
+        let paths = status_paths((lines.join("\0") + "\0").as_bytes());
+        let expected = ["with space", "new", "old name", "both", "un\ntracked", "inner"];
+        assert_eq!(paths, expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn many_paths_fit_their_command_lines() {
+        let paths: Vec<_> =
+            (0..40_000).map(|number| PathBuf::from(format!("folder/file-{number}"))).collect();
+        let parts = in_parts(&paths);
+        assert!(parts.len() > 5);
+        assert!(parts.iter().all(|part| part.iter().map(|path| path.len() + 1).sum::<usize>() <= MOST_PATHS));
+        assert_eq!(parts.concat().len(), paths.len());
+        assert!(in_parts(&[]).is_empty() && in_parts(&[PathBuf::from("../out")]).is_empty());
+    }
+}

@@ -1,0 +1,85 @@
+//! What a `reference-transaction` hook hears.
+
+/// A branch, or a detached HEAD, that moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// Where it was. Nothing if it is new, or if whoever moved it did not say.
+    pub old: Option<String>,
+    /// Where it is. Nothing if it was deleted.
+    pub new: Option<String>,
+    /// Its full name.
+    pub reference: String,
+}
+
+/// Which branches moved, of the lines `OLD NEW REF` that git gives to the hook.
+///
+/// A commit moves its branch and HEAD by the same step; that is told once, by the name of the branch. Tags, remote
+/// branches and notes move nothing that anybody has checked out, and lines that cannot be read are passed over: the hook
+/// must never be in git's way.
+pub fn moved_branches(stdin: &[u8]) -> Vec<Moved> {
+    let mut moved: Vec<Moved> = Vec::new();
+    for line in stdin.split(|byte| *byte == b'\n') {
+        let Some(step) = std::str::from_utf8(line).ok().and_then(read) else { continue };
+        let same = moved.iter_mut().find(|other| (&other.old, &other.new) == (&step.old, &step.new));
+        match same {
+            Some(known) if known.reference == "HEAD" => *known = step,
+            Some(_) if step.reference == "HEAD" => {}
+            _ => moved.push(step),
+        }
+    }
+    moved
+}
+
+fn read(line: &str) -> Option<Moved> {
+    let mut words = line.splitn(3, ' ');
+    let (old, new, reference) = (words.next()?, words.next()?, words.next()?);
+    if (reference != "HEAD" && !reference.starts_with("refs/heads/")) || old == new {
+        return None;
+    }
+    Some(Moved { old: id(old)?, new: id(new)?, reference: reference.to_owned() })
+}
+
+/// An id of either kind of repository; all zeros is none. Not `ref:NAME`, which only says what HEAD points to.
+fn id(word: &str) -> Option<Option<String>> {
+    let is_id = matches!(word.len(), 40 | 64) && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_zero = word.bytes().all(|byte| byte == b'0');
+    is_id.then(|| (!is_zero).then(|| word.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_is_told_once_and_by_the_name_of_its_branch() {
+        for width in [40, 64] {
+            let (one, two, zero) = ("1".repeat(width), "2".repeat(width), "0".repeat(width));
+            let stdin = format!(
+                "{one} {two} HEAD\n{one} {two} refs/heads/main\n{zero} {one} refs/heads/new\n\
+                 {two} {zero} refs/heads/gone\n{one} {two} refs/tags/v1\n{one} {two} refs/remotes/o/main\n\
+                 ref:refs/heads/a ref:refs/heads/b HEAD\n{one} {one} refs/heads/same\nnonsense\n\n"
+            );
+            let moved = moved_branches(stdin.as_bytes());
+            let step = |old: &str, new: &str, name: &str| Moved {
+                old: id(old).unwrap(),
+                new: id(new).unwrap(),
+                reference: name.to_owned(),
+            };
+            let expected = [
+                step(&one, &two, "refs/heads/main"),
+                step(&zero, &one, "refs/heads/new"),
+                step(&two, &zero, "refs/heads/gone"),
+            ];
+            assert_eq!(moved, expected);
+        }
+    }
+
+    #[test]
+    fn two_branches_by_one_step_are_both_told_and_bytes_are_no_trouble() {
+        let (one, two) = ("a".repeat(40), "b".repeat(40));
+        let stdin = format!("{one} {two} refs/heads/x\n{one} {two} refs/heads/y\n{one} {two} HEAD");
+        let names: Vec<_> = moved_branches(stdin.as_bytes()).into_iter().map(|step| step.reference).collect();
+        assert_eq!(names, ["refs/heads/x", "refs/heads/y"]);
+        assert_eq!(moved_branches(b"\xff\xfe \x00 HEAD\n"), []);
+    }
+}

@@ -1,0 +1,340 @@
+//! What git knows of real repositories: what was committed, what is dirty, what is staged.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tenure_gate::git::{
+    GitError, committed_paths, dirty, head_content, in_the_middle_of, staged_paths, staged_paths_in,
+};
+
+use crate::git_support::{Repository, command, git_in, paths};
+
+/// Names that break whoever splits lines, quotes, or takes an argument for an option or a pattern.
+const AWKWARD: [&str; 10] = [
+    "plain.txt",
+    "with space",
+    "new\nline",
+    "quo\"te's",
+    "ünïcode-日本",
+    "-leading",
+    ":colon",
+    ":(glob)*",
+    "[a]*?",
+    "folder/\\back\tslash",
+];
+
+// S4-29
+#[test]
+fn a_commit_names_its_paths_however_they_are_spelled() {
+    for format in ["sha1", "sha256"] {
+        let format = format!("--object-format={format}");
+        let repository = Repository::with(&["init", "--quiet", "--initial-branch=main", &format]);
+        let first = repository.commit(&AWKWARD.map(|name| (name, "one\n")));
+        let mut expected: Vec<_> = AWKWARD.map(PathBuf::from).into();
+        expected.sort_unstable();
+        assert_eq!(committed_paths(&repository.root, None, &first).unwrap(), expected, "the first commit");
+
+        let second = repository.commit(&[("new\nline", "two\n"), ("[a]*?", "two\n")]);
+        let changed = committed_paths(&repository.root, None, &second).unwrap();
+        assert_eq!(changed, paths(["[a]*?", "new\nline"]));
+        assert_eq!(committed_paths(&repository.root, Some(&first), &second).unwrap(), changed);
+        assert_eq!(committed_paths(&repository.root, Some(&first), "HEAD").unwrap(), changed);
+
+        let all: Vec<_> = AWKWARD.map(PathBuf::from).into();
+        assert_eq!(dirty(&repository.root, &all).unwrap(), paths([]));
+        for name in AWKWARD {
+            repository.write(name, "three\n");
+            assert_eq!(dirty(&repository.root, &[name.into()]).unwrap(), paths([name]));
+            let content = head_content(&repository.root, Path::new(name)).unwrap();
+            assert!(content.is_some_and(|content| content.ends_with(b"\n") && content != b"three\n"));
+        }
+        assert_eq!(dirty(&repository.root, &all).unwrap(), all);
+    }
+}
+
+#[test]
+fn a_rename_is_both_its_names_and_a_deletion_is_one() {
+    let repository = Repository::new();
+    repository.commit(&[("old.txt", "the same content\n"), ("gone.txt", "x\n")]);
+    repository.git(&["mv", "old.txt", "new.txt"]);
+    repository.git(&["rm", "--quiet", "gone.txt"]);
+    let both = paths(["new.txt", "old.txt"]);
+    assert_eq!(dirty(&repository.root, &both).unwrap(), both);
+    assert_eq!(staged_paths(&repository.root).unwrap(), paths(["gone.txt", "new.txt", "old.txt"]));
+    let commit = repository.commit(&[]);
+    let changed = committed_paths(&repository.root, None, &commit).unwrap();
+    assert_eq!(changed, paths(["gone.txt", "new.txt", "old.txt"]));
+}
+
+#[test]
+fn a_merge_is_what_it_changed_against_each_parent() {
+    let repository = Repository::new();
+    repository.commit(&[("base", "x\n")]);
+    repository.git(&["checkout", "--quiet", "-b", "side"]);
+    repository.commit(&[("theirs", "x\n")]);
+    repository.git(&["checkout", "--quiet", "main"]);
+    let before = repository.commit(&[("ours", "x\n")]);
+    repository.git(&["merge", "--quiet", "--no-edit", "side"]);
+    let merge = repository.git(&["rev-parse", "HEAD"]);
+    assert_eq!(committed_paths(&repository.root, None, &merge).unwrap(), paths(["ours", "theirs"]));
+    assert_eq!(committed_paths(&repository.root, Some(&before), &merge).unwrap(), paths(["theirs"]));
+}
+
+#[test]
+fn a_commit_without_any_porcelain_is_a_commit() {
+    let repository = Repository::new();
+    let first = repository.commit(&[("a", "1\n")]);
+    repository.write("b", "1\n");
+    repository.git(&["add", "b"]);
+    let tree = repository.git(&["write-tree"]);
+    let commit = repository.git(&["commit-tree", &tree, "-p", &first, "-m", "by hand"]);
+    repository.git(&["update-ref", "refs/heads/main", &commit]);
+    assert_eq!(committed_paths(&repository.root, Some(&first), &commit).unwrap(), paths(["b"]));
+}
+
+// S4-61
+#[test]
+fn dirty_is_whatever_is_not_as_in_head_and_not_ignored() {
+    let repository = Repository::new();
+    repository.commit(&[
+        (".gitignore", "*.log\n"),
+        ("clean", "x\n"),
+        ("staged", "x\n"),
+        ("edited", "x\n"),
+        ("gone", "x\n"),
+    ]);
+    repository.write("staged", "y\n");
+    repository.git(&["add", "staged"]);
+    repository.write("edited", "y\n");
+    fs::remove_file(repository.root.join("gone")).unwrap();
+    repository.write("deep/er/untracked", "x\n");
+    repository.write("ignored.log", "x\n");
+    let asked =
+        paths(["clean", "staged", "edited", "gone", "deep/er/untracked", "ignored.log", "absent", "deep"]);
+    let expected = paths(["staged", "edited", "gone", "deep/er/untracked"]);
+    assert_eq!(dirty(&repository.root, &asked).unwrap(), expected);
+    assert_eq!(dirty(&repository.root, &[]).unwrap(), paths([]), "asked about nothing, not about everything");
+    let outside = paths(["../elsewhere", "/etc/passwd", "clean"]);
+    assert_eq!(dirty(&repository.root, &outside).unwrap(), outside[..2]);
+    // Staged, and then undone in the working tree: the index still differs from HEAD.
+    repository.write("staged", "x\n");
+    assert_eq!(dirty(&repository.root, &paths(["staged"])).unwrap(), paths(["staged"]));
+}
+
+#[test]
+fn thousands_of_paths_are_asked_about_in_parts() {
+    let repository = Repository::new();
+    repository.commit(&[("base", "x\n")]);
+    let folder = "a-rather-long-folder-name/".repeat(4);
+    let asked: Vec<_> = (0..3_000).map(|number| PathBuf::from(format!("{folder}file-{number}"))).collect();
+    for path in asked.iter().step_by(500) {
+        repository.write(path, "x\n");
+    }
+    let expected: Vec<_> = asked.iter().step_by(500).cloned().collect();
+    assert_eq!(dirty(&repository.root, &asked).unwrap(), expected);
+}
+
+#[test]
+fn asking_leaves_no_trace() {
+    let repository = Repository::new();
+    let commit = repository.commit(&[("a", "x\n"), ("b", "x\n")]);
+    // Touched, so that a git that may write would renew its index.
+    repository.write("a", "x\n");
+    let snapshot = || {
+        let index = repository.root.join(".git/index");
+        (
+            fs::read(&index).unwrap(),
+            fs::metadata(&index).unwrap().modified().unwrap(),
+            listing(&repository.root),
+        )
+    };
+    let before = snapshot();
+    dirty(&repository.root, &paths(["a", "b"])).unwrap();
+    staged_paths(&repository.root).unwrap();
+    committed_paths(&repository.root, None, &commit).unwrap();
+    head_content(&repository.root, Path::new("a")).unwrap();
+    assert!(snapshot() == before);
+}
+
+fn listing(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(listing(&path));
+        }
+        found.push(path);
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_partial_commit_is_seen_as_its_own_index_says() {
+    let repository = Repository::new();
+    repository.commit(&[("a", "x\n"), ("b", "x\n"), ("c", "x\n")]);
+    // The hook keeps what git calls the index of this commit.
+    let hook = repository.root.join(".git/hooks/pre-commit");
+    fs::write(&hook, "#!/bin/sh\ncp \"$GIT_INDEX_FILE\" kept-index\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    repository.write("a", "y\n");
+    repository.write("b", "y\n");
+    repository.git(&["add", "a"]);
+    repository.git(&["commit", "--quiet", "--message", "only b", "--", "b"]);
+    repository.git(&["reset", "--quiet", "--soft", "HEAD~1"]);
+    let kept = staged_paths_in(&repository.root, Some(Path::new("kept-index"))).unwrap();
+    assert_eq!(kept, paths(["b"]));
+    assert_eq!(staged_paths(&repository.root).unwrap(), paths(["a", "b"]));
+}
+
+#[test]
+fn before_the_first_commit_everything_is_new() {
+    let repository = Repository::new();
+    repository.write("a", "x\n");
+    repository.git(&["add", "a"]);
+    assert_eq!(staged_paths(&repository.root).unwrap(), paths(["a"]));
+    assert_eq!(dirty(&repository.root, &paths(["a"])).unwrap(), paths(["a"]));
+    assert_eq!(head_content(&repository.root, Path::new("a")).unwrap(), None);
+}
+
+#[test]
+fn what_head_has_is_given_whole_or_not_at_all() {
+    let repository = Repository::new();
+    let large = "x".repeat((4 << 20) + 1);
+    repository.commit(&[("folder/a", "one\r\ntwo"), ("large", &large), ("fits", &large[1..])]);
+    let content = |path: &str| head_content(&repository.root, Path::new(path));
+    assert_eq!(content("folder/a").unwrap().unwrap(), b"one\r\ntwo");
+    assert_eq!(content("fits").unwrap().unwrap().len(), 4 << 20);
+    assert!(matches!(content("large"), Err(GitError::TooMuch { .. })));
+    for absent in ["folder", "b", "folder/../folder/a", "/folder/a", "./folder/a/", ""] {
+        assert_eq!(content(absent).unwrap(), None, "{absent}");
+    }
+}
+
+#[test]
+fn a_submodule_is_a_tree_of_its_own() {
+    let inner = Repository::new();
+    inner.commit(&[("file", "x\n")]);
+    let repository = Repository::new();
+    repository.commit(&[("a", "x\n")]);
+    repository.git(&["submodule", "--quiet", "add", inner.root.to_str().unwrap(), "sub"]);
+    let commit = repository.commit(&[]);
+    let changed = committed_paths(&repository.root, None, &commit).unwrap();
+    assert_eq!(changed, paths([".gitmodules", "sub"]));
+    assert_eq!(head_content(&repository.root, Path::new("sub")).unwrap(), None);
+    repository.write("sub/file", "y\n");
+    assert_eq!(dirty(&repository.root, &paths(["sub", "sub/file"])).unwrap(), paths([]));
+    assert_eq!(dirty(&repository.root.join("sub"), &paths(["file"])).unwrap(), paths(["file"]));
+}
+
+#[test]
+fn a_linked_worktree_has_its_own_files_and_its_own_middle() {
+    let repository = Repository::new();
+    repository.commit(&[("a", "1\n")]);
+    let linked = repository.beside("linked");
+    repository.git(&["worktree", "add", "--quiet", "-b", "other", linked.to_str().unwrap()]);
+    fs::write(linked.join("a"), "2\n").unwrap();
+    assert_eq!(dirty(&linked, &paths(["a"])).unwrap(), paths(["a"]));
+    assert_eq!(dirty(&repository.root, &paths(["a"])).unwrap(), paths([]));
+    git_in(&linked, &["commit", "--quiet", "--all", "--message", "two"]);
+    repository.commit(&[("a", "3\n")]);
+    assert!(!command(&linked).args(["merge", "--quiet", "main"]).output().unwrap().status.success());
+    assert_eq!(in_the_middle_of(&repository.root.join(".git/worktrees/linked")), Some("a merge"));
+    assert_eq!(in_the_middle_of(&repository.root.join(".git")), None);
+    assert_eq!(dirty(&linked, &paths(["a"])).unwrap(), paths(["a"]), "unmerged is dirty");
+}
+
+#[test]
+fn what_git_is_in_the_middle_of_is_seen() {
+    let repository = Repository::new();
+    let git_dir = repository.root.join(".git");
+    let base = repository.commit(&[("a", "1\n")]);
+    repository.git(&["checkout", "--quiet", "-b", "side"]);
+    let theirs = repository.commit(&[("a", "2\n")]);
+    repository.git(&["checkout", "--quiet", "main"]);
+    let ours = repository.commit(&[("a", "3\n")]);
+    let stuck = |arguments: &[&str], undo: &[&str], expected: &str| {
+        command(&repository.root).args(arguments).output().unwrap();
+        assert_eq!(in_the_middle_of(&git_dir), Some(expected), "{arguments:?}");
+        repository.git(undo);
+        assert_eq!(in_the_middle_of(&git_dir), None, "{undo:?}");
+    };
+    stuck(&["merge", "side"], &["merge", "--abort"], "a merge");
+    stuck(&["rebase", "side"], &["rebase", "--abort"], "a rebase");
+    stuck(&["rebase", "--apply", "side"], &["rebase", "--abort"], "a rebase");
+    stuck(&["cherry-pick", &theirs], &["cherry-pick", "--abort"], "a cherry-pick");
+    stuck(&["revert", &base], &["revert", "--abort"], "a revert");
+    stuck(&["bisect", "start", &ours, &base], &["bisect", "reset"], "a bisect");
+    let patch = repository.git(&["format-patch", "-1", "-o", "../patches", "side"]);
+    stuck(&["am", &patch], &["am", "--abort"], "applying patches");
+
+    command(&repository.root).args(["rebase", "side"]).output().unwrap();
+    assert_eq!(dirty(&repository.root, &paths(["a"])).unwrap(), paths(["a"]));
+    assert_eq!(head_content(&repository.root, Path::new("a")).unwrap().unwrap(), b"2\n");
+}
+
+#[test]
+fn no_repository_a_bare_one_and_a_strange_id_are_told_apart() {
+    let empty = tempfile::tempdir().unwrap();
+    assert!(matches!(staged_paths(&empty.path().join("absent")), Err(GitError::Failed { .. })));
+    assert!(matches!(dirty(empty.path(), &paths(["a"])), Err(GitError::NotARepository)));
+    assert!(matches!(committed_paths(empty.path(), None, "HEAD"), Err(GitError::NotARepository)));
+    let bare = Repository::with(&["init", "--quiet", "--bare"]);
+    assert!(matches!(dirty(&bare.root, &paths(["a"])), Err(GitError::Bare)));
+    let repository = Repository::new();
+    repository.commit(&[("a", "x\n")]);
+    for strange in ["--output=x", "-p", "main", "", "HEAD --", &"0".repeat(40), &"g".repeat(40)] {
+        let asked = committed_paths(&repository.root, None, strange);
+        assert!(matches!(asked, Err(GitError::Failed { .. })), "{strange}: {asked:?}");
+    }
+}
+
+#[test]
+fn without_git_it_says_so() {
+    // A process of its own, since PATH belongs to the whole process.
+    let program = std::env::current_exe().unwrap();
+    let asked = Command::new(program)
+        .args(["--exact", "git::asked_without_git", "--ignored", "--nocapture"])
+        .env("PATH", "")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&asked.stdout);
+    assert!(said.contains("there is no `git` in PATH"), "{said}");
+}
+
+#[test]
+#[ignore = "called by `without_git_it_says_so`, with an empty PATH"]
+fn asked_without_git() {
+    let error = staged_paths(Path::new("/")).unwrap_err();
+    assert!(matches!(error, GitError::Missing));
+    println!("{error}");
+}
+
+#[test]
+fn what_a_hook_inherits_does_not_lead_to_another_repository() {
+    let repository = Repository::new();
+    repository.commit(&[("a", "x\n")]);
+    repository.write("a", "y\n");
+    let other = Repository::new();
+    let program = std::env::current_exe().unwrap();
+    let asked = Command::new(program)
+        .args(["--exact", "git::asked_from_inside_another_hook", "--ignored", "--nocapture"])
+        .env("ROOT_OF_THE_TEST", &repository.root)
+        .env("GIT_DIR", other.root.join(".git"))
+        .env("GIT_WORK_TREE", &other.root)
+        .env("GIT_PREFIX", "sub/")
+        .env("GIT_LITERAL_PATHSPECS", "0")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&asked.stdout);
+    assert!(said.contains("dirty: [\"a\"]"), "{said}");
+}
+
+#[test]
+#[ignore = "called by `what_a_hook_inherits_does_not_lead_to_another_repository`, with the environment of a hook"]
+fn asked_from_inside_another_hook() {
+    let root = PathBuf::from(std::env::var_os("ROOT_OF_THE_TEST").unwrap());
+    println!("dirty: {:?}", dirty(&root, &paths(["a"])).unwrap());
+}
