@@ -1,0 +1,171 @@
+//! Which file each agent reads, and what goes into it.
+//!
+//! Times: an agent must let a hook wait for 180 seconds, so a hook that may wait gets 240. The others answer at once.
+
+use std::path::PathBuf;
+
+use super::json::Json;
+use super::settings::{Shape, Wanted};
+use super::{InstallError, Place, Scope};
+use crate::agent::Agent;
+
+/// How long a hook may hold a call, in seconds: the one retry comes after 180.
+const PATIENCE: u64 = 240;
+
+/// How long Codex lets the end of a session take.
+const FAREWELL: u64 = 3;
+
+/// The settings file of this agent.
+pub fn file(agent: Agent, place: &Place) -> Result<PathBuf, InstallError> {
+    let name = match (agent, place.scope) {
+        (Agent::Claude, Scope::Local) => ".claude/settings.local.json",
+        (_, Scope::Local) => return Err(InstallError::NoLocal { agent: agent.as_str() }),
+        (Agent::Claude, _) => ".claude/settings.json",
+        (Agent::Codex, _) => ".codex/hooks.json",
+        (Agent::Gemini, _) => ".gemini/settings.json",
+        (Agent::Cursor, _) => ".cursor/hooks.json",
+        (Agent::OpenCode, Scope::User) => ".config/opencode/plugins/tenure.js",
+        (Agent::OpenCode, _) => ".opencode/plugins/tenure.js",
+    };
+    Ok(place.root.join(name))
+}
+
+/// What shall be in it, running `command`.
+pub fn wanted(agent: Agent, command: &str) -> Wanted {
+    match agent {
+        Agent::Claude => claude(command),
+        Agent::Codex => codex(command),
+        Agent::Gemini => gemini(command),
+        Agent::Cursor => cursor(command),
+        // A file of our own.
+        Agent::OpenCode => Wanted { shape: Shape::Flat, top: Vec::new(), entries: Vec::new() },
+    }
+}
+
+fn claude(command: &str) -> Wanted {
+    let run = |more: Vec<(&'static str, Json)>| {
+        let plain = vec![("type", Json::text("command")), ("command", Json::text(command))];
+        Json::Object(plain.into_iter().chain(more).collect())
+    };
+    let group = |matcher: Option<&str>, more| {
+        let matcher = matcher.map(|matcher| ("matcher", Json::text(matcher)));
+        Json::Object(matcher.into_iter().chain([("hooks", Json::Array(vec![run(more)]))]).collect())
+    };
+    // Every tool: those that write are judged, those that read are remembered, the others are a sign of life. Where the
+    // hook cannot run at all, nothing passes: a crash must not open the gate.
+    let before = vec![("timeout", Json::Number(PATIENCE)), ("onFailure", Json::text("block"))];
+    let mut entries = vec![
+        ("PreToolUse", group(Some("*"), before)),
+        ("PostToolUse", group(Some("*"), Vec::new())),
+        ("PostToolUseFailure", group(Some("*"), Vec::new())),
+    ];
+    for event in ["UserPromptSubmit", "SessionStart", "SessionEnd", "Stop", "SubagentStart", "SubagentStop"] {
+        entries.push((event, group(None, Vec::new())));
+    }
+    Wanted { shape: Shape::Grouped, top: Vec::new(), entries }
+}
+
+fn codex(command: &str) -> Wanted {
+    let group = |timeout: Option<u64>| {
+        let mut run = vec![("type", Json::text("command")), ("command", Json::text(command))];
+        run.extend(timeout.map(|timeout| ("timeout", Json::Number(timeout))));
+        Json::Object(vec![("hooks", Json::Array(vec![Json::Object(run)]))])
+    };
+    let entries = vec![
+        ("PreToolUse", group(Some(PATIENCE))),
+        ("PostToolUse", group(None)),
+        ("UserPromptSubmit", group(None)),
+        ("SessionStart", group(None)),
+        ("SessionEnd", group(Some(FAREWELL))),
+        ("Stop", group(None)),
+        ("SubagentStart", group(None)),
+        ("SubagentStop", group(None)),
+    ];
+    Wanted { shape: Shape::Grouped, top: Vec::new(), entries }
+}
+
+fn gemini(command: &str) -> Wanted {
+    let group = |timeout: Option<u64>| {
+        let mut run = vec![
+            ("name", Json::text("tenure")),
+            ("type", Json::text("command")),
+            ("command", Json::text(command)),
+        ];
+        // In milliseconds, here alone.
+        run.extend(timeout.map(|timeout| ("timeout", Json::Number(timeout * 1_000))));
+        Json::Object(vec![("hooks", Json::Array(vec![Json::Object(run)]))])
+    };
+    let entries = vec![
+        ("BeforeTool", group(Some(PATIENCE))),
+        ("AfterTool", group(None)),
+        ("BeforeAgent", group(None)),
+        ("AfterAgent", group(None)),
+        ("SessionStart", group(None)),
+        ("SessionEnd", group(None)),
+    ];
+    Wanted { shape: Shape::Grouped, top: Vec::new(), entries }
+}
+
+fn cursor(command: &str) -> Wanted {
+    let run = |more: Vec<(&'static str, Json)>| {
+        Json::Object([("command", Json::text(command))].into_iter().chain(more).collect())
+    };
+    let gate = || vec![("timeout", Json::Number(PATIENCE)), ("failClosed", Json::Flag(true))];
+    let writing = [("matcher", Json::text("Write|Delete"))].into_iter().chain(gate()).collect();
+    let mut entries = vec![("preToolUse", run(writing)), ("beforeMCPExecution", run(gate()))];
+    for event in [
+        "afterFileEdit",
+        "postToolUseFailure",
+        "beforeReadFile",
+        "beforeShellExecution",
+        "beforeSubmitPrompt",
+        "sessionStart",
+        "sessionEnd",
+        "stop",
+        "subagentStart",
+        "subagentStop",
+    ] {
+        entries.push((event, run(Vec::new())));
+    }
+    Wanted { shape: Shape::Flat, top: vec![("version", Json::Number(1))], entries }
+}
+
+/// What is covered, and what the person still has to do.
+pub fn notes(agent: Agent, scope: Scope) -> Vec<String> {
+    let mut notes = vec![match agent {
+        Agent::Claude => {
+            "Claude Code: every edit asks for its lease first, and nothing passes if the hook cannot run. \
+             Sessions that are already open may have to be started again."
+        }
+        Agent::Codex => {
+            "Codex runs no hook that is not trusted, and says nothing about it: start `codex`, open `/hooks`, and trust \
+             those of Tenure. After every change of their command they must be trusted again."
+        }
+        Agent::Gemini => {
+            "Gemini CLI: hooks of a project run only in a folder that is trusted. If the hook crashes, an edit passes; \
+             `tenure guard -- gemini` closes that."
+        }
+        Agent::Cursor => {
+            "Cursor: edits, deletions and MCP tools ask for their lease first, and are refused if the hook cannot run. \
+             What a shell writes is not seen here."
+        }
+        Agent::OpenCode => {
+            "OpenCode: a plugin asks for the lease before every tool that may write, and refuses if Tenure cannot be \
+             asked. It is loaded when OpenCode starts."
+        }
+    }
+    .to_owned()];
+    if scope == Scope::Project {
+        notes.push(match agent {
+            Agent::Claude => {
+                "The file names the program by its path on this machine. If it is committed, others without Tenure at that \
+                 path cannot edit; for you alone, install with `--local` or `--user`."
+                    .to_owned()
+            }
+            _ => "The file names the program by its path on this machine. If it is committed, others without Tenure at \
+                  that path cannot edit; for you alone, install with `--user`."
+                .to_owned(),
+        });
+    }
+    notes
+}

@@ -1,0 +1,82 @@
+//! Why hooks were not put in place.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::git::GitError;
+
+/// Why nothing was done. Errors of a plan leave everything as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InstallError {
+    /// The settings cannot be read, so they cannot be added to.
+    #[error(
+        "{} is not JSON (line {line}, column {column}; comments are not JSON either); nothing was changed: \
+         mend it there, and install again", path.display()
+    )]
+    NotJson {
+        /// Which file.
+        path: PathBuf,
+        /// Where it stops being JSON.
+        line: usize,
+        /// Where in that line.
+        column: usize,
+    },
+    /// The settings are JSON, but not of the shape that the agent reads.
+    #[error("{}: {what}, which is not what the agent reads; nothing was changed: mend it, and install again", path.display())]
+    Strange {
+        /// Which file.
+        path: PathBuf,
+        /// What is strange about it.
+        what: String,
+    },
+    /// A file of that name is there, and is not ours.
+    #[error("{} is there already and is not from Tenure; nothing was changed: move it away, and try again", path.display())]
+    Taken {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// Somebody changed a file between plan and deed.
+    #[error("{} was changed meanwhile; nothing was done to it: try again", path.display())]
+    Changed {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// The program cannot be named in a settings file.
+    #[error(
+        "the program's path must be absolute, UTF-8 and without control characters; install `tenure` elsewhere"
+    )]
+    Program,
+    /// Only Claude Code has settings of that kind.
+    #[error("{agent} has no settings for one person in one project; install for the project or for the user")]
+    NoLocal {
+        /// Who has none.
+        agent: &'static str,
+    },
+    /// Git looks for hooks where there can be none.
+    #[error("git looks for hooks in {}, which is no folder; set `core.hooksPath` to one, or unset it", path.display())]
+    NoHooksFolder {
+        /// Where git looks.
+        path: PathBuf,
+    },
+    /// Git could not be asked.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The disk said no.
+    #[error("{}: {source}; see whether it can be written, and try again", path.display())]
+    Disk {
+        /// Which file.
+        path: PathBuf,
+        /// What it said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl InstallError {
+    /// What the disk said about this file.
+    pub(super) fn disk(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| InstallError::Disk { path, source }
+    }
+}

@@ -1,0 +1,143 @@
+//! Puts things in and takes them out, and leaves every other byte.
+
+use super::scan::Node;
+use super::value::{Json, Layout, member};
+
+/// The document with a new last member in `object`.
+pub fn set(text: &str, object: &Node, key: &str, value: &Json) -> String {
+    insert(text, object, |layout, indent| member(key, value, layout, indent))
+}
+
+/// The document with a new last item in `array`.
+pub fn append(text: &str, array: &Node, value: &Json) -> String {
+    insert(text, array, |layout, indent| value.write(layout, indent))
+}
+
+/// The document without the thing at `index` in `container`, and without the comma that goes with it.
+///
+/// Undoes exactly what was put in as the last of several.
+pub fn remove(text: &str, container: &Node, index: usize) -> String {
+    let places = container.places();
+    let place = &places[index];
+    let gone = match (index.checked_sub(1), places.get(index + 1)) {
+        (Some(before), _) => places[before].end..place.end,
+        (None, Some(next)) => place.start..next.start,
+        (None, None) => container.span.start + 1..container.span.end - 1,
+    };
+    format!("{}{}", &text[..gone.start], &text[gone.end..])
+}
+
+fn insert(text: &str, container: &Node, write: impl Fn(&Layout, &str) -> String) -> String {
+    let layout = layout(text);
+    let places = container.places();
+    let (Some(first), Some(last)) = (places.first(), places.last()) else {
+        return fill(text, container, &layout, write);
+    };
+    let lead = &text[container.span.start + 1..first.start];
+    let added = match lead.rfind('\n') {
+        // One thing on a line: ours gets its own, indented as theirs.
+        Some(end) => {
+            let indent = &lead[end + 1..];
+            let layout = Layout { unit: layout.unit.or(Some("  ".to_owned())), ..layout };
+            format!(",{}{indent}{}", layout.line_end, write(&layout, indent))
+        }
+        // All on one line: ours too.
+        None => {
+            let layout = Layout { unit: None, ..layout };
+            format!(",{}{}", if layout.is_airy { " " } else { "" }, write(&layout, ""))
+        }
+    };
+    format!("{}{added}{}", &text[..last.end], &text[last.end..])
+}
+
+/// Into an empty container.
+fn fill(text: &str, container: &Node, layout: &Layout, write: impl Fn(&Layout, &str) -> String) -> String {
+    let inside = match &layout.unit {
+        Some(unit) => {
+            let line = &text[..container.span.start];
+            let line = &line[line.rfind('\n').map_or(0, |end| end + 1)..];
+            let indent = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
+            let inner = format!("{indent}{unit}");
+            format!("{}{inner}{}{}{indent}", layout.line_end, write(layout, &inner), layout.line_end)
+        }
+        None => write(layout, ""),
+    };
+    format!("{}{inside}{}", &text[..container.span.start + 1], &text[container.span.end - 1..])
+}
+
+/// How the document is laid out, seen from its first line that is indented.
+fn layout(text: &str) -> Layout {
+    let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let body = text.trim();
+    let is_one_line = !body.contains('\n') && body.len() > 2;
+    let indented = body.lines().find_map(|line| {
+        let rest = line.trim_start_matches([' ', '\t']);
+        let width = line.len() - rest.len();
+        (width > 0 && !rest.trim().is_empty()).then(|| line[..width].to_owned())
+    });
+    let unit = if is_one_line { None } else { Some(indented.unwrap_or_else(|| "  ".to_owned())) };
+    Layout { unit, line_end, is_airy: body.contains("\": ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scan;
+    use super::*;
+
+    fn hooks() -> Json {
+        Json::Object(vec![
+            ("b", Json::Array(vec![Json::Number(1), Json::Flag(true)])),
+            ("a", Json::text("x\"y")),
+        ])
+    }
+
+    #[test]
+    fn what_is_added_looks_like_the_rest() {
+        for (before, after) in [
+            (
+                "{}",
+                "{\n  \"k\": {\n    \"b\": [\n      1,\n      true\n    ],\n    \"a\": \"x\\\"y\"\n  }\n}",
+            ),
+            ("{\"z\":1}", "{\"z\":1,\"k\":{\"b\":[1,true],\"a\":\"x\\\"y\"}}"),
+            ("{ \"z\": 1 }\n", "{ \"z\": 1, \"k\": {\"b\": [1, true], \"a\": \"x\\\"y\"} }\n"),
+            (
+                "{\r\n\t\"z\": 1\r\n}\r\n",
+                "{\r\n\t\"z\": 1,\r\n\t\"k\": {\r\n\t\t\"b\": [\r\n\t\t\t1,\r\n\t\t\ttrue\r\n\t\t],\r\n\t\t\"a\": \"x\\\"y\"\r\n\t}\r\n}\r\n",
+            ),
+            (
+                "{\n    \"z\": {}\n}\n",
+                "{\n    \"z\": {},\n    \"k\": {\n        \"b\": [\n            1,\n            true\n        ],\n        \"a\": \"x\\\"y\"\n    }\n}\n",
+            ),
+        ] {
+            let root = scan(before).unwrap();
+            let added = set(before, &root, "k", &hooks());
+            assert_eq!(added, after);
+            let root = scan(&added).unwrap();
+            let index = root.members().unwrap().len() - 1;
+            assert_eq!(remove(&added, &root, index), before);
+        }
+    }
+
+    #[test]
+    fn the_first_the_middle_and_the_only_one_can_go() {
+        let text = "[ 1,\n 2 , 3 ]";
+        let root = scan(text).unwrap();
+        assert_eq!(remove(text, &root, 0), "[ 2 , 3 ]");
+        assert_eq!(remove(text, &root, 1), "[ 1 , 3 ]");
+        assert_eq!(remove(text, &root, 2), "[ 1,\n 2 ]");
+        let text = "{\"a\": [\n \"}\\\"]\" \n]}";
+        let root = scan(text).unwrap();
+        assert_eq!(remove(text, root.get("a").unwrap(), 0), "{\"a\": []}");
+    }
+
+    #[test]
+    fn what_is_not_json_is_found_with_its_place() {
+        for (text, line, column) in
+            [("{\n  \"a\": 1,\n}", 3, 1), ("{\n // hello\n}", 2, 2), ("", 1, 0), ("{} x", 1, 4)]
+        {
+            let found = scan(text).unwrap_err();
+            assert_eq!((found.line, found.column), (line, column), "{text:?}");
+        }
+        assert!(scan(&"[".repeat(100_000)).is_err());
+    }
+}

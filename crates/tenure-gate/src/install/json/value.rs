@@ -1,0 +1,88 @@
+//! What we write ourselves, with its keys in our order.
+
+/// A value to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Json {
+    Text(String),
+    Number(u64),
+    Flag(bool),
+    Object(Vec<(&'static str, Json)>),
+    Array(Vec<Json>),
+}
+
+/// How a document is laid out, as far as it shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// What one level is indented by; nothing if everything stands on one line.
+    pub unit: Option<String>,
+    pub line_end: &'static str,
+    /// Whether a space stands behind a colon, where everything is on one line.
+    pub is_airy: bool,
+}
+
+impl Json {
+    /// A text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Json::Text(text.into())
+    }
+
+    /// As text that stands at `indent`, or on one line.
+    pub fn write(&self, layout: &Layout, indent: &str) -> String {
+        match self {
+            Json::Text(text) => quoted(text),
+            Json::Number(number) => number.to_string(),
+            Json::Flag(flag) => flag.to_string(),
+            Json::Object(members) => {
+                let item = |(key, value): &(&str, Json), inner: &str| member(key, value, layout, inner);
+                between(members, ['{', '}'], layout, indent, item)
+            }
+            Json::Array(items) => {
+                between(items, ['[', ']'], layout, indent, |item, inner| item.write(layout, inner))
+            }
+        }
+    }
+
+    /// The same for comparing with what was parsed.
+    pub fn parsed(&self) -> serde_json::Value {
+        match self {
+            Json::Text(text) => text.as_str().into(),
+            Json::Number(number) => (*number).into(),
+            Json::Flag(flag) => (*flag).into(),
+            Json::Object(members) => {
+                members.iter().map(|(key, value)| ((*key).to_owned(), value.parsed())).collect()
+            }
+            Json::Array(items) => items.iter().map(Json::parsed).collect(),
+        }
+    }
+}
+
+/// `"key": value`, as this document would have it.
+pub fn member(key: &str, value: &Json, layout: &Layout, indent: &str) -> String {
+    let colon = if layout.unit.is_some() || layout.is_airy { ": " } else { ":" };
+    format!("{}{colon}{}", quoted(key), value.write(layout, indent))
+}
+
+fn between<T>(
+    items: &[T],
+    [open, close]: [char; 2],
+    layout: &Layout,
+    indent: &str,
+    write: impl Fn(&T, &str) -> String,
+) -> String {
+    if items.is_empty() {
+        return format!("{open}{close}");
+    }
+    let Some(unit) = &layout.unit else {
+        let comma = if layout.is_airy { ", " } else { "," };
+        let items: Vec<_> = items.iter().map(|item| write(item, "")).collect();
+        return format!("{open}{}{close}", items.join(comma));
+    };
+    let inner = format!("{indent}{unit}");
+    let line_end = layout.line_end;
+    let items: Vec<_> = items.iter().map(|item| format!("{inner}{}", write(item, &inner))).collect();
+    format!("{open}{line_end}{}{line_end}{indent}{close}", items.join(&format!(",{line_end}")))
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

@@ -1,0 +1,87 @@
+//! The plugin for OpenCode: a file that is ours as a whole.
+
+use std::path::{Path, PathBuf};
+
+use super::agents::{file, notes};
+use super::command::named;
+use super::files::{behind_links, is_there, read};
+use super::json::Json;
+use super::record::{Record, missing_folders, our_folders, remove_folders};
+use super::{Change, InstallError, Place, Plan};
+use crate::agent::Agent;
+
+const PLUGIN: &str = include_str!("plugin.js");
+
+/// By this line a file is known to be ours, whatever else is in it.
+const MARK: &str = "// Written by `tenure install opencode`";
+
+pub fn plan_install(place: &Place) -> Result<Plan, InstallError> {
+    let path = behind_links(&file(Agent::OpenCode, place)?)?;
+    let content = content(place)?;
+    let current = read(&path)?;
+    let mut plan = Plan { notes: notes(Agent::OpenCode, place.scope), ..Plan::default() };
+    if current.as_deref() == Some(content.as_bytes()) {
+        return Ok(plan);
+    }
+    if current.as_deref().is_some_and(|current| !is_ours(current)) {
+        return Err(InstallError::Taken { path });
+    }
+    let record = Record::load(place, &path)?;
+    let mut remembered = Record::new(&path, content.as_bytes(), None);
+    remembered.folders = record.map_or(0, |record| record.folders).max(our_folders(place, &path));
+    plan.first = remembered.keep(place, &path)?;
+    plan.changes = missing_folders(&path);
+    plan.changes.push(Change::Write {
+        path,
+        content: content.into_bytes(),
+        is_program: false,
+        before: current,
+    });
+    Ok(plan)
+}
+
+pub fn plan_uninstall(place: &Place) -> Result<Plan, InstallError> {
+    let path = behind_links(&file(Agent::OpenCode, place)?)?;
+    let record = Record::load(place, &path)?;
+    let mut plan = Plan { last: Record::forget(place, &path)?, ..Plan::default() };
+    let Some(current) = read(&path)?.filter(|current| is_ours(current)) else { return Ok(plan) };
+    let is_untouched = record.as_ref().is_some_and(|record| record.is_untouched(&current));
+    let folders: Vec<_> = remove_folders(&path, record.map_or(0, |record| record.folders)).collect();
+    if is_untouched || current == content(place)?.as_bytes() {
+        plan.changes.push(Change::Remove { path, before: current });
+    } else {
+        let to = set_aside(&path)?;
+        plan.notes.push(format!("The plugin was changed by somebody, so it is kept as {}.", to.display()));
+        plan.changes.push(Change::Rename { from: path, to });
+    }
+    plan.changes.extend(folders);
+    Ok(plan)
+}
+
+/// Where a file of ours goes that somebody changed: nobody loads it there.
+pub fn set_aside(path: &Path) -> Result<PathBuf, InstallError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".changed");
+    let to = PathBuf::from(name);
+    if is_there(&to) { Err(InstallError::Taken { path: to }) } else { Ok(to) }
+}
+
+fn is_ours(content: &[u8]) -> bool {
+    content.starts_with(MARK.as_bytes())
+}
+
+fn content(place: &Place) -> Result<String, InstallError> {
+    let program = Json::text(named(&place.program)?).parsed().to_string();
+    Ok(PLUGIN.replacen("\"/path/to/tenure\"", &program, 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plugin_has_its_mark_and_one_place_for_the_program() {
+        assert!(is_ours(PLUGIN.as_bytes()));
+        assert_eq!(PLUGIN.matches("\"/path/to/tenure\"").count(), 1);
+    }
+}

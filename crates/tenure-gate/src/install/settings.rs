@@ -1,0 +1,209 @@
+//! Our entries among those of others.
+
+use serde_json::Value;
+
+use super::command::is_ours;
+use super::json::{Json, Node, NotJson, append, remove, scan, set};
+
+/// How the entries of an event look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// `{"matcher": …, "hooks": [{"command": …}]}`
+    Grouped,
+    /// `{"command": …}`
+    Flat,
+}
+
+/// What shall be in a settings file.
+pub struct Wanted {
+    pub shape: Shape,
+    /// Members of the document itself that must be there, whatever their value.
+    pub top: Vec<(&'static str, Json)>,
+    /// An event and the entry for it.
+    pub entries: Vec<(&'static str, Json)>,
+}
+
+/// Which entries are ours.
+pub struct Ours<'a> {
+    /// Commands that we know to have written.
+    pub known: &'a [String],
+    /// The name behind `hook`.
+    pub who: &'a str,
+}
+
+/// Why a document cannot be worked on.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unfit {
+    NotJson(NotJson),
+    Strange(String),
+}
+
+impl From<NotJson> for Unfit {
+    fn from(not_json: NotJson) -> Self {
+        Unfit::NotJson(not_json)
+    }
+}
+
+/// Whether exactly what is wanted is there already, and nothing else of ours.
+pub fn is_complete(text: &str, wanted: &Wanted, ours: &Ours<'_>) -> bool {
+    let Ok(document) = serde_json::from_str::<Value>(text) else { return false };
+    let is_there = |(key, _): &(&str, Json)| document.get(key).is_some();
+    let empty = serde_json::Map::new();
+    let hooks = document.get("hooks").and_then(Value::as_object).unwrap_or(&empty);
+    let mut found: Vec<_> = hooks
+        .iter()
+        .flat_map(|(event, entries)| {
+            entries.as_array().into_iter().flatten().map(move |entry| (event.as_str(), entry))
+        })
+        .filter(|(_, entry)| commands(entry).any(|command| is_ours(command, ours.known, ours.who)))
+        .map(|(event, entry)| (event, entry.clone()))
+        .collect();
+    let mut expected: Vec<_> = wanted.entries.iter().map(|(event, entry)| (*event, entry.parsed())).collect();
+    // In which order events stand says nothing.
+    found.sort_by_key(|(event, _)| *event);
+    expected.sort_by_key(|(event, _)| *event);
+    wanted.top.iter().all(is_there) && found == expected
+}
+
+fn commands(entry: &Value) -> impl Iterator<Item = &str> {
+    let inner = entry.get("hooks").and_then(Value::as_array).into_iter().flatten();
+    [entry].into_iter().chain(inner).filter_map(|run| run.get("command").and_then(Value::as_str))
+}
+
+/// The document with what is wanted, and which members had to be made for it (`/hooks/Stop`).
+pub fn add(text: &str, wanted: &Wanted) -> Result<(String, Vec<String>), Unfit> {
+    let mut text = text.to_owned();
+    let mut made = Vec::new();
+    sound(&scan(&text)?)?;
+    for (key, value) in &wanted.top {
+        let root = scan(&text)?;
+        if root.get(key).is_none() {
+            text = set(&text, &root, key, value);
+            made.push(format!("/{key}"));
+        }
+    }
+    for (event, entry) in &wanted.entries {
+        let root = scan(&text)?;
+        match root.get("hooks") {
+            None => {
+                text = set(
+                    &text,
+                    &root,
+                    "hooks",
+                    &Json::Object(vec![(*event, Json::Array(vec![entry.clone()]))]),
+                );
+                made.extend(["/hooks".to_owned(), format!("/hooks/{event}")]);
+            }
+            Some(hooks) => match hooks.get(event) {
+                None => {
+                    text = set(&text, hooks, event, &Json::Array(vec![entry.clone()]));
+                    made.push(format!("/hooks/{event}"));
+                }
+                Some(entries) => text = append(&text, entries, entry),
+            },
+        }
+    }
+    Ok((text, made))
+}
+
+/// The document without what is ours. A member that is empty then goes too, if we made it; who made it is known by `made`,
+/// and where nobody knows, we did.
+pub fn strip(text: &str, wanted: &Wanted, ours: &Ours<'_>, made: Option<&[String]>) -> Result<String, Unfit> {
+    let may_go = |name: &str| made.is_none_or(|made| made.iter().any(|made| made == name));
+    let mut text = text.to_owned();
+    sound(&scan(&text)?)?;
+    loop {
+        let root = scan(&text)?;
+        let Some(next) = without_one(&text, &root, wanted.shape, ours, &may_go) else { break };
+        text = next;
+    }
+    for (key, value) in &wanted.top {
+        let root = scan(&text)?;
+        let members = root.members().unwrap_or_default();
+        let place = members.iter().position(|member| member.key == *key);
+        let is_as_made = |index: usize| {
+            let span = members[index].value.span.clone();
+            serde_json::from_str::<Value>(&text[span]).is_ok_and(|found| found == value.parsed())
+        };
+        let made = made.unwrap_or_default();
+        let was_made = |name: String| made.contains(&name);
+        // It goes back to how it was; but hooks that others put in after us need it.
+        let is_needed = was_made("/hooks".to_owned()) && root.get("hooks").is_some();
+        if let Some(index) = place.filter(|at| was_made(format!("/{key}")) && is_as_made(*at) && !is_needed) {
+            text = remove(&text, &root, index);
+        }
+    }
+    Ok(text)
+}
+
+/// Takes out the first thing that is ours, with whatever is empty then and may go.
+fn without_one(
+    text: &str,
+    root: &Node,
+    shape: Shape,
+    ours: &Ours<'_>,
+    may_go: &dyn Fn(&str) -> bool,
+) -> Option<String> {
+    let is_ours = |run: &Node| {
+        let command = run.get("command").and_then(Node::text);
+        command.is_some_and(|command| is_ours(command, ours.known, ours.who))
+    };
+    let hooks = root.get("hooks")?;
+    let events = hooks.members()?;
+    for (at_event, event) in events.iter().enumerate() {
+        let entries = event.value.items().unwrap_or_default();
+        for (at_entry, entry) in entries.iter().enumerate() {
+            let runs = entry.get("hooks").and_then(Node::items).unwrap_or_default();
+            let at_run = match shape {
+                Shape::Flat => is_ours(entry).then_some(0),
+                Shape::Grouped => runs.iter().position(is_ours),
+            };
+            let Some(at_run) = at_run else { continue };
+            if shape == Shape::Grouped && runs.len() > 1 {
+                return Some(remove(text, entry.get("hooks")?, at_run));
+            }
+            if entries.len() > 1 || !may_go(&format!("/hooks/{}", event.key)) {
+                return Some(remove(text, &event.value, at_entry));
+            }
+            if events.len() > 1 || !may_go("/hooks") {
+                return Some(remove(text, hooks, at_event));
+            }
+            let at_hooks = root.members()?.iter().position(|member| member.key == "hooks")?;
+            return Some(remove(text, root, at_hooks));
+        }
+    }
+    None
+}
+
+/// Whether there is nothing in it.
+pub fn is_empty(text: &str) -> bool {
+    text.trim().is_empty() || scan(text).is_ok_and(|root| root.members().is_some_and(<[_]>::is_empty))
+}
+
+/// An object, whose `hooks` are an object of arrays, each named once. Where a key stands twice, nobody knows which counts.
+fn sound(root: &Node) -> Result<(), Unfit> {
+    let strange = |what: String| Err(Unfit::Strange(what));
+    let Some(members) = root.members() else { return strange("it is no object".to_owned()) };
+    let twice = |keys: Vec<&str>| keys.iter().enumerate().any(|(at, key)| keys[..at].contains(key));
+    if twice(members.iter().map(|member| member.key.as_str()).filter(|key| *key == "hooks").collect()) {
+        return strange("`hooks` stands there twice".to_owned());
+    }
+    let Some(hooks) = root.get("hooks") else { return Ok(()) };
+    let Some(events) = hooks.members() else { return strange("`hooks` is no object".to_owned()) };
+    if twice(events.iter().map(|event| event.key.as_str()).collect()) {
+        return strange("one event stands in `hooks` twice".to_owned());
+    }
+    Ok(())
+}
+
+/// Whether the entries of the events that are wanted can be added to.
+pub fn can_take(text: &str, wanted: &Wanted) -> Result<(), Unfit> {
+    let root = scan(text)?;
+    let Some(hooks) = root.get("hooks") else { return Ok(()) };
+    for (event, _) in &wanted.entries {
+        if hooks.get(event).is_some_and(|entries| entries.items().is_none()) {
+            return Err(Unfit::Strange(format!("`hooks.{event}` is no array")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,351 @@
+//! Hooks in the settings of agents: what is there stays, what we add is known, and all of it comes out exactly.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use serde_json::{Value, json};
+use tenure_gate::agent::Agent;
+use tenure_gate::install::{
+    Change, InstallError, Place, Scope, What, carry_out, plan_install, plan_uninstall,
+};
+
+use crate::install_support::Project;
+
+/// Agents with a settings file, and the file.
+const SETTINGS: [(Agent, &str); 4] = [
+    (Agent::Claude, ".claude/settings.json"),
+    (Agent::Codex, ".codex/hooks.json"),
+    (Agent::Gemini, ".gemini/settings.json"),
+    (Agent::Cursor, ".cursor/hooks.json"),
+];
+
+/// Settings as people have them.
+const CORPUS: [&str; 16] = [
+    "{}",
+    "{}\n",
+    "{ }",
+    "{\n}\n",
+    "",
+    "\n",
+    "{\"model\":\"x\"}",
+    "{ \"model\": \"x\", \"n\": 1e3 }",
+    "{\n  \"model\": \"x\",\n  \"hooks\": {}\n}\n",
+    "{\n    \"hooks\": {\n        \"PreToolUse\": [],\n        \"Stop\": []\n    },\n    \"after\": [1, 2.50, -0]\n}",
+    "{\r\n\t\"permissions\": {\"allow\": [\"Bash(git *)\"]},\r\n\t\"env\": {\"A\": \"\\u00e9\\ud83d\\ude00\"}\r\n}\r\n",
+    "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\", \"hooks\": [{\"type\": \"command\", \"command\": \"lint\"}]}\n    ],\n    \"preToolUse\": [{\"command\": \"./check.sh\"}],\n    \"BeforeTool\": [ {\"hooks\": [ {\"type\":\"command\",\"command\":\"other hook gemini\"} ]} ]\n  },\n  \"version\": 1\n}\n",
+    "{\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"borg hook claude\"}]}]}}",
+    "\n\n  {\n  \"z\" : null ,\n\n\n  \"a\" : { \"hooks\" : [ ] }\n  }  \n\n",
+    "{\n \"one\": true\n}\n",
+    "{\"version\": 7}",
+];
+
+// S4-1, S4-10, S4-16, S4-62
+#[test]
+fn what_was_there_comes_back_byte_by_byte() {
+    for (agent, path) in SETTINGS {
+        for original in CORPUS {
+            let project = Project::new();
+            project.write(path, original);
+            let before = project.snapshot();
+            project.install(What::Agent(agent));
+            let installed = project.read(path);
+            assert!(installed.contains(&format!("hook {agent}")), "{agent}: {original:?}");
+            assert!(serde_json::from_str::<Value>(&installed).is_ok(), "{agent}: {installed}");
+            assert_eq!(project.install(What::Agent(agent)).changes, [], "{agent}: the second time");
+            assert_eq!(project.read(path), installed);
+            project.uninstall(What::Agent(agent));
+            assert_eq!(project.snapshot(), before, "{agent}: {original:?}");
+            assert!(project.has_forgotten());
+            assert_eq!(project.uninstall(What::Agent(agent)).changes, []);
+        }
+    }
+}
+
+#[test]
+fn what_we_made_goes_with_us() {
+    for agent in Agent::ALL {
+        let project = Project::new();
+        let before = project.snapshot();
+        let plan = project.install(What::Agent(agent));
+        assert!(plan.changes.iter().any(|change| matches!(change, Change::MakeFolder { .. })));
+        assert!(!plan.notes.is_empty());
+        assert_eq!(project.install(What::Agent(agent)).changes, []);
+        project.uninstall(What::Agent(agent));
+        assert_eq!(project.snapshot(), before, "{agent}");
+        assert!(project.has_forgotten());
+    }
+}
+
+#[test]
+fn a_folder_that_two_files_share_goes_with_the_last() {
+    for order in [[Scope::Project, Scope::Local], [Scope::Local, Scope::Project]] {
+        let project = Project::new();
+        let before = project.snapshot();
+        let local = Place { scope: order[1], ..project.place.clone() };
+        let first = Place { scope: order[0], ..project.place.clone() };
+        let what = What::Agent(Agent::Claude);
+        for place in [&first, &local] {
+            carry_out(&plan_install(what, place).unwrap()).unwrap();
+        }
+        assert!(project.place.root.join(".claude/settings.local.json").exists());
+        for place in [&first, &local] {
+            carry_out(&plan_uninstall(what, place).unwrap()).unwrap();
+        }
+        assert_eq!(project.snapshot(), before);
+    }
+}
+
+/// What others have is not touched when only ours is taken out of a file that changed meanwhile.
+#[test]
+fn what_others_changed_meanwhile_stays() {
+    for (agent, path) in SETTINGS {
+        for original in CORPUS {
+            let project = Project::new();
+            project.write(path, original);
+            project.install(What::Agent(agent));
+            // The person adds a key at the front, by hand.
+            let installed = project.read(path);
+            let comma = if installed.trim() == "{}" { "" } else { "," };
+            let changed = installed.replacen('{', &format!("{{\"mine\": [\"x\"]{comma}"), 1);
+            project.write(path, &changed);
+            assert_eq!(project.install(What::Agent(agent)).changes, [], "{agent}: still complete");
+            project.uninstall(What::Agent(agent));
+            let left: Value = serde_json::from_str(&project.read(path)).unwrap();
+            let mut expected: Value = serde_json::from_str(original.trim()).unwrap_or_else(|_| json!({}));
+            expected["mine"] = json!(["x"]);
+            assert_eq!(left, expected, "{agent}: {original:?}");
+            assert!(project.has_forgotten());
+        }
+    }
+}
+
+#[test]
+fn hooks_that_others_put_among_ours_stay() {
+    let project = Project::new();
+    let path = ".claude/settings.json";
+    project.install(What::Agent(Agent::Claude));
+    let mut settings: Value = serde_json::from_str(&project.read(path)).unwrap();
+    let theirs = json!({"type": "command", "command": "theirs"});
+    settings["hooks"]["PreToolUse"][0]["hooks"].as_array_mut().unwrap().insert(0, theirs.clone());
+    settings["hooks"]["Stop"].as_array_mut().unwrap().insert(0, json!({"hooks": [theirs]}));
+    settings["hooks"]["Notification"] = json!([{"hooks": [theirs]}]);
+    project.write(path, settings.to_string());
+    project.uninstall(What::Agent(Agent::Claude));
+    let left: Value = serde_json::from_str(&project.read(path)).unwrap();
+    let group = json!([{"hooks": [theirs]}]);
+    let expected = json!({"hooks": {
+        "PreToolUse": [{"matcher": "*", "hooks": [theirs]}], "Stop": group, "Notification": group,
+    }});
+    assert_eq!(left, expected);
+}
+
+#[test]
+fn another_program_takes_the_place_of_the_old_one() {
+    for (agent, path) in SETTINGS {
+        let mut project = Project::new();
+        project.write(path, "{\n  \"model\": \"x\"\n}\n");
+        let before = project.snapshot();
+        project.place.program = "/old/build/tenure-0.1".into();
+        project.install(What::Agent(agent));
+        project.place.program = "/new/tenure".into();
+        project.install(What::Agent(agent));
+        let settings = project.read(path);
+        assert!(settings.contains("/new/tenure hook") && !settings.contains("/old/"), "{settings}");
+        assert_eq!(project.install(What::Agent(agent)).changes, []);
+        project.uninstall(What::Agent(agent));
+        assert_eq!(project.snapshot(), before);
+    }
+}
+
+#[test]
+fn what_is_not_json_is_refused_with_its_place_and_nothing_is_written() {
+    for (agent, path) in SETTINGS {
+        for (content, line, column) in [
+            (b"{\n  \"a\": 1,\n}\n".as_slice(), 3, 1),
+            (b"{\n  // a comment\n}\n", 2, 3),
+            (b"{\"secret\": \"s3cr3t\"", 1, 19),
+            (b"{\"a\": \"\xff\"}", 1, 8),
+        ] {
+            let project = Project::new();
+            project.write(path, content);
+            let before = project.snapshot();
+            let refused = plan_install(What::Agent(agent), &project.place).unwrap_err();
+            assert!(refused.to_string().contains(&format!("line {line}, column {column}")), "{refused}");
+            assert!(!refused.to_string().contains("s3cr3t"));
+            assert!(plan_uninstall(What::Agent(agent), &project.place).is_err());
+            assert_eq!(project.snapshot(), before);
+            assert!(project.has_forgotten());
+        }
+        for strange in [
+            "[]",
+            "7",
+            "{\"hooks\": []}",
+            "{\"hooks\": {}, \"hooks\": {}}",
+            "{\"hooks\": {\"x\": [], \"x\": []}}",
+        ] {
+            let project = Project::new();
+            project.write(path, strange);
+            let refused = plan_install(What::Agent(agent), &project.place);
+            assert!(matches!(refused, Err(InstallError::Strange { .. })), "{strange}: {refused:?}");
+        }
+    }
+    let project = Project::new();
+    project.write(".claude/settings.json", "{\"hooks\": {\"Stop\": {}}}");
+    let refused = plan_install(What::Agent(Agent::Claude), &project.place).unwrap_err();
+    assert!(refused.to_string().contains("`hooks.Stop` is no array"), "{refused}");
+}
+
+#[test]
+fn a_link_stays_a_link_and_a_mode_stays_a_mode() {
+    let project = Project::new();
+    let what = What::Agent(Agent::Gemini);
+    project.write("dotfiles/gemini.json", "{\n  \"a\": 1\n}\n");
+    let target = project.place.root.join("dotfiles/gemini.json");
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::create_dir(project.place.root.join(".gemini")).unwrap();
+    symlink("../dotfiles/gemini.json", project.place.root.join(".gemini/settings.json")).unwrap();
+    let before = project.snapshot();
+    project.install(what);
+    assert!(project.place.root.join(".gemini/settings.json").symlink_metadata().unwrap().is_symlink());
+    assert!(project.read("dotfiles/gemini.json").contains("hook gemini"));
+    assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o7777, 0o600);
+    project.uninstall(what);
+    assert_eq!(project.snapshot(), before);
+
+    // A link to where nothing is yet.
+    fs::remove_file(&target).unwrap();
+    let before = project.snapshot();
+    project.install(what);
+    assert!(target.exists());
+    project.uninstall(what);
+    assert_eq!(project.snapshot(), before);
+}
+
+#[test]
+fn whoever_was_quicker_is_not_overwritten() {
+    let project = Project::new();
+    project.write(".codex/hooks.json", "{}");
+    let plan = plan_install(What::Agent(Agent::Codex), &project.place).unwrap();
+    project.write(".codex/hooks.json", "{\"theirs\": 1}");
+    let before = project.snapshot();
+    assert!(matches!(carry_out(&plan), Err(InstallError::Changed { .. })));
+    assert_eq!(project.snapshot(), before);
+    assert!(project.has_forgotten(), "nothing is written down for what was not done");
+}
+
+#[test]
+fn an_installation_that_was_cut_short_can_be_undone() {
+    let project = Project::new();
+    let path = ".claude/settings.json";
+    project.write(path, "{\n  \"a\": 1\n}\n");
+    let before = project.snapshot();
+    project.install(What::Agent(Agent::Claude));
+    // Only what is written down first was done.
+    project.write(path, "{\n  \"a\": 1\n}\n");
+    project.uninstall(What::Agent(Agent::Claude));
+    assert_eq!(project.snapshot(), before);
+    assert!(project.has_forgotten());
+
+    // What was written down is lost or damaged: then ours is taken out by what it looks like.
+    project.install(What::Agent(Agent::Claude));
+    for entry in fs::read_dir(&project.place.backups).unwrap() {
+        fs::write(entry.unwrap().path(), "damaged").unwrap();
+    }
+    project.uninstall(What::Agent(Agent::Claude));
+    assert_eq!(project.snapshot(), before);
+}
+
+#[test]
+fn where_nothing_can_be_written_it_says_so() {
+    let project = Project::new();
+    // A file where the folder should be: as good as a file system that cannot be written, also for root.
+    project.write(".claude", "a file");
+    let plan = plan_install(What::Agent(Agent::Claude), &project.place);
+    let refused = plan.and_then(|plan| carry_out(&plan)).unwrap_err();
+    assert!(matches!(refused, InstallError::Disk { .. }), "{refused}");
+    assert_eq!(project.read(".claude"), "a file");
+}
+
+#[test]
+fn each_agent_gets_what_it_obeys() {
+    let project = Project::new();
+    for (agent, _) in SETTINGS {
+        project.install(What::Agent(agent));
+    }
+    let read = |path: &str| serde_json::from_str::<Value>(&project.read(path)).unwrap()["hooks"].clone();
+    let command = |agent: Agent| format!("'/opt/with space/tenure' hook {agent}");
+
+    let claude = read(".claude/settings.json");
+    let before = json!([{"matcher": "*", "hooks": [{
+        "type": "command", "command": command(Agent::Claude), "timeout": 240, "onFailure": "block",
+    }]}]);
+    assert_eq!(claude["PreToolUse"], before);
+    for event in [
+        "PostToolUse",
+        "PostToolUseFailure",
+        "UserPromptSubmit",
+        "SessionStart",
+        "SessionEnd",
+        "Stop",
+        "SubagentStart",
+        "SubagentStop",
+    ] {
+        let run = json!([{"type": "command", "command": command(Agent::Claude)}]);
+        assert_eq!(claude[event][0]["hooks"], run, "{event}: nothing but the gate may block");
+    }
+
+    let codex = read(".codex/hooks.json");
+    assert_eq!(codex["PreToolUse"][0]["hooks"][0]["timeout"], 240);
+    for event in [
+        "PostToolUse",
+        "UserPromptSubmit",
+        "SessionStart",
+        "SessionEnd",
+        "Stop",
+        "SubagentStart",
+        "SubagentStop",
+    ] {
+        assert_eq!(codex[event][0]["hooks"][0]["command"], command(Agent::Codex), "{event}");
+    }
+
+    let gemini = read(".gemini/settings.json");
+    assert_eq!(gemini["BeforeTool"][0]["hooks"][0]["timeout"], 240_000);
+    for event in ["AfterTool", "BeforeAgent", "AfterAgent", "SessionStart", "SessionEnd"] {
+        assert_eq!(gemini[event][0]["hooks"][0]["command"], command(Agent::Gemini), "{event}");
+    }
+
+    let cursor = read(".cursor/hooks.json");
+    let gate = json!([{"command": command(Agent::Cursor), "matcher": "Write|Delete", "timeout": 240, "failClosed": true}]);
+    assert_eq!(cursor["preToolUse"], gate);
+    for event in ["afterFileEdit", "beforeReadFile", "stop", "sessionStart", "sessionEnd"] {
+        assert_eq!(cursor[event], json!([{"command": command(Agent::Cursor)}]), "{event}");
+    }
+    assert!(project.read(".cursor/hooks.json").starts_with("{\n  \"version\": 1,\n"));
+
+    let notes = plan_install(What::Agent(Agent::Codex), &project.place).unwrap().notes.join(" ");
+    assert!(notes.contains("/hooks") && notes.contains("trust"), "{notes}");
+}
+
+#[test]
+fn for_one_person_it_goes_where_that_person_keeps_it() {
+    for (agent, path) in [
+        (Agent::Claude, ".claude/settings.json"),
+        (Agent::Codex, ".codex/hooks.json"),
+        (Agent::Gemini, ".gemini/settings.json"),
+        (Agent::Cursor, ".cursor/hooks.json"),
+        (Agent::OpenCode, ".config/opencode/plugins/tenure.js"),
+    ] {
+        let mut project = Project::new();
+        project.place.scope = Scope::User;
+        project.install(What::Agent(agent));
+        assert!(project.place.root.join(path).exists(), "{agent}");
+        project.place.scope = Scope::Local;
+        let local = plan_install(What::Agent(agent), &project.place);
+        assert_eq!(local.is_ok(), agent == Agent::Claude, "{local:?}");
+    }
+    let mut project = Project::new();
+    project.place.program = "tenure".into();
+    for what in [What::Agent(Agent::Claude), What::Agent(Agent::OpenCode)] {
+        assert!(matches!(plan_install(what, &project.place), Err(InstallError::Program)));
+    }
+}

@@ -1,0 +1,273 @@
+//! Hooks in git, run by the real git, with a `tenure` that writes down what it is told.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use tenure_gate::install::{InstallError, What, plan_install};
+
+use crate::git_support::{Repository, command};
+use crate::install_support::{Project, snapshot};
+
+/// A repository, and a place to install into it.
+struct Set {
+    repository: Repository,
+    project: Project,
+}
+
+fn set() -> Set {
+    let repository = Repository::new();
+    fs::remove_dir_all(repository.root.join(".git/hooks")).unwrap();
+    let mut project = Project::at(&repository.root);
+    // A name that has to be quoted.
+    project.place.program = repository.beside("it's a $place/tenure");
+    executable(
+        &project.place.program,
+        "#!/bin/sh\n{ echo \"told $*\"; [ \"$3\" = reference-transaction ] && cat; } >> \"$(dirname \"$0\")/../told\"\nexit 0\n",
+    );
+    Set { repository, project }
+}
+
+impl Set {
+    fn hook(&self, name: &str) -> PathBuf {
+        self.repository.root.join(".git/hooks").join(name)
+    }
+
+    /// What the program was told since the last time.
+    fn told(&self) -> String {
+        let path = self.repository.beside("told");
+        let told = fs::read_to_string(&path).unwrap_or_default();
+        let _ = fs::remove_file(path);
+        told
+    }
+
+    /// What git does, whether it succeeds or not.
+    fn try_git(&self, arguments: &[&str]) -> Output {
+        command(&self.repository.root).args(arguments).output().unwrap()
+    }
+
+    fn commit(&self) -> Output {
+        self.try_git(&["commit", "--allow-empty", "--quiet", "--message", "x"])
+    }
+}
+
+fn executable(path: &Path, content: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, content).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+// S4-29
+#[test]
+fn a_commit_is_told_however_it_is_made() {
+    let set = set();
+    set.project.install(What::Git);
+    assert!(set.commit().status.success());
+    let commit = set.repository.git(&["rev-parse", "HEAD"]);
+    let told = set.told();
+    assert!(told.starts_with("told hook git pre-commit\n"), "{told}");
+    assert!(told.contains("told hook git post-commit\n"), "{told}");
+    assert!(
+        told.contains(&format!(
+            "told hook git reference-transaction committed\n{} {commit} HEAD\n",
+            "0".repeat(40)
+        )),
+        "{told}"
+    );
+    assert!(!told.contains("prepared"), "{told}");
+
+    set.repository.git(&["commit", "--allow-empty", "--quiet", "--no-verify", "--message", "y"]);
+    let told = set.told();
+    assert!(!told.contains("pre-commit") && told.contains("post-commit"), "{told}");
+
+    let tree = set.repository.git(&["write-tree"]);
+    let by_hand = set.repository.git(&["commit-tree", &tree, "-p", "HEAD", "-m", "z"]);
+    set.told();
+    set.repository.git(&["update-ref", "refs/heads/main", &by_hand]);
+    assert!(set.told().contains(&format!("{by_hand} refs/heads/main")));
+}
+
+#[test]
+fn a_linked_worktree_has_the_same_hooks() {
+    let set = set();
+    assert!(set.commit().status.success());
+    let linked = set.repository.beside("linked");
+    set.repository.git(&["worktree", "add", "--quiet", "-b", "other", linked.to_str().unwrap()]);
+    let mut project = Project::at(&linked);
+    project.place.program = set.project.place.program.clone();
+    project.install(What::Git);
+    assert!(set.hook("post-commit").exists());
+    let done =
+        command(&linked).args(["commit", "--allow-empty", "--quiet", "--message", "x"]).output().unwrap();
+    assert!(done.status.success());
+    assert!(set.told().contains("refs/heads/other"));
+}
+
+#[test]
+fn without_tenure_git_goes_on_and_says_nothing() {
+    let set = set();
+    set.project.install(What::Git);
+    fs::remove_file(&set.project.place.program).unwrap();
+    let done = set.commit();
+    assert!(done.status.success());
+    assert_eq!(said(&done), "");
+}
+
+#[test]
+fn all_of_it_comes_out_again() {
+    let set = set();
+    let before = snapshot(&set.repository.root);
+    set.project.install(What::Git);
+    assert_eq!(set.project.install(What::Git).changes, []);
+    assert!(set.hook("pre-commit").metadata().unwrap().permissions().mode() & 0o100 != 0);
+    set.project.uninstall(What::Git);
+    assert_eq!(snapshot(&set.repository.root), before);
+    assert!(set.project.has_forgotten());
+    assert_eq!(set.project.uninstall(What::Git).changes, []);
+}
+
+/// A hook that says its name, its arguments and its input, and ends with a code.
+fn talking(code: u8) -> String {
+    format!("#!/bin/sh\necho \"theirs: $(basename \"$0\") $*\"\n[ -t 0 ] || cat\nexit {code}\n")
+}
+
+#[test]
+fn hooks_that_were_there_are_called_first_and_decide_as_before() {
+    let set = set();
+    for name in ["pre-commit", "post-commit", "reference-transaction"] {
+        executable(&set.hook(name), &talking(0));
+    }
+    let before = snapshot(&set.repository.root);
+    let alone = said(&set.commit());
+    set.project.install(What::Git);
+    assert!(set.hook("pre-commit.before-tenure").exists());
+    assert_eq!(set.project.install(What::Git).changes, []);
+    let together = said(&set.commit());
+    let shape =
+        |text: &str| text.lines().map(|line| line.split(' ').next().unwrap().len()).collect::<Vec<_>>();
+    assert_eq!(shape(&together), shape(&alone), "they hear and say the same\n{alone}\n{together}");
+    assert!(together.contains("theirs: pre-commit \n") && together.contains("theirs: post-commit \n"));
+    assert!(together.contains("theirs: reference-transaction prepared\n"), "{together}");
+    assert!(set.told().contains("refs/heads/main"), "what git says reaches both");
+    set.project.uninstall(What::Git);
+    set.repository.git(&["update-ref", "-d", "HEAD"]);
+    let after = snapshot(&set.repository.root);
+    for (path, kept) in before.iter().filter(|(path, _)| path.parent().unwrap().ends_with("hooks")) {
+        assert_eq!(after.get(path), Some(kept), "{}", path.display());
+    }
+    assert_eq!(before.keys().filter(|path| path.parent().unwrap().ends_with("hooks")).count(), 3);
+    assert_eq!(after.keys().filter(|path| path.parent().unwrap().ends_with("hooks")).count(), 3);
+}
+
+#[test]
+fn whoever_said_no_before_still_says_no() {
+    let set = set();
+    executable(&set.hook("pre-commit"), &talking(3));
+    set.project.install(What::Git);
+    assert!(!set.commit().status.success());
+    assert_eq!(set.told(), "", "a commit that does not happen is nobody's");
+    set.project.uninstall(What::Git);
+
+    fs::remove_file(set.hook("pre-commit")).unwrap();
+    executable(
+        &set.hook("reference-transaction"),
+        "#!/usr/bin/env python3\nimport sys\nsys.exit(sys.argv[1] == 'prepared')\n",
+    );
+    set.project.install(What::Git);
+    let refused = set.commit();
+    assert!(!refused.status.success(), "{}", said(&refused));
+
+    // The end of what comes after a commit changes nothing, and Tenure hears of it all the same.
+    set.project.uninstall(What::Git);
+    fs::remove_file(set.hook("reference-transaction")).unwrap();
+    executable(&set.hook("post-commit"), &talking(5));
+    set.project.install(What::Git);
+    set.told();
+    assert!(set.commit().status.success());
+    assert!(set.told().contains("told hook git post-commit"));
+    let script = std::process::Command::new(set.hook("post-commit")).output().unwrap();
+    assert_eq!(script.status.code(), Some(5));
+}
+
+#[test]
+fn a_hook_that_git_does_not_run_is_not_run_by_us() {
+    let set = set();
+    executable(&set.hook("pre-commit"), &talking(3));
+    fs::set_permissions(set.hook("pre-commit"), fs::Permissions::from_mode(0o644)).unwrap();
+    symlink("nowhere", set.hook("post-commit")).unwrap();
+    let before = snapshot(&set.repository.root.join(".git/hooks"));
+    set.project.install(What::Git);
+    assert!(set.commit().status.success());
+    set.project.uninstall(What::Git);
+    assert_eq!(snapshot(&set.repository.root.join(".git/hooks")), before);
+}
+
+/// husky: its scripts are all the same, and find out by their own name which hook they are.
+#[test]
+fn husky_still_knows_which_hook_it_is() {
+    let set = set();
+    let root = &set.repository.root;
+    set.repository.git(&["config", "core.hooksPath", ".husky/_"]);
+    fs::create_dir_all(root.join(".husky/_")).unwrap();
+    fs::write(
+        root.join(".husky/_/h"),
+        "n=$(basename \"$0\")\ns=$(dirname \"$(dirname \"$0\")\")/$n\n[ -f \"$s\" ] || exit 0\nsh -e \"$s\" \"$@\"\nexit $?\n",
+    )
+    .unwrap();
+    for name in ["pre-commit", "post-commit"] {
+        executable(&root.join(".husky/_").join(name), "#!/usr/bin/env sh\n. \"${0%/*}/h\"\n");
+    }
+    executable(&root.join(".husky/pre-commit"), "echo husky checks\nexit 7\n");
+    let before = snapshot(&root.join(".husky"));
+    let plan = set.project.install(What::Git);
+    assert!(plan.notes.join(" ").contains("git status"), "{:?}", plan.notes);
+    let refused = set.commit();
+    assert!(!refused.status.success() && said(&refused).contains("husky checks"), "{}", said(&refused));
+    executable(&root.join(".husky/pre-commit"), "echo husky checks\nexit 0\n");
+    assert!(said(&set.commit()).contains("husky checks"));
+    let told = set.told();
+    assert!(told.contains("pre-commit") && told.contains("refs/heads/main"), "{told}");
+
+    // husky writes its scripts anew.
+    executable(&root.join(".husky/_/pre-commit"), "#!/usr/bin/env sh\n. \"${0%/*}/h\"\n");
+    set.project.install(What::Git);
+    assert!(said(&set.commit()).contains("husky checks"));
+    assert!(set.told().contains("pre-commit"));
+    executable(&root.join(".husky/_/post-commit"), "#!/usr/bin/env sh\n. \"${0%/*}/h\"\n");
+    set.project.uninstall(What::Git);
+    executable(&root.join(".husky/pre-commit"), "echo husky checks\nexit 7\n");
+    assert_eq!(snapshot(&root.join(".husky")), before);
+}
+
+#[test]
+fn what_somebody_did_to_our_hooks_is_not_lost() {
+    let set = set();
+    set.project.install(What::Git);
+    let changed = fs::read_to_string(set.hook("pre-commit")).unwrap() + "# mine\n";
+    executable(&set.hook("pre-commit"), &changed);
+    executable(&set.hook("post-commit"), &talking(0));
+    set.project.uninstall(What::Git);
+    assert_eq!(fs::read_to_string(set.hook("pre-commit.changed")).unwrap(), changed);
+    assert_eq!(fs::read_to_string(set.hook("post-commit")).unwrap(), talking(0));
+    assert!(!set.hook("pre-commit").exists() && !set.hook("reference-transaction").exists());
+
+    // A hook kept under that name by whatever: nobody's work is written over.
+    executable(&set.hook("post-commit.before-tenure"), "#!/bin/sh\n# another\n");
+    assert!(matches!(plan_install(What::Git, &set.project.place), Err(InstallError::Taken { .. })));
+}
+
+#[test]
+fn where_there_can_be_no_hooks_it_says_so() {
+    let set = set();
+    set.repository.git(&["config", "core.hooksPath", "/dev/null"]);
+    let refused = plan_install(What::Git, &set.project.place).unwrap_err();
+    assert!(refused.to_string().contains("core.hooksPath"), "{refused}");
+    let bare = Repository::with(&["init", "--quiet", "--bare"]);
+    let refused = plan_install(What::Git, &Project::at(&bare.root).place).unwrap_err();
+    assert!(matches!(refused, InstallError::Git(_)), "{refused}");
+}

@@ -1,0 +1,135 @@
+//! The plugin for OpenCode: its file, and what it does when it runs.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use tenure_gate::agent::Agent;
+use tenure_gate::install::{InstallError, What, plan_install};
+
+use crate::install_support::Project;
+
+const PLUGIN: &str = ".opencode/plugins/tenure.js";
+const WHAT: What = What::Agent(Agent::OpenCode);
+
+#[test]
+fn a_file_of_that_name_that_is_not_ours_is_left_alone() {
+    let project = Project::new();
+    project.write(PLUGIN, "export const Mine = 1\n");
+    assert!(matches!(plan_install(WHAT, &project.place), Err(InstallError::Taken { .. })));
+    assert_eq!(project.uninstall(WHAT).changes, []);
+    assert_eq!(project.read(PLUGIN), "export const Mine = 1\n");
+}
+
+#[test]
+fn one_that_somebody_changed_is_set_aside_and_not_lost() {
+    let project = Project::new();
+    project.install(WHAT);
+    let changed = project.read(PLUGIN) + "// mine\n";
+    project.write(PLUGIN, &changed);
+    project.uninstall(WHAT);
+    assert!(!project.place.root.join(PLUGIN).exists());
+    assert_eq!(project.read(".opencode/plugins/tenure.js.changed"), changed);
+}
+
+#[test]
+fn another_program_is_written_into_it() {
+    let mut project = Project::new();
+    project.install(WHAT);
+    project.place.program = "/new \"quoted\"\\/tenure".into();
+    project.install(WHAT);
+    assert!(project.read(PLUGIN).contains(r#"const PROGRAM = "/new \"quoted\"\\/tenure""#));
+    assert_eq!(project.install(WHAT).changes, []);
+}
+
+/// Runs the plugin as OpenCode would, with a `tenure` that is this shell script; says what became of one call.
+fn call(tenure: Option<&str>, tool: &str) -> Option<String> {
+    if Command::new("node").arg("--version").output().is_err() {
+        eprintln!("no `node` here, so the plugin is not run");
+        return None;
+    }
+    let mut project = Project::new();
+    let program = project.place.root.join("bin dir/tenure");
+    project.place.program = program.clone();
+    if let Some(script) = tenure {
+        project
+            .write("bin dir/tenure", format!("#!/bin/sh\ncd '{}'\n{script}\n", project.place.root.display()));
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    project.install(WHAT);
+    // A module by its name, and less patience than in earnest.
+    project.write("tenure.mjs", project.read(PLUGIN).replace("240_000", "1_500"));
+    project.write(
+        "call.mjs",
+        format!(
+            r#"
+            import {{ Tenure }} from "./tenure.mjs"
+            const client = {{ session: {{ abort: async (what) => console.log("abort", what.path.id) }} }}
+            const hooks = await Tenure({{ directory: "/repo", client }})
+            const input = {{ tool: "{tool}", sessionID: "ses_1", callID: "call_1" }}
+            try {{
+                await hooks["tool.execute.before"](input, {{ args: {{ filePath: "a.txt" }} }})
+                const output = {{ output: "done" }}
+                await hooks["tool.execute.after"]({{ ...input, args: {{}} }}, output)
+                console.log("passed:", output.output)
+            }} catch (error) {{
+                console.log("thrown:", error.message)
+            }}
+            await hooks.event({{ event: {{ type: "session.idle", properties: {{ sessionID: "ses_1" }} }} }})
+            await hooks.event({{ event: {{ type: "message.updated", properties: {{}} }} }})
+            "#
+        ),
+    );
+    let run = Command::new("node").arg("call.mjs").current_dir(&project.place.root).output().unwrap();
+    let said = String::from_utf8(run.stdout).unwrap() + &String::from_utf8(run.stderr).unwrap();
+    let heard = fs::read_to_string(project.place.root.join("heard")).unwrap_or_default();
+    Some(said + &heard)
+}
+
+#[test]
+fn an_answer_is_obeyed() {
+    let Some(said) =
+        call(Some("echo \"$@\" >> heard; cat >> heard; echo '{\"decision\":\"allow\"}'"), "edit")
+    else {
+        return;
+    };
+    assert!(said.starts_with("passed: done\n"), "{said}");
+    let before = r#"{"event":"tool.execute.before","input":{"tool":"edit","sessionID":"ses_1","callID":"call_1"},"output":{"args":{"filePath":"a.txt"}},"directory":"/repo"}"#;
+    assert!(said.contains(&format!("hook opencode\n{before}")), "{said}");
+    assert!(said.contains(r#"{"event":"tool.execute.after","input":{"#), "{said}");
+    assert!(
+        said.contains(r#"{"event":"session.idle","input":{"type":"session.idle","properties":{"#),
+        "{said}"
+    );
+    assert!(!said.contains("message.updated"), "{said}");
+
+    let said = call(Some(r#"echo '{"decision":"allow","note":"mind the gap"}'"#), "edit").unwrap();
+    assert!(said.starts_with("passed: done\n\nmind the gap\n"), "{said}");
+    let said = call(Some(r#"echo '{"decision":"deny","reason":"held by another"}'"#), "edit").unwrap();
+    assert!(said.starts_with("thrown: held by another\n"), "{said}");
+    let said = call(Some(r#"echo '{"decision":"deny","reason":"stop here","stop":true}'"#), "read").unwrap();
+    assert!(said.starts_with("abort ses_1\nthrown: stop here\n"), "{said}");
+}
+
+// S4-15
+#[test]
+fn whoever_cannot_be_asked_has_not_said_yes() {
+    for tenure in [
+        None,
+        Some("exit 1"),
+        Some("echo '{\"decision\":\"allow\"}'; exit 3"),
+        Some("kill -SEGV $$"),
+        Some("echo hello"),
+        Some("echo '{}'"),
+        Some("echo '{\"decision\":\"maybe\"}'"),
+        Some("exec sleep 60"),
+        Some("exec yes"),
+    ] {
+        let Some(said) = call(tenure, "edit") else { return };
+        assert!(said.starts_with("thrown: Tenure could not be asked"), "{tenure:?}: {said}");
+    }
+    for tool in ["write", "bash", "something_new"] {
+        assert!(call(None, tool).unwrap().starts_with("thrown: Tenure could not be asked"), "{tool}");
+    }
+    assert!(call(None, "read").unwrap().starts_with("passed: done"));
+}

@@ -1,0 +1,117 @@
+//! Over all settings that anybody could have: installing and uninstalling is as if nothing had been.
+
+use proptest::prelude::*;
+use serde_json::{Map, Value};
+use tenure_gate::agent::Agent;
+use tenure_gate::install::What;
+
+use crate::install_support::Project;
+
+const AGENTS: [(Agent, &str); 4] = [
+    (Agent::Claude, ".claude/settings.json"),
+    (Agent::Codex, ".codex/hooks.json"),
+    (Agent::Gemini, ".gemini/settings.json"),
+    (Agent::Cursor, ".cursor/hooks.json"),
+];
+
+/// Any JSON value, small.
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(key(), inner, 0..4).prop_map(|members| members.into_iter().collect()),
+        ]
+    })
+}
+
+fn key() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z\"\\\\{}\\[\\]:, é]{0,6}", Just("command".to_owned()), Just("matcher".to_owned())]
+}
+
+/// Somebody's hooks: arrays of groups or of anything else.
+fn any_hooks() -> impl Strategy<Value = Value> {
+    let event = prop::sample::select(vec!["PreToolUse", "Stop", "BeforeTool", "preToolUse", "stop", "Other"]);
+    let run =
+        prop::sample::select(vec!["x", "other hook claude", "tenure", "/x/tenure hook", "tenure hook git"])
+            .prop_map(|command| serde_json::json!({"type": "command", "command": command}));
+    let group = prop_oneof![
+        prop::collection::vec(run.clone(), 0..3).prop_map(|runs| serde_json::json!({"hooks": runs})),
+        run,
+        any_value(),
+    ];
+    let entries = prop::collection::vec(group, 0..3).prop_map(Value::from);
+    prop::collection::btree_map(event.prop_map(str::to_owned), entries, 0..4)
+        .prop_map(|events| events.into_iter().collect())
+}
+
+fn any_settings() -> impl Strategy<Value = Value> {
+    let other = prop::collection::btree_map(key(), any_value(), 0..4);
+    (other, prop::option::of(any_hooks()), prop::option::of(0_u64..3)).prop_map(|(other, hooks, version)| {
+        let mut settings: Map<String, Value> = other.into_iter().filter(|(key, _)| key != "hooks").collect();
+        settings.extend(hooks.map(|hooks| ("hooks".to_owned(), hooks)));
+        settings.extend(version.map(|version| ("version".to_owned(), version.into())));
+        Value::Object(settings)
+    })
+}
+
+/// As people lay it out.
+fn laid_out(value: &Value, layout: usize) -> String {
+    let indent: &[u8] = match layout {
+        0 => return value.to_string(),
+        1 => return value.to_string().replace("\":", "\": "),
+        2 => b"  ",
+        3 => b"    ",
+        _ => b"\t",
+    };
+    let mut text = Vec::new();
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(indent);
+    serde::Serialize::serialize(value, &mut serde_json::Serializer::with_formatter(&mut text, formatter))
+        .unwrap();
+    let text = String::from_utf8(text).unwrap() + "\n";
+    if layout == 5 { text.replace('\n', "\r\n") } else { text }
+}
+
+proptest! {
+    #[test]
+    fn installing_and_uninstalling_is_as_if_nothing_had_been(
+        settings in any_settings(),
+        layout in 0..6_usize,
+        (agent, path) in prop::sample::select(AGENTS.to_vec()),
+    ) {
+        let text = laid_out(&settings, layout);
+        prop_assume!(serde_json::from_str::<Value>(&text).is_ok_and(|read| read == settings));
+        let project = Project::new();
+        project.write(path, &text);
+        project.install(What::Agent(agent));
+        let installed = project.read(path);
+
+        // What was there is still there, and the rest is ours.
+        let read: Value = serde_json::from_str(&installed).unwrap();
+        for (key, value) in settings.as_object().unwrap().iter().filter(|(key, _)| *key != "hooks") {
+            prop_assert_eq!(&read[key], value);
+        }
+        for (event, entries) in settings["hooks"].as_object().into_iter().flatten() {
+            let entries = entries.as_array().unwrap();
+            prop_assert_eq!(&read["hooks"][event].as_array().unwrap()[..entries.len()], entries.as_slice());
+        }
+        prop_assert_eq!(project.install(What::Agent(agent)).changes, []);
+
+        // Somebody changed the file and changed it back in another layout: only the bytes differ.
+        project.write(path, format!("{installed}\n"));
+        project.uninstall(What::Agent(agent));
+        let left: Value = serde_json::from_str(&project.read(path)).unwrap();
+        prop_assert_eq!(&left, &settings);
+
+        project.write(path, &text);
+        project.install(What::Agent(agent));
+        project.uninstall(What::Agent(agent));
+        prop_assert_eq!(project.read(path), text);
+        prop_assert!(project.has_forgotten());
+    }
+}
