@@ -6,6 +6,7 @@ mod completions;
 mod contention;
 mod control;
 mod explain;
+mod hook;
 mod lease_token;
 mod lease_view;
 mod ledger;
@@ -34,6 +35,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+pub use self::hook::hook;
 pub use self::run::assistant;
 use crate::failure::Failure;
 
@@ -59,6 +61,7 @@ pub enum Command {
     Agents(agents::Agents),
     Contention(contention::Contention),
     Work(work::Work),
+    Hook(hook::Hook),
     Token(token::Token),
     Verify(verify::Verify),
     Replay(replay::ReplayAt),
@@ -75,6 +78,7 @@ impl Command {
             Command::Serve(serve) => return serve.run(),
             Command::Worker(worker) => return worker.run().unwrap_or_else(Failure::report),
             Command::Run(run) => return run.run().unwrap_or_else(Failure::report),
+            Command::Hook(hook) => return hook.run(),
             Command::Acquire(acquire) => acquire.run(),
             Command::Renew(renew) => renew.run(),
             Command::Release(release) => release.run(),
