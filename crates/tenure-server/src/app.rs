@@ -6,6 +6,7 @@ use tokio::sync::watch;
 
 use crate::agents::{AgentSettings, Agents, Counters};
 use crate::control::Control;
+use crate::files::FileFace;
 use crate::http::Names;
 use crate::http::events::Hub;
 use crate::intents::{Changes, IntentSecrets, IntentSettings, Intents};
@@ -30,6 +31,7 @@ pub(crate) struct Faces {
     pub(crate) control: Control,
     pub(crate) intents: IntentSettings,
     pub(crate) agents: AgentSettings,
+    pub(crate) files: FileFace,
 }
 
 /// What every route needs.
@@ -54,6 +56,8 @@ pub(crate) struct App {
     pub(crate) intents: Intents,
     /// Who says what it is about to touch.
     pub(crate) agents: Agents,
+    /// Which session of a coding agent may change which file.
+    pub(crate) files: FileFace,
     /// Who else may use the local socket, by user id.
     pub(crate) local_users: Vec<u32>,
     stopping: watch::Sender<bool>,
@@ -67,7 +71,7 @@ impl App {
         local_users: Vec<u32>,
         faces: Faces,
     ) -> Self {
-        let Faces { pools, control, intents, agents } = faces;
+        let Faces { pools, control, intents, agents, files } = faces;
         let Secrets { tokens, admin, given, intents: intent_secrets } = secrets;
         let stopping = watch::Sender::new(false);
         let metrics = Arc::new(Metrics::default());
@@ -90,6 +94,7 @@ impl App {
             control,
             intents,
             agents,
+            files,
             local_users,
             stopping,
         }

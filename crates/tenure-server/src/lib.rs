@@ -7,6 +7,7 @@
 //!                http/leases    one file per route: read strictly, ask, answer
 //!                intents        what is wanted, and the worker that carries it out
 //!                agents         what agents are about to touch, and who of them waits
+//!                files          which session of a coding agent may change which file
 //!                control        the device: a WebSocket and REST behind one lease
 //!                registrar      alone knows the writer
 //! ```
@@ -17,6 +18,7 @@ mod agents;
 mod app;
 mod clock;
 mod control;
+mod files;
 mod http;
 mod intents;
 mod metrics;
@@ -32,6 +34,7 @@ mod tokens;
 pub use agents::AgentSettings;
 pub use control::gateway::{DeviceAddress, GatewaySettings, InvalidDevice, Patience};
 pub use control::{ControlSettings, EncoderSettings, SerialSettings, StoreError};
+pub use files::FileSettings;
 pub use http::accept::Limits;
 pub use http::origin::HostCheck;
 pub use intents::{

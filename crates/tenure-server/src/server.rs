@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use crate::agents::AgentSettings;
 use crate::app::{App, Faces, Secrets};
 use crate::control::{Control, ControlSettings, StoreError};
+use crate::files::{self, FileFace, FileSettings};
 use crate::http::accept::{self, Limits, Listeners};
 use crate::http::{self, Names};
 use crate::intents::{IntentSecrets, IntentSettings, Office};
@@ -50,6 +51,8 @@ pub struct Settings {
     pub intents: IntentSettings,
     /// Agents, and how long they may have something.
     pub agents: AgentSettings,
+    /// Files, and how long somebody waits for one.
+    pub files: FileSettings,
     /// What the keys of intents are made with; nothing is a secret of this process alone.
     pub intent_secrets: Option<IntentSecrets>,
     /// The admin token, where it was preset; else the one in the data directory counts.
@@ -72,6 +75,7 @@ impl Settings {
             control: ControlSettings::default(),
             intents: IntentSettings::default(),
             agents: AgentSettings::default(),
+            files: FileSettings::default(),
             intent_secrets: None,
             admin_token: None,
         }
@@ -144,6 +148,7 @@ impl Server {
         let Settings { listen, tls, hosts, socket: place, limits, data, ledger, routine, .. } = settings;
         let (pools, control, admin_token) = (settings.pools, settings.control, settings.admin_token);
         let (intents, intent_secrets, agents) = (settings.intents, settings.intent_secrets, settings.agents);
+        let file_settings = settings.files;
         if listen.is_none() && place.is_none() {
             return Err(StartError::Nowhere);
         }
@@ -161,14 +166,15 @@ impl Server {
         let users = place.as_ref().map(|place| place.users.clone()).unwrap_or_default();
         let open = move || {
             // The ledger first: with it comes the directory, and the lock under which the secrets are made.
-            let registrar = Registrar::open(&data, ledger, routine, agents.limits())?;
+            let registrar = Registrar::open(&data, ledger, routine, file_settings.limits(agents.limits()))?;
             let tokens = TokenKey::open(&data)?;
             let admin = admin_token.map_or_else(|| AdminToken::open(&data), Ok)?;
             let given = TokenStore::open(&data, Now::read())?;
             let control = Control::open(&control, &data, &registrar)?;
             let intent_secrets = intent_secrets.map_or_else(IntentSecrets::random, Ok)?;
             let secrets = Secrets { tokens, admin, given, intents: intent_secrets };
-            let faces = Faces { pools, control, intents, agents };
+            let files = FileFace::open(file_settings, &data);
+            let faces = Faces { pools, control, intents, agents, files };
             Ok::<_, StartError>(App::new(registrar, secrets, names, users, faces))
         };
         let opened = tokio::task::spawn_blocking(open).await;
@@ -176,6 +182,9 @@ impl Server {
         // Before anybody is answered: whoever waits for what a revoked token held gets it first.
         http::finish_revoking_tokens(&app).await;
         app.control.start(&app.registrar).await;
+        files::watching::start(&app).await;
+        tokio::spawn(files::resting::run(app.clone()));
+        tokio::spawn(files::stopping::when_idle(app.clone()));
         let (socket, local, no_socket) = listen_locally(place.as_ref(), network.is_some())?;
         let listeners = Listeners { network, tls: tls.clone(), local };
         let (metrics, stop) = (app.metrics.clone(), app.stop_signal());
@@ -225,6 +234,11 @@ impl Server {
     /// [`Self::stop`] then says what happened.
     pub async fn ended(&self) {
         self.app.registrar.ended().await;
+    }
+
+    /// Waits until somebody of this machine wants the server to stop, or nobody needs it any more.
+    pub async fn told_to_stop(&self) {
+        self.app.files.stopping.asked().await;
     }
 
     /// What went wrong without keeping anybody from being answered, for people: to be looked at.

@@ -92,11 +92,11 @@ pub struct FileCommit {
     #[schema(min_length = 1, max_length = 4096)]
     pub root: String,
     /// What was committed, below the root.
-    #[schema(max_items = 100_000)]
+    #[schema(max_items = 10_000)]
     pub paths: Vec<String>,
     /// Which of that is not clean now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(max_items = 100_000)]
+    #[schema(max_items = 10_000)]
     pub dirty: Vec<String>,
     /// The session that the committing process names; else the one last heard from its agent's process.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,7 @@ pub struct FileStaged {
     #[schema(min_length = 1, max_length = 4096)]
     pub root: String,
     /// What is staged, below the root.
-    #[schema(max_items = 100_000)]
+    #[schema(max_items = 10_000)]
     pub paths: Vec<String>,
     /// The session that the committing process names; else the one last heard from its agent's process.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -55,6 +55,8 @@ pub struct FileVerdict {
 pub struct HeldBy {
     /// Which, below its working tree.
     pub path: String,
+    /// Its name in the ledger.
+    pub resource: String,
     /// Who has it.
     pub owner: FileOwner,
     /// For how long.

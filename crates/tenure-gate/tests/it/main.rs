@@ -1,6 +1,7 @@
-//! One integration binary: what the gate sees and does on a real machine, with real git, files and processes.
+//! What is on this machine, with real files, processes and git.
 
 mod again;
+mod blame;
 mod git;
 mod git_hooks_folder;
 mod git_support;

@@ -74,6 +74,15 @@ impl Fields {
         number.map(Some).ok_or_else(|| Failure::invalid(name, "must be a whole number from 0 to 2^64 - 1"))
     }
 
+    /// True or false; nothing where there is none.
+    pub(crate) fn optional_flag(&mut self, name: &str) -> Result<Option<bool>, Failure> {
+        match self.0.remove(name) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(flag)),
+            Some(_) => Err(Failure::invalid(name, "must be true or false")),
+        }
+    }
+
     /// A number from 0 to 1; nothing where there is none.
     pub(crate) fn optional_fraction(&mut self, name: &str) -> Result<Option<f64>, Failure> {
         let Some(value) = self.0.remove(name) else { return Ok(None) };

@@ -34,7 +34,7 @@ use self::answer::Failure;
 pub(crate) use self::names::Names;
 pub(crate) use self::tokens::finish_revoking as finish_revoking_tokens;
 use crate::app::App;
-use crate::{agents, control, intents};
+use crate::{agents, control, files, intents};
 
 /// Every route. `auth` has the table of what each needs; a route that is not in it cannot be reached.
 pub(crate) fn router(app: Arc<App>) -> Router {
@@ -62,6 +62,7 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(events::events))
         .routes(routes!(stream::stream))
         .merge(agents::routes())
+        .merge(files::routes())
         .merge(intents::routes())
         .merge(control::routes())
         .routes(routes!(health::alive))

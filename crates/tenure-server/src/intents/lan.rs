@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn a_local_socket_is_local_an_unknown_place_is_not_and_without_a_guard_all_may() {
         let (settings, none) = (behind(&[]), HeaderMap::new());
-        assert!(check(&settings, Peer::Local { uid: 7 }, &none).is_ok());
+        assert!(check(&settings, Peer::Local { uid: 7, pid: None }, &none).is_ok());
         let refused = check(&settings, Peer::Network { address: None }, &none).unwrap_err();
         assert_eq!(refused.0.code, Code::LanOnly);
         let open = IntentSettings { lan_guard: false, ..settings };

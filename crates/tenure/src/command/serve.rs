@@ -87,6 +87,7 @@ impl Serve {
             control,
             intents,
             agents,
+            files: tenure_server::FileSettings::default(),
             intent_secrets,
             admin_token,
         };
@@ -126,6 +127,7 @@ async fn serve(settings: Settings, worker: Option<WorkerConfiguration>, place: &
         worker.filter(|worker| worker.is_in_server).map(|worker| InServer::start(&server, worker.settings));
     let was_told = tokio::select! {
         () = told(&mut terminate, &mut interrupt) => true,
+        () = server.told_to_stop() => true,
         () = server.ended() => false,
         () = tell_troubles(&server) => false,
         () = read_again(&server, place, &mut hangup) => false,

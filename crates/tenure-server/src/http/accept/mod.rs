@@ -148,6 +148,8 @@ async fn from_network(listeners: &Listeners) -> io::Result<Accepted> {
 async fn from_local(listeners: &Listeners) -> io::Result<Accepted> {
     let Some(listener) = &listeners.local else { return std::future::pending().await };
     let (stream, _) = listener.accept().await?;
-    let uid = stream.peer_cred()?.uid();
-    Ok(Accepted { stream: Stream::Local(stream), peer: Peer::Local { uid }, is_tls: false })
+    let peer = stream.peer_cred()?;
+    let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok());
+    let peer = Peer::Local { uid: peer.uid(), pid };
+    Ok(Accepted { stream: Stream::Local(stream), peer, is_tls: false })
 }

@@ -21,6 +21,8 @@ pub(crate) enum Peer {
     Local {
         /// The user id.
         uid: u32,
+        /// The process that connected, where the system says it.
+        pid: Option<u32>,
     },
 }
 

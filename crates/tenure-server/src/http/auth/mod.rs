@@ -64,7 +64,7 @@ fn caller(app: &App, request: &Request) -> Result<Caller, Failure> {
     let Some(token) = bearer(request.headers()) else {
         let peer = request.extensions().get().copied().unwrap_or(Peer::Network { address: None });
         return match peer {
-            Peer::Local { uid } if !shows_something(request.headers()) => local(app, uid),
+            Peer::Local { uid, .. } if !shows_something(request.headers()) => local(app, uid),
             _ => Err(unauthorized("there is no bearer token")),
         };
     };

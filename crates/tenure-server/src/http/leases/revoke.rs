@@ -13,6 +13,7 @@ use tenure_registrar::Reply;
 use super::show::find;
 use super::{LeaseId, named};
 use crate::app::App;
+use crate::files::Local;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
@@ -30,16 +31,23 @@ use crate::http::refusal::{failure_of, not_found};
     ),
     request_body = tenure_api::Revoke,
     responses((status = 200, description = "It is over", body = tenure_api::OneLease)),
-    extensions(("x-codes" = json!(["NOT_FOUND", "EXPIRED"])))
+    extensions(("x-codes" = json!(["NOT_FOUND", "EXPIRED", "AGENT_FORBIDDEN"])))
 )]
 pub(super) async fn revoke(
     State(app): State<Arc<App>>,
     caller: Caller,
     id: LeaseId,
+    local: Result<Local, Failure>,
     body: JsonBody,
 ) -> Result<Response, Failure> {
     let asked = read(body.fields)?;
     let lease = named(&app, &caller, &id)?.fence;
+    let is_file = app
+        .registrar
+        .read(|state| state.lease(lease).is_some_and(|lease| state.file_session(lease.holder).is_some()));
+    if let (true, Ok(local)) = (is_file, local) {
+        local.must_be_a_person(&app)?;
+    }
     let (by, detail) = (caller.principal.clone(), asked.reason.into());
     let response = app.registrar.ask(Command::Revoke { lease, cause: Cause::Revoked, by, detail }).await;
     match response.reply {

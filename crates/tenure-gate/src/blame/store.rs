@@ -1,0 +1,135 @@
+//! Where attributions are kept: one file each, in a folder of Tenure's own.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use super::attribution::{Attribution, Stored};
+
+/// As many files as are kept. Then the oldest go.
+const MOST_FILES: usize = 10_000;
+
+/// A larger file is none of ours.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// The attributions that are kept in a folder.
+///
+/// They say who wrote what, to a person who asks, and nothing is decided by them. So what is damaged or gone is no error:
+/// then nobody is known to have written anything.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    most: usize,
+    /// How many there are, at least roughly: others may write here too.
+    count: AtomicUsize,
+    /// Names of unfinished files differ.
+    unfinished: AtomicUsize,
+}
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    version: u32,
+    resource: String,
+    #[serde(flatten)]
+    stored: Stored,
+}
+
+impl Store {
+    /// The store in this folder, which is made if it is not there.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        Self::with_most(folder, MOST_FILES)
+    }
+
+    /// The same with another bound.
+    pub fn with_most(folder: &Path, most: usize) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let store = Self {
+            folder: folder.to_owned(),
+            most: most.max(1),
+            count: AtomicUsize::new(0),
+            unfinished: AtomicUsize::new(0),
+        };
+        store.count.store(store.files()?.len(), Ordering::Relaxed);
+        Ok(store)
+    }
+
+    /// What is known of this resource.
+    pub fn load(&self, resource: &str) -> Option<Attribution> {
+        let path = self.path(resource);
+        let size = fs::metadata(&path).ok()?.len();
+        if size > MOST_BYTES {
+            return None;
+        }
+        let file: File = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+        // Another version, or another resource by a strange chance.
+        if file.version != 1 || file.resource != resource {
+            return None;
+        }
+        file.stored.restored()
+    }
+
+    /// Keeps what is known of this resource, in place of what was.
+    pub fn save(&self, resource: &str, attribution: &Attribution) -> io::Result<()> {
+        let file = File { version: 1, resource: resource.to_owned(), stored: attribution.into() };
+        let content = serde_json::to_vec(&file).map_err(io::Error::other)?;
+        let path = self.path(resource);
+        let number = self.unfinished.fetch_add(1, Ordering::Relaxed);
+        let beside = self.folder.join(format!("unfinished-{}-{number}", std::process::id()));
+        // Nobody reads a half. It is not synced: what a power cut takes is damaged, and that is no error.
+        let is_new = !path.exists();
+        let written = fs::write(&beside, content).and_then(|()| fs::rename(&beside, &path));
+        if written.is_err() {
+            let _ = fs::remove_file(&beside);
+        }
+        written?;
+        if is_new && self.count.fetch_add(1, Ordering::Relaxed) >= self.most {
+            self.forget_the_oldest()?;
+        }
+        Ok(())
+    }
+
+    /// Forgets this resource.
+    pub fn forget(&self, resource: &str) -> io::Result<()> {
+        match fs::remove_file(self.path(resource)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => {
+                removed?;
+                let fewer = |count: usize| Some(count.saturating_sub(1));
+                let _ = self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
+                Ok(())
+            }
+        }
+    }
+
+    /// A twentieth more than needed, so that not every file looks at all others.
+    fn forget_the_oldest(&self) -> io::Result<()> {
+        let mut files = self.files()?;
+        files.sort();
+        let many = files.len().saturating_sub(self.most);
+        let gone = if many == 0 { 0 } else { many + self.most / 20 };
+        for (_, path) in files.iter().take(gone) {
+            fs::remove_file(path)?;
+        }
+        self.count.store(files.len() - gone.min(files.len()), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Every file here, with when it was last written. What somebody left unfinished counts too, and grows old.
+    fn files(&self) -> io::Result<Vec<(std::time::SystemTime, PathBuf)>> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let metadata = entry.metadata().ok().filter(fs::Metadata::is_file);
+            files.extend(metadata.and_then(|metadata| Some((metadata.modified().ok()?, entry.path()))));
+        }
+        Ok(files)
+    }
+
+    fn path(&self, resource: &str) -> PathBuf {
+        let id = blake3::hash(resource.as_bytes()).to_hex();
+        self.folder.join(format!("{}.json", &id[..32]))
+    }
+}

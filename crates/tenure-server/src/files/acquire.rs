@@ -1,0 +1,269 @@
+//! `POST /v1/files/acquire`: an agent is about to change files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use tenure_api::{FileVerdict, VerdictKind};
+use tenure_core::kernel::{
+    FileAcquire, FileAnswer, FileCommand, HeldFile, Holder, LeftFile, Resource, Sign, Tick, Ticket,
+};
+use tenure_gate::git;
+use tenure_gate::paths::FileKey;
+
+use super::local::Local;
+use super::speaker::{Speaker, Spoken};
+use super::{apart, ask, blame, contents, liveness, targets, view, watching};
+use crate::app::App;
+use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
+use crate::http::body::ManifestBody;
+use crate::http::fields::Fields;
+use crate::http::refusal::unexpected;
+
+/// The most files in one request.
+const MOST: usize = 1_000;
+/// How often the names of files may change under the question before it is given up.
+const MOST_ROUNDS: usize = 8;
+/// How many may be found dead in one question: each is looked at once.
+const MOST_LOOKS: usize = 64;
+
+struct Asked {
+    spoken: Spoken,
+    cwd: PathBuf,
+    paths: Vec<String>,
+    whole: bool,
+}
+
+/// Ask whether an agent may change files.
+///
+/// All of them or none. Where somebody who lives has one, the answer says who, and when the one retry is due: the same asked
+/// again then is that retry.
+#[utoipa::path(
+    post,
+    path = "/v1/files/acquire",
+    tag = "files",
+    operation_id = "acquireFiles",
+    request_body = tenure_api::FileAsk,
+    responses((status = 200, description = "Whether it may", body = FileVerdict)),
+    extensions(("x-codes" = json!(["LOCAL_ONLY", "HOLDER_TAKEN", "TOO_MANY_SESSIONS", "QUEUE_FULL", "NO_SPACE", "HELD_BACK"])))
+)]
+pub(super) async fn acquire(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    local: Local,
+    ManifestBody(fields): ManifestBody,
+) -> Result<Response, Failure> {
+    let Asked { spoken, cwd, paths, whole } = read(fields)?;
+    let speaker = apart(move || spoken.find(local)).await?;
+    introduce(&app, &caller, &speaker).await?;
+    let session = speaker.own.id.clone();
+    let mut rounds = 0;
+    let (files, answer, now) = loop {
+        let files = look(&app, &cwd, &paths).await?;
+        let (answer, now) = settle(&app, &caller, &speaker, &files).await?;
+        if !matches!(answer, FileAnswer::Granted { .. }) || look(&app, &cwd, &paths).await? == files {
+            break (files, answer, now);
+        }
+        // A link was laid or a folder moved while the question was under way: what was got may not be all that leads there.
+        rounds += 1;
+        if rounds == MOST_ROUNDS {
+            return Err(Failure::invalid(
+                "paths",
+                "change under the question; ask again when nothing moves them",
+            ));
+        }
+    };
+    watching::watch(&app, &speaker.own.process);
+    if let FileAnswer::Granted { leases, .. } = &answer
+        && !leases.is_empty()
+    {
+        blame::note_before(&app, files.clone()).await;
+    }
+    let verdict = match answer {
+        FileAnswer::Granted { left, .. } => granted(&app, &session, files, left, whole, now).await?,
+        FileAnswer::Wait { held, until } => waits(&app, &session, &held, until, now),
+        FileAnswer::Blocked { held, report } => blocked(&app, &session, &held, report, now),
+        _ => return Err(unexpected()),
+    };
+    Ok(json(StatusCode::OK, &if_only_warned(&app, &session, verdict)))
+}
+
+/// Sessions above the one that speaks are known before it.
+pub(super) async fn introduce(app: &Arc<App>, caller: &Caller, speaker: &Speaker) -> Result<(), Failure> {
+    for session in &speaker.above {
+        if app.registrar.read(|state| state.file_session(&session.id).is_none()) {
+            let hear = FileCommand::Hear { session: session.clone(), sign: Sign::Active };
+            ask(app, caller, hear).await?;
+            watching::watch(app, &session.process);
+        }
+    }
+    Ok(())
+}
+
+async fn look(app: &Arc<App>, cwd: &Path, paths: &[String]) -> Result<Vec<FileKey>, Failure> {
+    let (app, cwd, paths) = (app.clone(), cwd.to_owned(), paths.to_owned());
+    apart(move || targets::find(&app, &cwd, &paths)).await
+}
+
+/// Asks until it is known of everybody in the way that they live, or that they do not.
+async fn settle(
+    app: &Arc<App>,
+    caller: &Caller,
+    speaker: &Speaker,
+    files: &[FileKey],
+) -> Result<(FileAnswer, Tick), Failure> {
+    let mut checked: Vec<Holder> = Vec::new();
+    for _ in 0..MOST_LOOKS {
+        let command = FileAcquire {
+            session: speaker.own.clone(),
+            files: targets::wants(files)?,
+            checked: checked.clone(),
+        };
+        match ask(app, caller, FileCommand::Acquire(command)).await? {
+            (FileAnswer::MustCheck { sessions }, _) => checked.extend(liveness::check(app, &sessions).await),
+            answered => return Ok(answered),
+        }
+    }
+    Err(Failure::invalid("paths", "are wanted by so many at once that nobody could be looked at; ask again"))
+}
+
+async fn granted(
+    app: &Arc<App>,
+    session: &Holder,
+    files: Vec<FileKey>,
+    left: Vec<(Resource, LeftFile)>,
+    whole: bool,
+    now: Tick,
+) -> Result<FileVerdict, Failure> {
+    let mut verdict = empty(app, session, VerdictKind::Granted);
+    let dirty = if left.is_empty() { Vec::new() } else { dirty_of(&files, &left).await };
+    for (resource, left) in left.iter().filter(|(resource, _)| dirty.contains(resource)) {
+        verdict.left_dirty.push(view::left_by(app, resource, left, now));
+    }
+    if whole {
+        let (app, session) = (app.clone(), session.clone());
+        let stale = apart(move || {
+            let stale = |file: &&FileKey| {
+                let content = contents::content_of(&file.absolute);
+                let resource = Resource::parse(&file.resource).ok();
+                content.zip(resource).is_some_and(|(content, resource)| {
+                    app.files.contents.is_stale(&session, &resource, content)
+                })
+            };
+            Ok(files.iter().filter(stale).map(view::relative).collect::<Vec<_>>())
+        });
+        verdict.stale = stale.await?;
+        if !verdict.stale.is_empty() {
+            verdict.verdict = VerdictKind::Stale;
+        }
+    }
+    Ok(verdict)
+}
+
+/// Which of those that were left are dirty now. Where git does not say, they may be.
+async fn dirty_of(files: &[FileKey], left: &[(Resource, LeftFile)]) -> Vec<Resource> {
+    let is_left = |file: &&FileKey| left.iter().any(|(resource, _)| resource.as_str() == file.resource);
+    let files: Vec<FileKey> = files.iter().filter(is_left).cloned().collect();
+    let looked = tokio::task::spawn_blocking(move || {
+        let is_dirty = |file: &FileKey| {
+            let dirty = git::dirty(&file.tree.root, std::slice::from_ref(&file.relative));
+            dirty.map_or(true, |dirty| !dirty.is_empty())
+        };
+        files
+            .iter()
+            .filter(|file| is_dirty(file))
+            .filter_map(|file| Resource::parse(&file.resource).ok())
+            .collect()
+    });
+    looked.await.unwrap_or_default()
+}
+
+fn waits(app: &App, session: &Holder, held: &[HeldFile], until: Tick, now: Tick) -> FileVerdict {
+    let mut verdict = with_held(app, session, VerdictKind::Wait, held, now);
+    // Rounded up: who comes back then comes back in time.
+    verdict.retry_in_ms = Some(until.since(now).0.div_ceil(1_000));
+    verdict.circle = circle(app, held);
+    verdict
+}
+
+fn blocked(app: &App, session: &Holder, held: &[HeldFile], report: Ticket, now: Tick) -> FileVerdict {
+    let mut verdict = with_held(app, session, VerdictKind::Blocked, held, now);
+    verdict.report = Some(view::report_id(report));
+    verdict.circle = circle(app, held);
+    verdict
+}
+
+fn with_held(app: &App, session: &Holder, kind: VerdictKind, held: &[HeldFile], now: Tick) -> FileVerdict {
+    let held = held.iter().map(|held| view::held_by(app, &held.resource, &held.holder, now)).collect();
+    FileVerdict { held, ..empty(app, session, kind) }
+}
+
+/// Who waits for whom, as the tickets of whoever asked say.
+fn circle(app: &App, held: &[HeldFile]) -> Vec<String> {
+    app.registrar.read(|state| {
+        let circle = |held: &HeldFile| {
+            let ticket = state.file_ticket(held.ticket)?;
+            let circle = ticket.blocked.as_ref().map_or(&ticket.circle, |blocked| &blocked.circle);
+            Some(circle.iter().map(|holder| holder.as_str().to_owned()).collect::<Vec<_>>())
+        };
+        held.iter().filter_map(circle).find(|circle| !circle.is_empty()).unwrap_or_default()
+    })
+}
+
+fn empty(app: &App, session: &Holder, verdict: VerdictKind) -> FileVerdict {
+    FileVerdict {
+        verdict,
+        holder: session.as_str().to_owned(),
+        held: Vec::new(),
+        retry_in_ms: None,
+        report: None,
+        retry_interval_seconds: app.files.settings.retry_ms.div_ceil(1_000),
+        circle: Vec::new(),
+        left_dirty: Vec::new(),
+        stale: Vec::new(),
+    }
+}
+
+/// Where the gate only warns, whoever is told that somebody else has a file may change it, and that is told too.
+fn if_only_warned(app: &App, session: &Holder, mut verdict: FileVerdict) -> FileVerdict {
+    if !app.files.settings.warn_only || verdict.held.is_empty() {
+        return verdict;
+    }
+    for held in &verdict.held {
+        let Ok(resource) = Resource::parse(&held.resource) else { continue };
+        let (session, detail) = (Some(session.clone()), "it was only warned, as configured".into());
+        let command = FileCommand::Violate { resource, session, detail };
+        app.registrar.see_to(tenure_core::kernel::Command::File(Box::new(command)));
+    }
+    verdict.verdict = VerdictKind::Granted;
+    verdict
+}
+
+fn read(mut fields: Fields) -> Result<Asked, Failure> {
+    let spoken = fields.within("speaker", Spoken::read)?;
+    let cwd = absolute(&fields.text("cwd")?, "cwd")?;
+    let paths = strings(&mut fields, "paths", MOST)?;
+    let whole = fields.optional_flag("whole")?.unwrap_or(false);
+    fields.finish()?;
+    if paths.is_empty() {
+        return Err(Failure::invalid("paths", "is empty; name at least one file"));
+    }
+    Ok(Asked { spoken, cwd, paths, whole })
+}
+
+pub(super) fn absolute(text: &str, field: &str) -> Result<PathBuf, Failure> {
+    let path = PathBuf::from(text);
+    if path.is_absolute() { Ok(path) } else { Err(Failure::invalid(field, "must be an absolute path")) }
+}
+
+/// A list of texts, which may be missing.
+pub(super) fn strings(fields: &mut Fields, name: &'static str, most: usize) -> Result<Vec<String>, Failure> {
+    let list = fields.optional_list(name)?.unwrap_or_default();
+    if list.len() <= most {
+        return Ok(list);
+    }
+    Err(Failure::invalid(name, &format!("has {} entries; at most {most} are allowed", list.len())))
+}

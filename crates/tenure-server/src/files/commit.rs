@@ -1,0 +1,221 @@
+//! `POST /v1/files/commit`: what was committed, and is clean, is let go of by whoever committed it.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use tenure_api::CommitNote;
+use tenure_core::kernel::{Command, FileAnswer, FileCommand, Holder, Resource, State as Kernel};
+use tenure_gate::paths::{FileKey, Target, target_of, work_tree_of};
+use tenure_gate::process::{self, Process};
+
+use super::acquire::{absolute, strings};
+use super::local::Local;
+use super::{apart, ask, blame, identity, liveness, resting, view};
+use crate::app::App;
+use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
+use crate::http::body::ManifestBody;
+use crate::http::fields::Fields;
+use crate::http::refusal::unexpected;
+
+/// The most files in one request. Who commits more says so in parts.
+const MOST: usize = 10_000;
+
+struct Committed {
+    root: PathBuf,
+    paths: Vec<String>,
+    dirty: HashSet<String>,
+    session: Option<String>,
+}
+
+/// A file that was committed or staged, and is held.
+struct Held {
+    file: FileKey,
+    resource: Resource,
+    holder: Holder,
+    is_dirty: bool,
+}
+
+/// Say what was committed.
+///
+/// What of it is clean, is not still open for writing, and belongs to the session that committed, is let go of. What belongs to
+/// somebody else stays with that one, and is told.
+#[utoipa::path(
+    post,
+    path = "/v1/files/commit",
+    tag = "files",
+    operation_id = "commitFiles",
+    request_body = tenure_api::FileCommit,
+    responses((status = 200, description = "What was let go of", body = CommitNote)),
+    extensions(("x-codes" = json!(["LOCAL_ONLY"])))
+)]
+pub(super) async fn commit(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    local: Local,
+    ManifestBody(fields): ManifestBody,
+) -> Result<Response, Failure> {
+    let committed = read(fields, true)?;
+    let (own, hint) = (app.clone(), committed.session.clone());
+    let (sessions, held) =
+        apart(move || Ok((committers(&own, local, hint.as_deref()), find(&own, &committed)?))).await?;
+    let open = {
+        let (app, holders) = (app.clone(), sessions.clone());
+        apart(move || {
+            Ok(holders.iter().flat_map(|holder| resting::still_open(&app, holder)).collect::<Vec<_>>())
+        })
+        .await?
+    };
+    let clean = held.iter().filter(|held| !held.is_dirty && !open.contains(&held.resource));
+    let mut resources = Vec::new();
+    for held in clean {
+        resources.push(held.resource.clone());
+        for alias in &held.file.aliases {
+            resources.push(Resource::parse(alias)?);
+        }
+    }
+    let mut note = CommitNote { released: Vec::new(), foreign: Vec::new(), left_dirty: Vec::new() };
+    if !sessions.is_empty() {
+        for part in resources.chunks(1_000) {
+            let command = FileCommand::Commit { sessions: sessions.clone(), resources: part.to_vec() };
+            let FileAnswer::Released { resources, .. } = ask(&app, &caller, command).await?.0 else {
+                return Err(unexpected());
+            };
+            note.released.extend(resources.iter().map(|resource| view::path(&app, resource)));
+        }
+    }
+    blame::forget(&app, &resources);
+    let now = app.registrar.now();
+    for held in foreign(&app, &held, &sessions) {
+        note.foreign.push(view::held_by(&app, &held.resource, &held.holder, now));
+        let session = sessions.first().cloned();
+        let detail = "it was committed by somebody else than its owner".into();
+        let command = FileCommand::Violate { resource: held.resource.clone(), session, detail };
+        app.registrar.see_to(Command::File(Box::new(command)));
+    }
+    Ok(json(StatusCode::OK, &note))
+}
+
+/// Ask whether somebody else has what is about to be committed.
+#[utoipa::path(
+    post,
+    path = "/v1/files/staged",
+    tag = "files",
+    operation_id = "stagedFiles",
+    request_body = tenure_api::FileStaged,
+    responses((status = 200, description = "Who has what", body = CommitNote)),
+    extensions(("x-codes" = json!(["LOCAL_ONLY"])))
+)]
+pub(super) async fn staged(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    local: Local,
+    ManifestBody(fields): ManifestBody,
+) -> Result<Response, Failure> {
+    let staged = read(fields, false)?;
+    let (own, hint) = (app.clone(), staged.session.clone());
+    let (sessions, files) =
+        apart(move || Ok((committers(&own, local, hint.as_deref()), targets(&own, &staged)?))).await?;
+    let held = holders_of(&app, &files);
+    // Somebody who died a moment ago has nothing.
+    let owners: Vec<Holder> = held.iter().map(|held| held.holder.clone()).collect();
+    let living = liveness::check(&app, &owners).await;
+    let now = app.registrar.now();
+    let mut note = CommitNote { released: Vec::new(), foreign: Vec::new(), left_dirty: Vec::new() };
+    for held in foreign(&app, &held, &sessions).filter(|held| living.contains(&held.holder)) {
+        note.foreign.push(view::held_by(&app, &held.resource, &held.holder, now));
+    }
+    for (file, _) in files.iter().filter(|(file, _)| caller.may_see(&file.resource)) {
+        let resource = Resource::parse(&file.resource)?;
+        let left = app.registrar.read(|state| state.left_file(&resource).cloned());
+        let is_others = |left: &tenure_core::kernel::LeftFile| !sessions.contains(&left.owner.holder);
+        if let Some(left) = left.filter(is_others) {
+            note.left_dirty.push(view::left_by(&app, &resource, &left, now));
+        }
+    }
+    Ok(json(StatusCode::OK, &note))
+}
+
+/// The sessions in whose name a process commits: the nearest agent above it, and of its sessions the one that it names, or of
+/// which something was heard last. Nobody, if no agent that is known is above it.
+fn committers(app: &App, local: Local, hint: Option<&str>) -> Vec<Holder> {
+    let sessions: Vec<_> = app.registrar.read(|state: &Kernel| state.file_sessions().cloned().collect());
+    let own = Process::of(local.pid).ok();
+    for above in own.into_iter().chain(process::ancestors(local.pid)) {
+        let is_its =
+            |process: &str| identity::process_in(process).is_some_and(|process| process.is_same(&above));
+        let mut found: Vec<_> =
+            sessions.iter().filter(|session| session.parent.is_none() && is_its(&session.process)).collect();
+        if found.is_empty() {
+            continue;
+        }
+        let named = hint.and_then(|hint| found.iter().find(|session| *session.session == *hint));
+        if let Some(named) = named {
+            return vec![named.id.clone()];
+        }
+        found.sort_by_key(|session| std::cmp::Reverse(session.seen_at));
+        return found.first().map(|session| vec![session.id.clone()]).unwrap_or_default();
+    }
+    Vec::new()
+}
+
+fn find(app: &App, committed: &Committed) -> Result<Vec<Held>, Failure> {
+    Ok(holders_of(app, &targets(app, committed)?))
+}
+
+/// The files that are named, and whether each is dirty. It looks at the disk; what cannot be looked at is left out.
+fn targets(app: &App, committed: &Committed) -> Result<Vec<(FileKey, bool)>, Failure> {
+    let tree = work_tree_of(&committed.root).map_err(|error| Failure::invalid("root", &error.to_string()))?;
+    let Some(tree) = tree else { return Ok(Vec::new()) };
+    app.files.trees.note(&tree);
+    let mut found = Vec::new();
+    for path in &committed.paths {
+        if let Ok(Target::File(file)) = target_of(&tree.root.join(path), &tree.root) {
+            found.push((file, committed.dirty.contains(path)));
+        }
+    }
+    Ok(found)
+}
+
+/// Those of them that a session has.
+fn holders_of(app: &App, files: &[(FileKey, bool)]) -> Vec<Held> {
+    app.registrar.read(|state| {
+        let held = |(file, is_dirty): &(FileKey, bool)| {
+            let resource = Resource::parse(&file.resource).ok()?;
+            let holder = state.file_lease(&resource).map(|(_, _, holder)| holder.clone())?;
+            state.file_session(&holder)?;
+            Some(Held { file: file.clone(), resource, holder, is_dirty: *is_dirty })
+        };
+        files.iter().filter_map(held).collect()
+    })
+}
+
+/// What belongs neither to these sessions nor to subagents of theirs.
+fn foreign<'a>(app: &'a App, held: &'a [Held], sessions: &'a [Holder]) -> impl Iterator<Item = &'a Held> {
+    held.iter().filter(move |held| {
+        let root = app.registrar.read(|state| {
+            let parent = |id: &Holder| state.file_session(id).and_then(|session| session.parent.clone());
+            std::iter::successors(Some(held.holder.clone()), parent).last()
+        });
+        root.is_none_or(|root| !sessions.contains(&root))
+    })
+}
+
+fn read(mut fields: Fields, is_done: bool) -> Result<Committed, Failure> {
+    let committed = Committed {
+        root: absolute(&fields.text("root")?, "root")?,
+        paths: strings(&mut fields, "paths", MOST)?,
+        dirty: if is_done {
+            strings(&mut fields, "dirty", MOST)?.into_iter().collect()
+        } else {
+            HashSet::new()
+        },
+        session: fields.optional_text("session")?,
+    };
+    fields.finish()?;
+    Ok(committed)
+}

@@ -1,0 +1,70 @@
+//! What sessions know of files: a write over what has changed since objects, once.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use tenure_core::kernel::{Holder, Resource};
+
+/// The most that is remembered. What is forgotten is not objected to.
+const MOST: usize = 100_000;
+/// Larger files are not looked into.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// A file's content, by its hash.
+pub(super) type Content = [u8; 32];
+
+/// What each session last read or wrote of each file. In memory only: after a restart nothing is objected to that was read
+/// before.
+#[derive(Default)]
+pub(super) struct Contents(Mutex<HashMap<(Holder, Resource), Content>>);
+
+impl Contents {
+    /// A session knows this content.
+    pub(super) fn know(&self, session: &Holder, resource: &Resource, content: Content) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known.insert((session.clone(), resource.clone()), content);
+    }
+
+    /// Whether a session knows another content than this. It is asked once: the second time it knows.
+    pub(super) fn is_stale(&self, session: &Holder, resource: &Resource, content: Content) -> bool {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.get_mut(&(session.clone(), resource.clone())) {
+            Some(before) if *before != content => {
+                *before = content;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A session is over.
+    pub(super) fn forget(&self, session: &Holder) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(holder, _), _| holder != session);
+    }
+}
+
+/// What a file holds now; nothing if that cannot be said, or it is too large. It reads the disk.
+pub(super) fn content_of(path: &Path) -> Option<Content> {
+    let mut file = File::open(path).ok()?;
+    let about = file.metadata().ok()?;
+    if !about.is_file() || about.len() > MOST_BYTES {
+        return None;
+    }
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match file.read(&mut buffer).ok()? {
+            0 => return Some(*hasher.finalize().as_bytes()),
+            count => {
+                hasher.update(&buffer[..count]);
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! `GET /v1/files`: what somebody has, and who lives.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use axum::response::Response;
+use serde::Deserialize;
+use tenure_api::{Files, OneFile, SessionOfAgent};
+use tenure_core::kernel::{Owner, Resource};
+use tenure_gate::paths::{FileKey, Target, target_of};
+
+use super::acquire::absolute;
+use super::view::Seen;
+use super::{apart, view};
+use crate::app::App;
+use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
+use crate::http::fields::query;
+
+/// Which file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Which {
+    path: String,
+}
+
+impl Which {
+    /// The file that is asked for. It looks at the disk.
+    pub(super) fn find(app: &App, path: &Path) -> Result<FileKey, Failure> {
+        let target =
+            target_of(path, Path::new("/")).map_err(|error| Failure::invalid("path", &error.to_string()))?;
+        match target {
+            Target::File(file) => {
+                app.files.trees.note(&file.tree);
+                Ok(file)
+            }
+            Target::Outside => {
+                let reason =
+                    "is in no working tree of git, or is git's own; only files of a working tree have owners";
+                Err(Failure::invalid("path", reason))
+            }
+        }
+    }
+
+    pub(super) async fn read(app: &Arc<App>, uri: &Uri) -> Result<FileKey, Failure> {
+        let Which { path } = query(uri)?;
+        let (path, app) = (absolute(&path, "path")?, app.clone());
+        apart(move || Self::find(&app, &path)).await
+    }
+}
+
+/// What somebody has, and who lives.
+#[utoipa::path(
+    get,
+    path = "/v1/files",
+    tag = "files",
+    operation_id = "files",
+    responses((status = 200, description = "All of it", body = Files))
+)]
+pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
+    let now = app.registrar.now();
+    let (files, sessions) = app.registrar.read(|state| {
+        let leases = state.file_sessions().flat_map(|session| state.leases_of_holder(&session.id));
+        let seen = leases.filter(|lease| caller.may_see(lease.resource.as_str()));
+        let files: Vec<Seen> = seen.filter_map(|lease| Seen::of(state, &lease, now)).collect();
+        let sessions: Vec<(Owner, SessionOfAgent)> = state
+            .file_sessions()
+            .filter(|_| caller.may_see(""))
+            .map(|session| {
+                let own = session.owner();
+                let files = state.leases_of_holder(&session.id).count();
+                let told = SessionOfAgent {
+                    owner: view::owner(&Owner::named(session.id.clone())),
+                    parent: session.parent.as_ref().map(|parent| parent.as_str().to_owned()),
+                    known_ms: now.since(session.began_at).as_millis(),
+                    idle_ms: now.since(session.seen_at).as_millis(),
+                    files,
+                };
+                (own, told)
+            })
+            .collect();
+        (files, sessions)
+    });
+    let told = apart(move || {
+        let mut files: Vec<_> = files.into_iter().filter_map(|seen| seen.shown(&app)).collect();
+        files.sort_by(|one, other| (&one.root, &one.path).cmp(&(&other.root, &other.path)));
+        let sessions = sessions
+            .into_iter()
+            .map(|(own, told)| SessionOfAgent { owner: view::owner(&own), ..told })
+            .collect();
+        Ok(Files { files, sessions })
+    });
+    Ok(json(StatusCode::OK, &told.await?))
+}
+
+/// Who has a file.
+#[utoipa::path(
+    get,
+    path = "/v1/files/one",
+    tag = "files",
+    operation_id = "file",
+    params(("path" = String, Query, description = "The file, by any absolute path that leads to it")),
+    responses((status = 200, description = "Who has it, if anybody has", body = OneFile))
+)]
+pub(super) async fn one(State(app): State<Arc<App>>, caller: Caller, uri: Uri) -> Result<Response, Failure> {
+    let file = Which::read(&app, &uri).await?;
+    caller.require_resource(&file.resource)?;
+    Ok(json(StatusCode::OK, &shown(&app, file).await?))
+}
+
+/// One file as it is shown.
+pub(super) async fn shown(app: &Arc<App>, file: FileKey) -> Result<OneFile, Failure> {
+    let (app, now) = (app.clone(), app.registrar.now());
+    apart(move || {
+        let resource = Resource::parse(&file.resource)?;
+        let (seen, left) = app.registrar.read(|state| {
+            let holder = state.file_lease(&resource).map(|(_, _, holder)| holder.clone());
+            let lease = holder
+                .and_then(|holder| state.leases_of_holder(&holder).find(|lease| *lease.resource == resource));
+            (lease.and_then(|lease| Seen::of(state, &lease, now)), state.left_file(&resource).cloned())
+        });
+        Ok(OneFile {
+            path: view::relative(&file),
+            file: seen.and_then(|seen| seen.shown(&app)),
+            left: left.map(|left| view::left_by(&app, &resource, &left, now)),
+        })
+    })
+    .await
+}

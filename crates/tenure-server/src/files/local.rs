@@ -1,0 +1,55 @@
+//! Which process asks. The system says it, so that nobody can be somebody else.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use tenure_api::Code;
+use tenure_gate::process::{self, Process};
+
+use super::identity;
+use crate::app::App;
+use crate::http::accept::Peer;
+use crate::http::answer::Failure;
+
+/// A process of this machine that asks over the local socket.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Local {
+    pub(super) pid: u32,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Local {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        match parts.extensions.get::<Peer>() {
+            Some(Peer::Local { pid: Some(pid), .. }) => Ok(Self { pid: *pid }),
+            _ => Err(Failure::new(
+                Code::LocalOnly,
+                "files are for processes of the machine that they are on; ask over the local socket, without TENURE_URL",
+            )),
+        }
+    }
+}
+
+impl Local {
+    /// Refuses what only a person may do to whoever is, or was started by, a coding agent that is known here. Else an agent
+    /// that was denied would open the gate by itself.
+    pub(crate) fn must_be_a_person(self, app: &App) -> Result<(), Failure> {
+        let agents: Vec<Process> = app.registrar.read(|state| {
+            state.file_sessions().filter_map(|session| identity::process_in(&session.process)).collect()
+        });
+        if agents.is_empty() {
+            return Ok(());
+        }
+        let own = Process::of(self.pid).ok();
+        let line: Vec<Process> = own.into_iter().chain(process::ancestors(self.pid)).collect();
+        let is_agent = line.iter().any(|process| agents.iter().any(|agent| agent.is_same(process)));
+        if !is_agent {
+            return Ok(());
+        }
+        Err(Failure::new(
+            Code::AgentForbidden,
+            "this was asked by a process of a coding agent; only a person may give files away, release them by force, let a \
+             blocked session go on, or stop the server: run the command in a terminal of your own",
+        ))
+    }
+}

@@ -1,0 +1,138 @@
+//! `POST /v1/files/events`: what hooks say beside asking.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::json as value;
+use tenure_core::kernel::{FileCommand, FileEnd, Holder, Resource, Sign};
+use tenure_gate::paths::FileKey;
+
+use super::acquire::{absolute, introduce, strings};
+use super::local::Local;
+use super::speaker::{Speaker, Spoken};
+use super::{apart, ask, blame, contents, liveness, targets, watching};
+use crate::app::App;
+use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
+use crate::http::body::ManifestBody;
+
+/// The most files in one request.
+const MOST: usize = 1_000;
+
+enum News {
+    Active,
+    Read,
+    Wrote,
+    TurnEnded,
+    SubagentEnded,
+    Ended,
+}
+
+/// Say what was heard from a coding agent.
+///
+/// Each is a sign of life. The end of a turn starts the timer after which its files are let go of, and any other cancels it.
+#[utoipa::path(
+    post,
+    path = "/v1/files/events",
+    tag = "files",
+    operation_id = "tellFiles",
+    request_body = tenure_api::FileNews,
+    responses((status = 200, description = "It is known now")),
+    extensions(("x-codes" = json!(["LOCAL_ONLY", "HOLDER_TAKEN", "TOO_MANY_SESSIONS", "NO_SPACE"])))
+)]
+pub(super) async fn news(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    local: Local,
+    ManifestBody(mut fields): ManifestBody,
+) -> Result<Response, Failure> {
+    let spoken = fields.within("speaker", Spoken::read)?;
+    let event = read_event(&fields.text("event")?)?;
+    let cwd = fields.optional_text("cwd")?.map(|cwd| absolute(&cwd, "cwd")).transpose()?;
+    let paths = strings(&mut fields, "paths", MOST)?;
+    let detail = fields.optional_text("detail")?.unwrap_or_default();
+    fields.finish()?;
+    let detail: String = detail.chars().filter(|character| !character.is_control()).take(200).collect();
+    let speaker = apart(move || spoken.find(local)).await?;
+    match event {
+        News::Active => hear(&app, &caller, &speaker, Sign::Active).await?,
+        News::Read | News::Wrote => {
+            hear(&app, &caller, &speaker, Sign::Active).await?;
+            let (session, own) = (speaker.own.id.clone(), app.clone());
+            let files = apart(move || know(&own, &session, cwd, &paths)).await?;
+            if matches!(event, News::Wrote) {
+                blame::note(&app, &speaker.own.id, files).await;
+            }
+        }
+        News::TurnEnded => {
+            hand_up(&app, &speaker.own.id).await;
+            hear(&app, &caller, &speaker, Sign::TurnEnded).await?;
+            app.files.resting.wake();
+        }
+        News::SubagentEnded => {
+            let detail = if detail.is_empty() { "the subagent is done" } else { &detail };
+            liveness::end(&app, vec![speaker.own.id], FileEnd::HandedUp, detail).await;
+        }
+        News::Ended => {
+            let detail = if detail.is_empty() { "the session is over" } else { &detail };
+            blame::note_all_of(&app, &speaker.own.id).await;
+            liveness::end(&app, vec![speaker.own.id], FileEnd::Ended, detail).await;
+        }
+    }
+    Ok(json(StatusCode::OK, &value!({})))
+}
+
+async fn hear(app: &Arc<App>, caller: &Caller, speaker: &Speaker, sign: Sign) -> Result<(), Failure> {
+    introduce(app, caller, speaker).await?;
+    ask(app, caller, FileCommand::Hear { session: speaker.own.clone(), sign }).await?;
+    watching::watch(app, &speaker.own.process);
+    Ok(())
+}
+
+/// A turn that is over with nothing in the background has no subagents any more, whether they said so or not.
+async fn hand_up(app: &App, session: &Holder) {
+    let children: Vec<Holder> = app.registrar.read(|state| {
+        let children = state.file_sessions().filter(|other| other.parent.as_ref() == Some(session));
+        children.map(|child| child.id.clone()).collect()
+    });
+    if !children.is_empty() {
+        liveness::end(app, children, FileEnd::HandedUp, "the turn of its session is over").await;
+    }
+}
+
+/// What these files hold is what the session knows of them. It reads the disk.
+fn know(
+    app: &App,
+    session: &Holder,
+    cwd: Option<PathBuf>,
+    paths: &[String],
+) -> Result<Vec<FileKey>, Failure> {
+    let cwd = cwd.unwrap_or_else(|| PathBuf::from("/"));
+    let files = targets::find(app, &cwd, paths)?;
+    for file in &files {
+        if let (Some(content), Ok(resource)) =
+            (contents::content_of(&file.absolute), Resource::parse(&file.resource))
+        {
+            app.files.contents.know(session, &resource, content);
+        }
+    }
+    Ok(files)
+}
+
+fn read_event(text: &str) -> Result<News, Failure> {
+    Ok(match text {
+        "active" => News::Active,
+        "read" => News::Read,
+        "wrote" => News::Wrote,
+        "turn_ended" => News::TurnEnded,
+        "subagent_ended" => News::SubagentEnded,
+        "ended" => News::Ended,
+        _ => {
+            let reason = "must be one of active, read, wrote, turn_ended, subagent_ended, ended";
+            return Err(Failure::invalid("event", reason));
+        }
+    })
+}

@@ -1,0 +1,190 @@
+//! `GET /v1/files/reports`: who stopped because a file was not free.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use tenure_api::{BlockerReport, BlockerReports, Code};
+use tenure_core::kernel::{
+    FileAnswer, FileCommand, FileTicket, Holder, Owner, State as Kernel, Ticket, TicketEnd,
+};
+use tenure_gate::paths::{Target, target_of};
+
+use super::local::Local;
+use super::{apart, ask, liveness, targets, view};
+use crate::app::App;
+use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
+use crate::http::refusal::unexpected;
+use crate::http::times::time_of;
+
+/// How many may be found dead in one question.
+const MOST_LOOKS: usize = 64;
+
+/// Every report that is remembered, the oldest first.
+#[utoipa::path(
+    get,
+    path = "/v1/files/reports",
+    tag = "files",
+    operation_id = "blockerReports",
+    responses((status = 200, description = "All of them", body = BlockerReports))
+)]
+pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
+    let found: Vec<Found> = app.registrar.read(|state| {
+        let seen = state.file_reports().filter(|report| caller.may_see(report.want.resource.as_str()));
+        seen.filter_map(|report| Found::of(state, report)).collect()
+    });
+    let reports = apart(move || Ok(found.into_iter().map(|found| found.shown(&app)).collect())).await?;
+    Ok(json(StatusCode::OK, &BlockerReports { reports }))
+}
+
+/// One report.
+#[utoipa::path(
+    get,
+    path = "/v1/files/reports/{id}",
+    tag = "files",
+    operation_id = "blockerReport",
+    params(("id" = String, Path, description = "Its name, such as `R-17`")),
+    responses((status = 200, description = "What it says", body = BlockerReport)),
+    extensions(("x-codes" = json!(["NOT_FOUND"])))
+)]
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Response, Failure> {
+    let ticket = named(path)?;
+    Ok(json(StatusCode::OK, &one(app, &caller, ticket).await?))
+}
+
+/// Let a blocked session go on: it gets its file, if that is free.
+#[utoipa::path(
+    post,
+    path = "/v1/files/reports/{id}/resume",
+    tag = "files",
+    operation_id = "resumeReport",
+    params(("id" = String, Path, description = "Its name, such as `R-17`")),
+    responses((status = 200, description = "It has the file", body = BlockerReport)),
+    extensions(("x-codes" = json!(["NOT_FOUND", "HELD", "LOCAL_ONLY", "AGENT_FORBIDDEN", "NO_SPACE", "HELD_BACK"])))
+)]
+pub(super) async fn resume(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    local: Local,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Response, Failure> {
+    let report = named(path)?;
+    local.must_be_a_person(&app)?;
+    let resource = app.registrar.read(|state| {
+        let open = state.file_ticket(report).filter(|report| report.end.is_none());
+        open.map(|report| (report.want.resource.clone(), report.session.clone()))
+    });
+    let (resource, session) = resource.ok_or_else(no_such_report)?;
+    if liveness::check(&app, std::slice::from_ref(&session)).await.is_empty() {
+        return Err(no_such_report());
+    }
+    let place = super::FileFace::path_of(&app, &resource);
+    let file = apart(move || {
+        // As it is reached now; a file that cannot be looked at has the one name that the report knows.
+        let found = place.and_then(|path| target_of(&path, std::path::Path::new("/")).ok());
+        match found {
+            Some(Target::File(file)) if file.resource == resource.as_str() => targets::want(&file),
+            _ => Ok(tenure_core::kernel::FileWant { resource, aliases: Vec::new(), nonces: Vec::new() }),
+        }
+    })
+    .await?;
+    let mut checked: Vec<Holder> = Vec::new();
+    for _ in 0..MOST_LOOKS {
+        let command = FileCommand::Resume { report, file: file.clone(), checked: checked.clone() };
+        match ask(&app, &caller, command).await?.0 {
+            FileAnswer::MustCheck { sessions } => checked.extend(liveness::check(&app, &sessions).await),
+            FileAnswer::Granted { .. } => {
+                return Ok(json(StatusCode::OK, &one(app, &caller, report).await?));
+            }
+            _ => return Err(unexpected()),
+        }
+    }
+    Err(unexpected())
+}
+
+async fn one(app: Arc<App>, caller: &Caller, ticket: Ticket) -> Result<BlockerReport, Failure> {
+    let found = app.registrar.read(|state| {
+        let report = state.file_ticket(ticket).filter(|report| report.blocked.is_some())?;
+        if caller.may_see(report.want.resource.as_str()) { Found::of(state, report) } else { None }
+    });
+    let found = found.ok_or_else(no_such_report)?;
+    apart(move || Ok(found.shown(&app))).await
+}
+
+fn named(path: Result<Path<String>, PathRejection>) -> Result<Ticket, Failure> {
+    let Path(id) = path.map_err(|_| no_such_report())?;
+    let number = id.strip_prefix("R-").or(id.strip_prefix("r-")).unwrap_or(&id);
+    number.parse().map(Ticket).map_err(|_| no_such_report())
+}
+
+fn no_such_report() -> Failure {
+    let detail = "there is no such report, or nobody is left to let go on; `tenure report list` shows those that are known";
+    Failure::new(Code::NotFound, detail)
+}
+
+/// A report as the state says it. Processes are looked at later.
+struct Found {
+    report: FileTicket,
+    blocked: Owner,
+    held_now_by: Option<Owner>,
+    times: [String; 3],
+    closed_at: Option<String>,
+}
+
+impl Found {
+    fn of(state: &Kernel, report: &FileTicket) -> Option<Self> {
+        let found = report.blocked.as_ref()?;
+        let now = state.file_lease(&report.want.resource).map(|(_, _, holder)| view::owner_of(state, holder));
+        Some(Self {
+            report: report.clone(),
+            blocked: view::owner_of(state, &report.session),
+            held_now_by: now,
+            times: [found.seen_at, report.at, found.at].map(|tick| time_of(state, tick)),
+            closed_at: report.end.map(|(at, _)| time_of(state, at)),
+        })
+    }
+
+    fn shown(self, app: &App) -> BlockerReport {
+        let Found {
+            report,
+            blocked,
+            held_now_by,
+            times: [last_heartbeat_at, asked_at, blocked_at],
+            closed_at,
+        } = self;
+        let found = report.blocked.expect("only those who were blocked have reports");
+        BlockerReport {
+            id: view::report_id(report.ticket),
+            blocked_file: view::path(app, &report.want.resource),
+            root: view::root(app, &report.want.resource),
+            resource: report.want.resource.as_str().to_owned(),
+            owner: view::owner(&found.owner),
+            lock_age_ms: found.at.since(found.held_since).as_millis(),
+            last_heartbeat_at,
+            retry_interval_seconds: report.retry_at.since(report.at).as_millis().div_ceil(1_000),
+            state: state_of(report.end.map(|(_, end)| end)).to_owned(),
+            blocked: view::owner(&blocked),
+            asked_at,
+            blocked_at,
+            circle: found.circle.iter().map(|holder| holder.as_str().to_owned()).collect(),
+            held_now_by: held_now_by.map(|owner| view::owner(&owner)),
+            closed_at,
+        }
+    }
+}
+
+fn state_of(end: Option<TicketEnd>) -> &'static str {
+    match end {
+        None => "waiting_for_instruction",
+        Some(TicketEnd::Served) => "served",
+        Some(TicketEnd::Gone) => "gone",
+        Some(TicketEnd::Resumed) => "resumed",
+    }
+}

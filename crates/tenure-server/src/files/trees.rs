@@ -1,0 +1,82 @@
+//! Where working trees are that files belong to: their names in the ledger say only which.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use tenure_core::kernel::Resource;
+use tenure_gate::paths::{WorkTree, unescape};
+
+/// The most that are remembered.
+const MOST: usize = 1_000;
+
+/// Every working tree that was met. What is forgotten costs people a path to read, and nothing else.
+pub(super) struct Trees {
+    file: PathBuf,
+    roots: Mutex<BTreeMap<String, PathBuf>>,
+}
+
+/// A file as its name in the ledger says it.
+pub(super) struct Named {
+    /// The working tree, if it is known.
+    pub(super) root: Option<PathBuf>,
+    /// The path below it.
+    pub(super) relative: PathBuf,
+}
+
+impl Named {
+    /// The whole path, if the tree is known.
+    pub(super) fn absolute(&self) -> Option<PathBuf> {
+        self.root.as_ref().map(|root| root.join(&self.relative))
+    }
+
+    /// The path for people.
+    pub(super) fn shown(&self) -> String {
+        self.relative.to_string_lossy().into_owned()
+    }
+}
+
+impl Trees {
+    pub(super) fn open(folder: &Path) -> Self {
+        let file = folder.join("trees.json");
+        // What cannot be read is forgotten: it is met again.
+        let roots =
+            fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        Self { file, roots: Mutex::new(roots) }
+    }
+
+    /// Remembers where a tree is.
+    pub(super) fn note(&self, tree: &WorkTree) {
+        let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        if roots.get(&tree.id) == Some(&tree.root) {
+            return;
+        }
+        if roots.len() >= MOST {
+            roots.retain(|_, root| root.exists());
+        }
+        roots.insert(tree.id.clone(), tree.root.clone());
+        let _ = save(&self.file, &roots);
+    }
+
+    /// What a name in the ledger means; nothing if it is no file's, or one more name of a file that has another.
+    pub(super) fn named(&self, resource: &Resource) -> Option<Named> {
+        let (tree, path) = resource.as_str().strip_prefix("FILE:")?.split_once('/')?;
+        if path.starts_with(".inode/") {
+            return None;
+        }
+        let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(Named { root: roots.get(tree).cloned(), relative: unescape(path) })
+    }
+}
+
+fn save(file: &Path, roots: &BTreeMap<String, PathBuf>) -> std::io::Result<()> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let beside = file.with_extension("new");
+    let mut written = fs::File::create(&beside)?;
+    written.write_all(&serde_json::to_vec(roots)?)?;
+    fs::rename(beside, file)
+}

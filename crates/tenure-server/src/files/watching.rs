@@ -1,0 +1,84 @@
+//! Being told when an agent's process ends: what it had is free at once.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tenure_core::kernel::FileEnd;
+use tenure_gate::process::Watch;
+
+use super::deaths::Deaths;
+use super::{identity, liveness};
+use crate::app::App;
+
+/// How often is looked where the system tells nobody.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How long to wait before an end that could not be written is told again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// The processes that are watched.
+#[derive(Default)]
+pub(super) struct Watching {
+    known: Mutex<HashSet<Arc<str>>>,
+    deaths: Deaths,
+}
+
+impl Watching {
+    fn begins(&self, process: &Arc<str>) -> bool {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(process.clone())
+    }
+
+    fn is_over(&self, process: &Arc<str>) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(process);
+    }
+}
+
+/// Watches every process that the ledger knows of. What died while nobody watched is over before anybody is answered.
+pub(crate) async fn start(app: &Arc<App>) {
+    let known = app.registrar.read(liveness::by_process);
+    for (process, sessions) in known {
+        if liveness::lives(&process) {
+            watch(app, &process);
+        } else {
+            liveness::end(app, sessions, FileEnd::Died, "its process was gone when the server started").await;
+        }
+    }
+}
+
+/// Watches the process of a session, unless it is watched.
+pub(super) fn watch(app: &Arc<App>, process: &Arc<str>) {
+    if app.files.watching.begins(process) {
+        tokio::spawn(until_its_end(app.clone(), process.clone()));
+    }
+}
+
+async fn until_its_end(app: Arc<App>, process: Arc<str>) {
+    let ended = async {
+        loop {
+            died(&app, &process).await;
+            let sessions = app.registrar.read(|state| liveness::by_process(state).remove(&process));
+            let Some(sessions) = sessions else { break };
+            if liveness::end(&app, sessions, FileEnd::Died, "its process ended").await {
+                break;
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+    };
+    tokio::select! {
+        () = ended => {}
+        () = app.stopping() => {}
+    }
+    app.files.watching.is_over(&process);
+}
+
+/// Returns when a process is dead.
+async fn died(app: &App, process: &str) {
+    let watch = identity::process_in(process).and_then(|process| Watch::of(&process));
+    if let Some(told) = watch.and_then(|watch| app.files.watching.deaths.watch(watch)) {
+        let _ = told.await;
+    }
+    // What nobody may watch is looked for.
+    while liveness::lives(process) {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
