@@ -109,13 +109,14 @@ pub async fn start(local: &Local) -> Result<(), NoDaemon> {
     if listens(&local.socket) {
         return Ok(());
     }
-    let begin = lock.metadata().map_or(0, |found| found.len());
-    if begin > MOST_LOG {
+    if lock.metadata().is_ok_and(|found| found.len() > MOST_LOG) {
         lock.set_len(0).map_err(failed)?;
     }
     let daemon = spawn(&local.socket, log)?;
     while !listens(&local.socket) {
         if daemon.liveness() == Liveness::Dead {
+            // The next one need not wait for us to look on.
+            drop(lock);
             return listens_after_all(&local.socket, log).await;
         }
         pause_before(until, log).await?;

@@ -92,8 +92,8 @@ impl Asking {
         let begun = now();
         let mut wait = Wait::begin(self.agent);
         loop {
-            // A millisecond more: the server has rounded down, and before its time an attempt is no retry.
-            let left = verdict.retry_in_ms.unwrap_or(0).saturating_add(1);
+            // Never at once: two attempts without a pause would be a loop.
+            let left = verdict.retry_in_ms.unwrap_or(0).max(1);
             let at = now().saturating_add(left.saturating_mul(1_000));
             if at.saturating_sub(begun) > LONGEST_WAIT {
                 return words::come_back(&verdict, &self.wish);

@@ -48,6 +48,10 @@ impl Wait {
     }
 }
 
+#[expect(
+    deprecated,
+    reason = "what could go wrong is a descriptor that is closed or becomes another; one that we own is neither"
+)]
 fn watch(agent: Agent) -> io::Result<Option<AsyncFd<OwnedFd>>> {
     let above = agent_above(std::process::id(), Some(agent))?;
     let watch = Watch::of(&above.process).map(|watch| watch.as_fd().try_clone_to_owned());
