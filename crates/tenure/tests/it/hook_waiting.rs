@@ -8,12 +8,14 @@ use crate::client::{now, wait_until};
 use crate::commands::signal;
 use crate::hook_stage::{FakeAgent, Stage};
 
-/// The retry comes after this many seconds here.
-const RETRY: u32 = 2;
+/// After how many seconds the retry is due, for those who wait for it.
+const SOON: u32 = 4;
+/// The same for those who do not.
+const LATE: u32 = 60;
 
 /// A file that `one` has, and `two` who wants it.
-fn contended() -> (Stage, FakeAgent, FakeAgent) {
-    let stage = Stage::with_retry_after(RETRY);
+fn contended(retry_after: u32) -> (Stage, FakeAgent, FakeAgent) {
+    let stage = Stage::with_retry_after(retry_after);
     let (mut one, two) = (FakeAgent::start(&stage, "one"), FakeAgent::start(&stage, "two"));
     let said = one.hook(&stage.edit("s1", "a"));
     assert!(said.allows(), "{said:?}");
@@ -23,7 +25,7 @@ fn contended() -> (Stage, FakeAgent, FakeAgent) {
 // S4-3, S4-19, S4-23, S4-27, S4-55 to S4-57
 #[test]
 fn who_wants_what_another_one_has_waits_once_and_is_stopped_with_a_report() {
-    let (stage, one, mut two) = contended();
+    let (stage, one, mut two) = contended(SOON);
     let begun = now();
     two.begin_hook(&stage.edit("s2", "a"));
     two.waits();
@@ -31,7 +33,7 @@ fn who_wants_what_another_one_has_waits_once_and_is_stopped_with_a_report() {
     let waiter = &shown[0]["waiters"][0];
     assert_eq!((&waiter["session"], &waiter["state"]), (&json!("s2"), &json!("RETRY_PENDING")), "{shown}");
     let said = two.end();
-    assert!(now() - begun >= Duration::from_secs(RETRY.into()), "it waited");
+    assert!(now() - begun >= Duration::from_secs(SOON.into()), "it waited");
     let reason = said.reason();
     let answer: Value = serde_json::from_str(&said.output).unwrap();
     assert_eq!(answer["continue"], false, "the turn ends: {answer}");
@@ -61,7 +63,7 @@ fn who_wants_what_another_one_has_waits_once_and_is_stopped_with_a_report() {
 // S4-26, S4-48
 #[test]
 fn a_file_that_is_free_at_the_retry_is_granted() {
-    let (stage, mut one, mut two) = contended();
+    let (stage, mut one, mut two) = contended(SOON);
     two.begin_hook(&stage.edit("s2", "a"));
     two.waits();
     one.hook(&stage.event("s1", "SessionEnd"));
@@ -73,7 +75,7 @@ fn a_file_that_is_free_at_the_retry_is_granted() {
 // S4-22, S4-58
 #[test]
 fn a_dead_owner_is_in_nobodys_way() {
-    let (stage, one, mut two) = contended();
+    let (stage, one, mut two) = contended(LATE);
     drop(one);
     let said = two.hook(&stage.edit("s2", "a"));
     assert!(said.allows() && !said.errors.contains("contention"), "{said:?}");
@@ -81,10 +83,10 @@ fn a_dead_owner_is_in_nobodys_way() {
 
 #[test]
 fn a_hook_that_is_told_to_end_while_it_waits_denies() {
-    let (stage, _one, mut two) = contended();
-    for name in ["TERM", "INT"] {
+    let (stage, _one, mut two) = contended(LATE);
+    for (session, name) in [("s2", "TERM"), ("s3", "INT")] {
         // `exec`: the shell becomes the hook, so that its number is known.
-        std::fs::write(stage.path("payload"), stage.edit("s2", "a").to_string()).unwrap();
+        std::fs::write(stage.path("payload"), stage.edit(session, "a").to_string()).unwrap();
         two.begin("sh -c 'echo $$ > ../hook; exec \"$TENURE\" hook claude < ../payload'");
         two.waits();
         let hook = std::fs::read_to_string(stage.path("hook")).unwrap().trim().parse().unwrap();
@@ -96,7 +98,7 @@ fn a_hook_that_is_told_to_end_while_it_waits_denies() {
 
 #[test]
 fn a_hook_ends_with_its_agent_and_takes_nothing_for_it() {
-    let (stage, mut one, mut two) = contended();
+    let (stage, mut one, mut two) = contended(LATE);
     std::fs::write(stage.path("payload"), stage.edit("s2", "a").to_string()).unwrap();
     two.begin("sh -c 'echo $$ > ../hook; exec \"$TENURE\" hook claude < ../payload'");
     two.waits();
@@ -112,7 +114,7 @@ fn a_hook_ends_with_its_agent_and_takes_nothing_for_it() {
 
 #[test]
 fn a_server_that_is_killed_in_the_middle_of_a_wait_is_started_again_for_the_retry() {
-    let (stage, _one, mut two) = contended();
+    let (stage, _one, mut two) = contended(SOON);
     two.begin_hook(&stage.edit("s2", "a"));
     two.waits();
     let first = stage.daemon().unwrap();
@@ -125,7 +127,7 @@ fn a_server_that_is_killed_in_the_middle_of_a_wait_is_started_again_for_the_retr
 // S4-25
 #[test]
 fn in_codes_code_mode_the_hook_does_not_wait_and_the_retry_is_asked_for() {
-    let (stage, _one, mut two) = contended();
+    let (stage, _one, mut two) = contended(SOON);
     let payload = json!({
         "session_id": "s2", "turn_id": "t", "cwd": stage.repository(""), "hook_event_name": "PreToolUse",
         "tool_name": "apply_patch", "tool_use_id": "exec-1",

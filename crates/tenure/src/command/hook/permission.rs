@@ -17,9 +17,10 @@ use super::words;
 use crate::daemon::{Local, start};
 use crate::message::tell;
 
-/// How long an answer may take. Together with [`LONGEST_WAIT`] it stays below the 240 s that hooks are given.
+/// How long an answer may take. Twice that and the start of a server, after [`LONGEST_WAIT`], stay below the 240 s that
+/// hooks are given.
 const PATIENCE: Duration = Duration::from_secs(12);
-/// The longest that a hook waits in all. A second file of the call may be due later than the first.
+/// The longest that a hook waits in all, in microseconds. A second file of the call may be due later than the first.
 const LONGEST_WAIT: u64 = 200_000_000;
 
 /// Whether it may.
@@ -45,13 +46,14 @@ struct Asking {
     wish: FileAsk,
     local: Local,
     client: Client,
+    begun: u64,
 }
 
 impl Asking {
     fn new(agent: Agent, wish: FileAsk) -> Result<Self, Verdict> {
         let found = Local::find().and_then(|local| local.client().map(|client| (local, client)));
         match found {
-            Ok((local, client)) => Ok(Self { agent, wish, local, client }),
+            Ok((local, client)) => Ok(Self { agent, wish, local, client, begun: now() }),
             Err(error) => Err(nobody_answers(&error.to_string(), "tenure serve --listen none")),
         }
     }
@@ -59,7 +61,7 @@ impl Asking {
     /// Asks; where nobody listens, the server is started first.
     async fn once(&self) -> Result<FileVerdict, Verdict> {
         match self.try_once().await {
-            Err(Error::Unreachable { source, .. }) if is_away(&source) => {
+            Err(error) if may_be_gone(&error) => {
                 start(&self.local).await.map_err(|error| nobody_answers(&error.to_string(), &error.fix()))?;
                 self.try_once().await
             }
@@ -89,13 +91,12 @@ impl Asking {
     /// Waits until the one retry is due, and makes it. It is not woken earlier: a file that becomes free meanwhile is
     /// anybody's.
     async fn wait(&self, mut verdict: FileVerdict) -> Verdict {
-        let begun = now();
         let mut wait = Wait::begin(self.agent);
         loop {
             // Never at once: two attempts without a pause would be a loop.
             let left = verdict.retry_in_ms.unwrap_or(0).max(1);
             let at = now().saturating_add(left.saturating_mul(1_000));
-            if at.saturating_sub(begun) > LONGEST_WAIT {
+            if at.saturating_sub(self.begun) > LONGEST_WAIT {
                 return words::come_back(&verdict, &self.wish);
             }
             tell(&words::heartbeat(&verdict, &self.wish));
@@ -113,11 +114,14 @@ impl Asking {
     }
 }
 
-/// Whether nobody listens, so that a server can be started. Another user's socket is no reason to start one.
-fn is_away(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, NotFound, UnexpectedEof};
-    let gone = [NotFound, ConnectionRefused, ConnectionReset, BrokenPipe, UnexpectedEof];
-    gone.contains(&error.kind())
+/// Whether there may be no server any more, or it ended in the middle: to ask once more does no harm. A socket that is not
+/// for us is no reason to start another server.
+fn may_be_gone(error: &Error) -> bool {
+    match error {
+        Error::Unreachable { source, .. } => source.kind() != std::io::ErrorKind::PermissionDenied,
+        Error::Unknown { .. } => true,
+        _ => false,
+    }
 }
 
 fn nobody_answers(problem: &str, fix: &str) -> Verdict {
