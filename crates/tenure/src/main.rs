@@ -2,6 +2,7 @@
 
 mod command;
 mod configuration;
+mod daemon;
 mod duration;
 mod exit;
 mod failure;
@@ -29,6 +30,10 @@ struct Arguments {
 
 fn main() -> ExitCode {
     if let Some(code) = command::assistant(std::env::args_os()) {
+        return code;
+    }
+    // Before anything else: a hook has to be quick, and a wrong command line of one must not let an edit through.
+    if let Some(code) = command::hook(std::env::args_os()) {
         return code;
     }
     match Arguments::try_parse() {

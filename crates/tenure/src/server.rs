@@ -6,6 +6,7 @@ use std::io::Read as _;
 use tenure_api::{Code, Problem};
 use tenure_client::{Client, Error, SettingsError};
 
+use crate::daemon::Local;
 use crate::exit;
 use crate::failure::Failure;
 
@@ -18,6 +19,27 @@ pub fn ask<T>(work: impl AsyncFnOnce(Client) -> Result<T, Failure>) -> Result<T,
         .map_err(|error| Failure::new(exit::UNAVAILABLE, "the system gives no means to connect", &error))?;
     let client = Client::from_environment()?;
     runtime.block_on(work(client))
+}
+
+/// The same with the server of this machine alone, over its socket: files are those of this machine, so an address or a
+/// token in the environment says nothing about them.
+pub fn ask_here<T>(work: impl AsyncFnOnce(Client) -> Result<T, Error>) -> Result<T, Failure> {
+    let cannot = |error: &dyn std::error::Error| {
+        Failure::new(exit::UNAVAILABLE, "the system gives no means to connect", error)
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| cannot(&error))?;
+    let local = Local::find().map_err(|error| Failure::said(exit::CONFIGURATION, &error.to_string()))?;
+    let client = local.client().map_err(|error| Failure::said(exit::CONFIGURATION, &error.to_string()))?;
+    runtime.block_on(work(client)).map_err(|error| match error {
+        Error::Unreachable { source, .. } => {
+            let what =
+                format!("no Tenure server answers on this machine, at {}: {source}", local.socket.display());
+            Failure::said(exit::UNAVAILABLE, &what)
+                .with_hint("The first hook of an agent starts one; so does `tenure serve`.")
+        }
+        error => error.into(),
+    })
 }
 
 impl From<SettingsError> for Failure {
@@ -62,6 +84,8 @@ fn code_of(code: Code) -> u8 {
         | Code::Forbidden
         | Code::HolderTaken
         | Code::LanOnly
+        | Code::LocalOnly
+        | Code::AgentForbidden
         | Code::ForeignHost
         | Code::ForeignOrigin => exit::DENIED,
         Code::Invalid | Code::TtlOutOfRange | Code::KeyReused | Code::TooLarge => exit::USAGE,
@@ -116,6 +140,7 @@ mod tests {
             (Code::Held, 75),
             (Code::LeaseBusy, 75),
             (Code::LanOnly, 77),
+            (Code::AgentForbidden, 77),
             (Code::Expired, 76),
             (Code::Unauthorized, 77),
             (Code::Forbidden, 77),

@@ -2,10 +2,16 @@
 
 mod acquire;
 mod agents;
+mod blame;
 mod completions;
 mod contention;
 mod control;
 mod explain;
+mod files;
+mod force_release;
+mod give;
+mod hook;
+mod install;
 mod lease_token;
 mod lease_view;
 mod ledger;
@@ -13,14 +19,17 @@ mod list;
 mod log;
 mod mcp;
 mod passport;
+mod path;
 mod release;
 mod renew;
 mod replay;
+mod report;
 mod revoke;
 mod run;
 mod serve;
 mod session;
 mod show;
+mod stop;
 mod token;
 mod transfer;
 mod verify;
@@ -34,6 +43,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+pub use self::hook::hook;
 pub use self::run::assistant;
 use crate::failure::Failure;
 
@@ -59,6 +69,15 @@ pub enum Command {
     Agents(agents::Agents),
     Contention(contention::Contention),
     Work(work::Work),
+    Files(files::Files),
+    Blame(blame::Blame),
+    Report(report::Report),
+    Give(give::Give),
+    ForceRelease(force_release::ForceRelease),
+    Install(install::Install),
+    Uninstall(install::Uninstall),
+    Hook(hook::Hook),
+    Stop(stop::Stop),
     Token(token::Token),
     Verify(verify::Verify),
     Replay(replay::ReplayAt),
@@ -75,6 +94,7 @@ impl Command {
             Command::Serve(serve) => return serve.run(),
             Command::Worker(worker) => return worker.run().unwrap_or_else(Failure::report),
             Command::Run(run) => return run.run().unwrap_or_else(Failure::report),
+            Command::Hook(hook) => return hook.run(),
             Command::Acquire(acquire) => acquire.run(),
             Command::Renew(renew) => renew.run(),
             Command::Release(release) => release.run(),
@@ -91,6 +111,14 @@ impl Command {
             Command::Agents(agents) => agents.run(),
             Command::Contention(contention) => contention.run(),
             Command::Work(work) => work.run(),
+            Command::Files(files) => files.run(),
+            Command::Blame(blame) => blame.run(),
+            Command::Report(report) => report.run(),
+            Command::Give(give) => give.run(),
+            Command::ForceRelease(force) => force.run(),
+            Command::Install(install) => install.run(),
+            Command::Uninstall(uninstall) => uninstall.run(),
+            Command::Stop(stop) => stop.run(),
             Command::Token(token) => token.run(),
             Command::Completions(completions) => completions.run(),
             Command::Verify(verify) => verify.run(),

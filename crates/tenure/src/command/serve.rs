@@ -66,7 +66,7 @@ impl Serve {
         let device = self.device.map(|device| ("control.device", device));
         let flags = listen.into_iter().chain(socket).chain(device);
         let configuration = self.place.configuration(flags).map_err(Failure::report)?;
-        let Configuration { reach, data, ledger, routine, pools, control, intents, agents, worker } =
+        let Configuration { reach, data, ledger, routine, pools, control, intents, agents, files, worker } =
             configuration;
         let Reach { listen, socket, tls, hosts, limits } = reach;
         let admin_token = preset_token()?;
@@ -87,7 +87,7 @@ impl Serve {
             control,
             intents,
             agents,
-            files: tenure_server::FileSettings::default(),
+            files,
             intent_secrets,
             admin_token,
         };

@@ -1,25 +1,35 @@
 //! `tenure who`.
 
+use std::path::Path;
+
 use clap::Args;
 use tenure_api::{Lease, Page};
 use tenure_client::Filter;
 
+use super::files::view;
 use super::list::all;
+use super::path::absolute;
 use crate::duration::short;
 use crate::exit;
 use crate::failure::Failure;
 use crate::output::{write_answer, write_text};
-use crate::server::ask;
+use crate::server::{ask, ask_here};
 
-/// Says who holds a resource.
+/// Says who holds a resource, or which agent is editing a file.
+///
+/// `deploy:prod` is a resource: a word, a colon, a name. Anything else is a file, and is asked of the server of this machine;
+/// a file with such a name is meant by `./deploy:prod`.
 ///
 /// Exit code 0: somebody does. 1: nobody.
 ///
 /// Example: tenure who deploy:prod || echo free
+/// Example: tenure who src/main.rs
 #[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
 pub struct Who {
-    /// What, as `domain:name`
-    resource: String,
+    /// What: `domain:name`, or the path of a file
+    #[arg(value_name = "RESOURCE|PATH")]
+    what: String,
     /// Print one JSON value instead of text
     #[arg(long)]
     json: bool,
@@ -28,18 +38,46 @@ pub struct Who {
 impl Who {
     /// Asks and answers.
     pub fn run(self) -> Result<(), Failure> {
-        let filter = Filter { resource: Some(self.resource.clone()), ..Filter::default() };
+        let is_free = if is_resource(&self.what) { self.resource()? } else { self.file()? };
+        if is_free { Err(Failure::silent(exit::NO)) } else { Ok(()) }
+    }
+
+    /// Whether nobody has it.
+    fn resource(self) -> Result<bool, Failure> {
+        let filter = Filter { resource: Some(self.what.clone()), ..Filter::default() };
         let leases = ask(async |client| all(&client, filter).await)?;
         let is_free = leases.is_empty();
         if self.json {
             write_answer(&Page { leases, next: None })?;
         } else if is_free {
-            write_text(&format!("Nobody holds {}.\n", self.resource))?;
+            write_text(&format!("Nobody holds {}.\n", self.what))?;
         } else {
             write_text(&leases.iter().map(line).collect::<String>())?;
         }
-        if is_free { Err(Failure::silent(exit::NO)) } else { Ok(()) }
+        Ok(is_free)
     }
+
+    /// The same for a file.
+    fn file(self) -> Result<bool, Failure> {
+        let path = absolute(Path::new(&self.what))?;
+        let found = ask_here(async |client| client.file(&path).await)?;
+        if self.json {
+            write_answer(&found)?;
+        } else {
+            write_text(&view::sentences(&found))?;
+        }
+        Ok(found.file.is_none())
+    }
+}
+
+/// Whether this is `domain:name`. What is before the colon of a path has a slash or a dot in it.
+fn is_resource(what: &str) -> bool {
+    let domain = what.split_once(':').map(|(domain, _)| domain);
+    let is_domain = |domain: &str| {
+        domain.starts_with(|letter: char| letter.is_ascii_alphabetic())
+            && domain.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    domain.is_some_and(is_domain)
 }
 
 fn line(lease: &Lease) -> String {
@@ -50,4 +88,21 @@ fn line(lease: &Lease) -> String {
         None => String::new(),
     };
     format!("{holder} ({mode}, fence {fence}, lease {id}), {} left{waiting}\n", short(lease.remaining_ms))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_a_colon_and_a_name_are_a_resource_and_all_else_is_a_file() {
+        for resource in ["deploy:prod", "FILE:0123/src/a.rs", "db:a/b", "x:", "light-1:all"] {
+            assert!(is_resource(resource), "{resource}");
+        }
+        for file in
+            ["src/main.rs", "./deploy:prod", "a b:c", "main.rs:7", "/a:b", "Makefile", "", ":x", "7:x"]
+        {
+            assert!(!is_resource(file), "{file}");
+        }
+    }
 }

@@ -6,6 +6,7 @@
 mod agents;
 mod control;
 mod file;
+mod files;
 mod folders;
 mod gateway;
 mod intents;
@@ -24,7 +25,8 @@ use tenure_core::kernel::Span;
 use tenure_ledger::embedded::{Options, Retention};
 use tenure_registrar::shell::Routine;
 use tenure_server::{
-    AgentSettings, ControlSettings, EmptySecret, IntentSettings, InvalidDevice, PoolError, Pools,
+    AgentSettings, ControlSettings, EmptySecret, FileSettings, IntentSettings, InvalidDevice, PoolError,
+    Pools,
 };
 use thiserror::Error;
 
@@ -88,6 +90,10 @@ const KEYS: &[&str] = &[
     "agents.longest_backoff_ms",
     "agents.lease_time_ms",
     "agents.idle_ms",
+    "files.retry_seconds",
+    "files.idle_seconds",
+    "files.mode",
+    "files.stop_when_idle_minutes",
 ];
 
 /// Those of them that are lists: in the environment, with commas between.
@@ -118,6 +124,8 @@ pub struct Configuration {
     pub intents: IntentSettings,
     /// How long agents may have something, and wait for it.
     pub agents: AgentSettings,
+    /// What coding agents may do to files at once.
+    pub files: FileSettings,
     /// Who carries out sessions, and how.
     pub worker: Option<WorkerConfiguration>,
 }
@@ -300,8 +308,9 @@ impl Configuration {
         let lease_ttl_ms = worker::ttl_ms(sources)?;
         let intents = IntentSettings { lease_ttl_ms, ..intents::intents(sources)? };
         let agents = agents::agents(sources)?;
+        let files = files::files(sources)?;
         let worker = worker::worker(sources, &data)?;
-        Ok(Self { reach, data, ledger, routine, pools, control, intents, agents, worker })
+        Ok(Self { reach, data, ledger, routine, pools, control, intents, agents, files, worker })
     }
 
     /// Where the ledger is, for whoever only reads it and needs to know nothing else.

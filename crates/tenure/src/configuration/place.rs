@@ -57,6 +57,18 @@ impl Place {
         super::api_leases(&Sources::new(flags, only_the_file, &folders)?)
     }
 
+    /// Where the server of this machine listens, if it does, and where a daemon says what it has to say. Nothing else of
+    /// the configuration is looked at: whoever asks has no time.
+    pub fn local(self) -> Result<(Option<PathBuf>, Option<PathBuf>), ConfigurationError> {
+        let folders = Folders::new(variable);
+        let sources = self.sources(None, &folders)?;
+        let socket = super::reach::socket(&sources, &folders)?;
+        // Beside the data directory, not in it: a copy of that would bring it along.
+        let log =
+            folders.state("the log of the daemon", "").ok().map(|state| state.join("tenure-daemon.log"));
+        Ok((socket.map(|socket| socket.path), log))
+    }
+
     fn sources(
         self,
         flags: impl IntoIterator<Item = (&'static str, OsString)>,

@@ -77,7 +77,11 @@ impl Reach {
     }
 }
 
-fn socket(sources: &Sources, folders: &Folders) -> Result<Option<SocketPlace>, ConfigurationError> {
+/// Where to listen for users of this machine.
+pub(super) fn socket(
+    sources: &Sources,
+    folders: &Folders,
+) -> Result<Option<SocketPlace>, ConfigurationError> {
     let users = sources.list("socket.users", "a list of user ids")?;
     // In a file, `socket` is a path or a table; a table has its path inside.
     match sources.get("socket").or_else(|| sources.get("socket.path")) {

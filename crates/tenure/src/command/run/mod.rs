@@ -24,6 +24,7 @@ use tenure_core::kernel::Span;
 use self::running::{Outcome, Running};
 use self::waiting::Waiting;
 use super::wish::Wish;
+use crate::daemon;
 use crate::duration::{milliseconds, parse};
 use crate::exit;
 use crate::failure::Failure;
@@ -69,11 +70,12 @@ pub struct Run {
     command: Vec<OsString>,
 }
 
-/// What `tenure run` and the worker start themselves as, beside the command. These are no commands for people.
+/// What `tenure run`, the worker and hooks start themselves as, beside the command. These are no commands for people.
 pub fn assistant(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let name = arguments.nth(1)?;
     match name.to_str()? {
         watched::NAME => Some(watched::run(&arguments.collect::<Vec<_>>())),
+        daemon::NAME => Some(daemon::run(arguments.next())),
         terminal::NAME => Some(terminal::hand_over(arguments.next())),
         _ => None,
     }

@@ -1,0 +1,191 @@
+//! What git says through its hooks: what is committed, and what is about to be.
+//!
+//! Git goes on whatever happens here: nothing is stopped, no server is started, nothing is written.
+
+use std::ffi::OsString;
+use std::io::{self, Read as _};
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tenure_api::{CommitNote, FileCommit, FileStaged};
+use tenure_client::Client;
+use tenure_gate::git::{self, GitError};
+use tenure_gate::paths::{WorkTree, work_tree_of};
+use tokio::time::timeout;
+
+use crate::configuration::variable;
+use crate::daemon::{Local, listens};
+use crate::duration::short;
+use crate::message::tell;
+
+/// How long git is held up for an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How many paths go into one request.
+const PART: usize = 50_000;
+/// The most that is read of what git says: one line for each reference.
+const MOST_BYTES: u64 = 16 << 20;
+/// How many files are named in a warning.
+const MOST_NAMED: usize = 20;
+
+/// Where agents say to the commands that they run which session it is.
+const SESSIONS: [&str; 6] = [
+    "TENURE_SESSION",
+    "CLAUDE_CODE_SESSION_ID",
+    "CODEX_SESSION_ID",
+    "CODEX_THREAD_ID",
+    "GEMINI_SESSION_ID",
+    "OPENCODE_SESSION_ID",
+];
+
+/// Runs the hook that git names. Its exit code is 0 in any case.
+pub fn run(arguments: &[OsString]) -> ExitCode {
+    // Even our own mistakes are not git's.
+    let done = catch_unwind(|| hook(arguments));
+    match done {
+        Ok(Ok(text)) if text.is_empty() => {}
+        Ok(Ok(text)) => tell(&text),
+        Ok(Err(error)) => tell(&format!("tenure: this commit is not known to Tenure: {error}\n")),
+        Err(_) => {}
+    }
+    ExitCode::SUCCESS
+}
+
+/// What to say on standard error.
+fn hook(arguments: &[OsString]) -> Result<String, GitError> {
+    let name = arguments.first().and_then(|name| name.to_str()).unwrap_or_default();
+    let steps = match name {
+        "pre-commit" | "post-commit" => Vec::new(),
+        "reference-transaction" if arguments.get(1).is_some_and(|phase| phase == "committed") => {
+            git::moved_branches(&standard_input())
+        }
+        "reference-transaction" => return Ok(String::new()),
+        _ => return Ok(format!("tenure: there is no git hook called `{name}` here\n")),
+    };
+    let Some((tree, client)) = found() else { return Ok(String::new()) };
+    let root = &tree.root;
+    let note = match name {
+        "pre-commit" => staged(root, &client)?,
+        "post-commit" => committed(root, git::committed_paths(root, None, "HEAD")?, &client)?,
+        _ => {
+            let branch = branch_of(&tree);
+            let mut paths = Vec::new();
+            for step in steps.iter().filter(|step| Some(&*step.reference) == branch.as_deref()) {
+                if let Some(new) = &step.new {
+                    paths.extend(git::committed_paths(root, step.old.as_deref(), new)?);
+                }
+            }
+            committed(root, paths, &client)?
+        }
+    };
+    // Post-commit says the same once more, when the index is written.
+    let says = name != "reference-transaction";
+    Ok(note.filter(|_| says).map(|note| words(&note, name)).unwrap_or_default())
+}
+
+/// The working tree that git works in, and whoever listens. Nothing to do where either is missing.
+fn found() -> Option<(WorkTree, Client)> {
+    let local = Local::find().ok()?;
+    // The cheapest question first: most machines have no server.
+    if !listens(&local.socket) {
+        return None;
+    }
+    let tree = work_tree_of(&std::env::current_dir().ok()?).ok()??;
+    Some((tree, local.client().ok()?))
+}
+
+fn staged(root: &Path, client: &Client) -> Result<Option<CommitNote>, GitError> {
+    let paths = texts(&git::staged_paths(root)?);
+    let Some(root) = root.to_str() else { return Ok(None) };
+    let mut all = None;
+    for part in paths.chunks(PART) {
+        let staged = FileStaged { root: root.to_owned(), paths: part.to_vec(), session: session() };
+        join(&mut all, wait_for(async { client.staged_files(&staged).await.ok() }));
+    }
+    Ok(all)
+}
+
+/// Only what is clean now: the rest is still being worked on.
+fn committed(root: &Path, paths: Vec<PathBuf>, client: &Client) -> Result<Option<CommitNote>, GitError> {
+    let Some(root_text) = root.to_str() else { return Ok(None) };
+    let mut all = None;
+    for part in paths.chunks(PART) {
+        let dirty = texts(&git::dirty(root, part)?);
+        let commit = FileCommit { root: root_text.to_owned(), paths: texts(part), dirty, session: session() };
+        join(&mut all, wait_for(async { client.commit_files(&commit).await.ok() }));
+    }
+    Ok(all)
+}
+
+fn wait_for<T>(asked: impl Future<Output = Option<T>>) -> Option<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    runtime.block_on(async { timeout(PATIENCE, asked).await.ok()? })
+}
+
+fn join(all: &mut Option<CommitNote>, part: Option<CommitNote>) {
+    match (all, part) {
+        (Some(all), Some(part)) => {
+            all.released.extend(part.released);
+            all.foreign.extend(part.foreign);
+            all.left_dirty.extend(part.left_dirty);
+        }
+        (all, Some(part)) => *all = Some(part),
+        (_, None) => {}
+    }
+}
+
+/// What HEAD is: a branch, or itself where it is on none.
+fn branch_of(tree: &WorkTree) -> Option<String> {
+    let text = std::fs::read_to_string(tree.git_dir.join("HEAD")).ok()?;
+    let branch = text.trim_end().strip_prefix("ref: ").map(|name| name.trim().to_owned());
+    Some(branch.unwrap_or_else(|| "HEAD".to_owned()))
+}
+
+/// Which session the committing process says it is of.
+fn session() -> Option<String> {
+    let said = SESSIONS.iter().filter_map(|name| variable(name)?.into_string().ok());
+    let mut fit = said.filter(|text| (1..=128).contains(&text.len()) && !text.contains(char::is_control));
+    fit.next()
+}
+
+fn standard_input() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let _ = io::stdin().lock().take(MOST_BYTES).read_to_end(&mut bytes);
+    bytes
+}
+
+/// Names that are not text were never leased: no agent can say them.
+fn texts(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().filter_map(|path| path.to_str().map(str::to_owned)).collect()
+}
+
+/// What the person, or the model, reads beside git's own words.
+fn words(note: &CommitNote, name: &str) -> String {
+    let is_over = name == "post-commit";
+    let foreign = note.foreign.iter().map(|held| {
+        let (verb, advice) = match is_over {
+            true => ("was committed", "tell that one"),
+            false => ("is staged", "take it out with `git restore --staged`, unless it is yours to commit"),
+        };
+        format!(
+            "tenure: warning: `{}` {verb}, but {} (session {}, pid {}) is editing it; {advice}",
+            held.path, held.owner.agent, held.owner.session, held.owner.pid
+        )
+    });
+    let left = note.left_dirty.iter().filter(|_| !is_over).map(|left| {
+        format!(
+            "tenure: warning: `{}` has changes that {} (session {}) left {} ago without a commit; they go into this one",
+            left.path,
+            left.owner.agent,
+            left.owner.session,
+            short(left.left_ms)
+        )
+    });
+    let lines: Vec<_> = foreign.chain(left).map(|line| line.replace(char::is_control, " ")).collect();
+    let mut text: String = lines.iter().take(MOST_NAMED).map(|line| format!("{line}\n")).collect();
+    if lines.len() > MOST_NAMED {
+        text.push_str(&format!("tenure: warning: and {} more\n", lines.len() - MOST_NAMED));
+    }
+    text
+}

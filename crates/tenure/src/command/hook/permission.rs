@@ -1,0 +1,130 @@
+//! Asks whether an agent may change files, and waits for the one retry where somebody else has them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tenure_api::{FileAsk, FileVerdict, VerdictKind};
+use tenure_client::{Client, Error, boot_microseconds as now};
+use tenure_gate::agent::Agent;
+use tenure_gate::hooks::wording::{NoDaemon, no_daemon};
+use tenure_gate::hooks::{Heard, Patience, Verdict};
+use tokio::time::timeout;
+
+use super::agent::denial;
+use super::speaker::wish;
+use super::waiting::{Wait, Woken};
+use super::words;
+use crate::daemon::{Local, start};
+use crate::message::tell;
+
+/// How long an answer may take. Twice that and the start of a server, after [`LONGEST_WAIT`], stay below the 240 s that
+/// hooks are given.
+const PATIENCE: Duration = Duration::from_secs(12);
+/// The longest that a hook waits in all, in microseconds. A second file of the call may be due later than the first.
+const LONGEST_WAIT: u64 = 200_000_000;
+
+/// Whether it may.
+pub async fn ask(agent: Agent, heard: &Heard, paths: &[PathBuf], whole: bool) -> Verdict {
+    let Ok(wish) = wish(agent, heard, paths, whole) else {
+        return denial("a path or the working folder is not UTF-8");
+    };
+    let asking = match Asking::new(agent, wish) {
+        Ok(asking) => asking,
+        Err(verdict) => return verdict,
+    };
+    match asking.once().await {
+        Ok(verdict) if verdict.verdict != VerdictKind::Wait => words::settled(&verdict, &asking.wish),
+        Ok(verdict) if heard.patience == Patience::Brief => words::come_back(&verdict, &asking.wish),
+        Ok(verdict) => asking.wait(verdict).await,
+        Err(verdict) => verdict,
+    }
+}
+
+/// One call of a tool that is about to change files.
+struct Asking {
+    agent: Agent,
+    wish: FileAsk,
+    local: Local,
+    client: Client,
+    begun: u64,
+}
+
+impl Asking {
+    fn new(agent: Agent, wish: FileAsk) -> Result<Self, Verdict> {
+        let found = Local::find().and_then(|local| local.client().map(|client| (local, client)));
+        match found {
+            Ok((local, client)) => Ok(Self { agent, wish, local, client, begun: now() }),
+            Err(error) => Err(nobody_answers(&error.to_string(), "tenure serve --listen none")),
+        }
+    }
+
+    /// Asks; where nobody listens, the server is started first.
+    async fn once(&self) -> Result<FileVerdict, Verdict> {
+        match self.try_once().await {
+            Err(error) if may_be_gone(&error) => {
+                start(&self.local).await.map_err(|error| nobody_answers(&error.to_string(), &error.fix()))?;
+                self.try_once().await
+            }
+            other => other,
+        }
+        .map_err(|error| match error {
+            // The server says itself what is wrong.
+            Error::Problem(problem) => denial(&problem.detail),
+            Error::Unreachable { source, .. } => {
+                nobody_answers(&source.to_string(), "tenure serve --listen none")
+            }
+            error => nobody_answers(&error.to_string(), "tenure serve --listen none"),
+        })
+    }
+
+    async fn try_once(&self) -> Result<FileVerdict, Error> {
+        let asked = timeout(PATIENCE, self.client.acquire_files(&self.wish)).await;
+        asked.unwrap_or_else(|_| {
+            let address = self.client.address();
+            Err(Error::Unknown {
+                address,
+                source: format!("no answer within {} s", PATIENCE.as_secs()).into(),
+            })
+        })
+    }
+
+    /// Waits until the one retry is due, and makes it. It is not woken earlier: a file that becomes free meanwhile is
+    /// anybody's.
+    async fn wait(&self, mut verdict: FileVerdict) -> Verdict {
+        let mut wait = Wait::begin(self.agent);
+        loop {
+            // Never at once: two attempts without a pause would be a loop.
+            let left = verdict.retry_in_ms.unwrap_or(0).max(1);
+            let at = now().saturating_add(left.saturating_mul(1_000));
+            if at.saturating_sub(self.begun) > LONGEST_WAIT {
+                return words::come_back(&verdict, &self.wish);
+            }
+            tell(&words::heartbeat(&verdict, &self.wish));
+            match wait.until(at).await {
+                Woken::Due => {}
+                Woken::AgentEnded => return denial("the agent ended while its hook waited"),
+                Woken::Told => return denial("the hook was told to end while it waited"),
+            }
+            match self.once().await {
+                Ok(answer) if answer.verdict == VerdictKind::Wait => verdict = answer,
+                Ok(answer) => return words::settled(&answer, &self.wish),
+                Err(denied) => return denied,
+            }
+        }
+    }
+}
+
+/// Whether there may be no server any more, or it ended in the middle: to ask once more does no harm. A socket that is not
+/// for us is no reason to start another server.
+fn may_be_gone(error: &Error) -> bool {
+    match error {
+        Error::Unreachable { source, .. } => source.kind() != std::io::ErrorKind::PermissionDenied,
+        Error::Unknown { .. } => true,
+        _ => false,
+    }
+}
+
+fn nobody_answers(problem: &str, fix: &str) -> Verdict {
+    let reason = no_daemon(&NoDaemon { problem: problem.to_owned(), fix: fix.to_owned() });
+    Verdict::Deny { reason, stop: false }
+}

@@ -1,0 +1,114 @@
+//! `tenure report`.
+
+mod view;
+
+use clap::{Args, Subcommand};
+use tenure_api::BlockerReports;
+
+use crate::failure::Failure;
+use crate::output::{write_answer, write_table, write_text};
+use crate::server::ask_here;
+
+/// Shows which agents stopped because a file was not free, and lets them go on.
+///
+/// An agent that needs a file of another one tries once more after three minutes. If the file is still not free, it stops,
+/// and leaves a report: which file, who has it, for how long, and when something was last heard from that one. It waits for
+/// an instruction then: `tenure report resume`, `tenure give`, or a word in its own window.
+#[derive(Debug, Args)]
+pub struct Report {
+    #[command(subcommand)]
+    command: ReportCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ReportCommand {
+    List(List),
+    Show(Show),
+    Resume(Resume),
+}
+
+/// Shows all reports that are remembered, the oldest first.
+///
+/// Example: tenure report list
+#[derive(Debug, Args)]
+struct List {
+    /// Print one JSON value instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows one report.
+///
+/// Example: tenure report show R-17
+#[derive(Debug, Args)]
+struct Show {
+    /// Its name
+    id: String,
+    /// Print one JSON value instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// Gives a session that stopped the file that it needs, if that is free by now, so that it can go on.
+///
+/// Tell the agent in its own window to go on: Tenure cannot. Exit code 75: somebody still has the file. Only for people: it
+/// is refused to whatever an agent started.
+///
+/// Example: tenure report resume R-17
+#[derive(Debug, Args)]
+struct Resume {
+    /// Its name
+    id: String,
+    /// Print one JSON value instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+impl Report {
+    /// Runs the command to its end.
+    pub fn run(self) -> Result<(), Failure> {
+        match self.command {
+            ReportCommand::List(list) => list.run(),
+            ReportCommand::Show(show) => show.run(),
+            ReportCommand::Resume(resume) => resume.run(),
+        }
+    }
+}
+
+impl List {
+    fn run(self) -> Result<(), Failure> {
+        let reports = ask_here(async |client| client.blocker_reports().await)?;
+        if self.json {
+            write_answer(&BlockerReports { reports })?;
+        } else if reports.is_empty() {
+            write_text("No reports.\n")?;
+        } else {
+            write_table(&view::table(&reports))?;
+        }
+        Ok(())
+    }
+}
+
+impl Show {
+    fn run(self) -> Result<(), Failure> {
+        let report = ask_here(async |client| client.blocker_report(&self.id).await)?;
+        if self.json {
+            write_answer(&report)?;
+        } else {
+            write_text(&view::fields(&report).to_string())?;
+        }
+        Ok(())
+    }
+}
+
+impl Resume {
+    fn run(self) -> Result<(), Failure> {
+        let report = ask_here(async |client| client.resume_report(&self.id).await)?;
+        if self.json {
+            write_answer(&report)?;
+        } else {
+            write_text(&view::resumed(&report))?;
+        }
+        Ok(())
+    }
+}

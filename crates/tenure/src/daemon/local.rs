@@ -1,0 +1,48 @@
+//! Where the server of this machine listens.
+
+use std::path::PathBuf;
+
+use tenure_client::{Client, SettingsError};
+use thiserror::Error;
+
+use crate::configuration::{ConfigurationError, Place};
+
+/// Where the server of this machine listens, and where one that is started by itself says what it has to say.
+#[derive(Debug, Clone)]
+pub struct Local {
+    /// The socket, absolute.
+    pub socket: PathBuf,
+    /// The file that takes what the daemon says. Nothing where the environment does not say where it belongs.
+    pub log: Option<PathBuf>,
+}
+
+/// Why nobody can be asked on this machine.
+#[derive(Debug, Error)]
+pub enum NoPlace {
+    /// The configuration cannot be used.
+    #[error("the configuration cannot be used: {0}")]
+    Configuration(#[from] ConfigurationError),
+    /// The configuration wants no socket.
+    #[error("the configuration says `socket = \"none\"`, and agents are answered on the local socket alone")]
+    NoSocket,
+    /// The client takes no such place.
+    #[error(transparent)]
+    Client(#[from] SettingsError),
+}
+
+impl Local {
+    /// The place that `tenure serve` would choose: by flags that nobody gave, the environment, the configuration file.
+    ///
+    /// `TENURE_URL` and `TENURE_TOKEN` are not looked at: files are those of this machine, and its own system says who
+    /// asks.
+    pub fn find() -> Result<Self, NoPlace> {
+        let (socket, log) = Place::default().local()?;
+        let socket = socket.ok_or(NoPlace::NoSocket)?;
+        Ok(Self { socket: std::path::absolute(&socket).unwrap_or(socket), log })
+    }
+
+    /// Speaks to whoever listens there. It connects when it is first asked for something.
+    pub fn client(&self) -> Result<Client, NoPlace> {
+        Ok(Client::builder().socket(&self.socket).build()?)
+    }
+}

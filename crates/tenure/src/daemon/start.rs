@@ -1,0 +1,198 @@
+//! Starts the daemon where nobody listens: once, however many hooks ask at once.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+use tenure_client::boot_microseconds as now;
+use tenure_gate::process::{Liveness, Process};
+use thiserror::Error;
+
+use super::detached;
+use super::local::Local;
+
+/// How long a daemon may take until it listens.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// How long to look on after a daemon ended: somebody else's may be about to listen.
+const AFTERWARDS: Duration = Duration::from_millis(600);
+/// How long between two looks.
+const PAUSE: Duration = Duration::from_millis(10);
+/// A log that is larger begins anew.
+const MOST_LOG: u64 = 1 << 20;
+/// What of its end is looked at for a last word.
+const LAST_WORDS: u64 = 2_000;
+
+/// What a daemon gets of the environment: who it is for, and where things are.
+///
+/// Nothing else: the environment of an agent holds its secrets, and must not decide whether the gate denies.
+const ENVIRONMENT: [&str; 12] = [
+    "HOME",
+    "PATH",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "TZ",
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+    "XDG_RUNTIME_DIR",
+    "TENURE_CONFIG",
+    "TENURE_DATA",
+    "TENURE_SOCKET_USERS",
+];
+
+/// Variables of the daemon's ledger: where it is and how large.
+const LEDGER: &str = "TENURE_LEDGER_";
+
+/// Why there is no daemon. [`NoDaemon::fix`] is the one command that helps.
+#[derive(Debug, Error)]
+pub enum NoDaemon {
+    /// Nobody says where its log and its ledger belong.
+    #[error("neither XDG_STATE_HOME nor HOME says where its log belongs")]
+    NoHome,
+    /// Its log cannot be written, so it would fail without a word.
+    #[error("its log {} cannot be written: {source}", path.display())]
+    Log {
+        /// Where it would be.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No process can be started.
+    #[error("it cannot be started: {0}")]
+    Spawn(#[from] io::Error),
+    /// It ended before it listened.
+    #[error("it was started and ended at once: {said}")]
+    Ended {
+        /// What it said last.
+        said: String,
+    },
+    /// It does not listen yet, or somebody else starts it and does not get on.
+    #[error("it does not listen after 8 s")]
+    Slow {
+        /// Where more is.
+        log: PathBuf,
+    },
+}
+
+impl NoDaemon {
+    /// The one command that helps, or shows why.
+    pub fn fix(&self) -> String {
+        match self {
+            Self::NoHome | Self::Log { .. } | Self::Spawn(_) | Self::Ended { .. } => {
+                "tenure serve --listen none".to_owned()
+            }
+            Self::Slow { log } => format!("tail {}", log.display()),
+        }
+    }
+}
+
+/// Starts the daemon, and waits until it listens. Whoever asks while another one starts it waits for that one.
+pub async fn start(local: &Local) -> Result<(), NoDaemon> {
+    let log = local.log.as_deref().ok_or(NoDaemon::NoHome)?;
+    let failed = |source| NoDaemon::Log { path: log.into(), source };
+    let until = now() + micros(PATIENCE);
+    // Whoever has the lock on the log is the one who starts.
+    let lock = open(log).map_err(failed)?;
+    while flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if listens(&local.socket) {
+            return Ok(());
+        }
+        pause_before(until, log).await?;
+    }
+    if listens(&local.socket) {
+        return Ok(());
+    }
+    if lock.metadata().is_ok_and(|found| found.len() > MOST_LOG) {
+        lock.set_len(0).map_err(failed)?;
+    }
+    let daemon = spawn(&local.socket, log)?;
+    while !listens(&local.socket) {
+        if daemon.liveness() == Liveness::Dead {
+            // The next one need not wait for us to look on.
+            drop(lock);
+            return listens_after_all(&local.socket, log).await;
+        }
+        pause_before(until, log).await?;
+    }
+    Ok(())
+}
+
+/// Ours is gone. A person may have started another one at the same time, which has the ledger now.
+async fn listens_after_all(socket: &Path, log: &Path) -> Result<(), NoDaemon> {
+    let until = now() + micros(AFTERWARDS);
+    while now() < until {
+        if listens(socket) {
+            return Ok(());
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Err(ended(log))
+}
+
+async fn pause_before(until: u64, log: &Path) -> Result<(), NoDaemon> {
+    if now() >= until {
+        return Err(NoDaemon::Slow { log: log.into() });
+    }
+    tokio::time::sleep(PAUSE).await;
+    Ok(())
+}
+
+/// Whether somebody listens. A socket whose server is dead refuses.
+pub fn listens(socket: &Path) -> bool {
+    UnixStream::connect(socket).is_ok()
+}
+
+/// Starts it behind a process that cuts it off from us and ends at once.
+fn spawn(socket: &Path, log: &Path) -> Result<Process, NoDaemon> {
+    let said = open(log).map_err(|source| NoDaemon::Log { path: log.into(), source })?;
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("tenure").arg(detached::NAME).arg(socket);
+    command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_kept(name)));
+    command.stdin(Stdio::null()).stderr(said);
+    let output = command.output()?;
+    let process = str::from_utf8(&output.stdout).ok().and_then(|text| text.trim().parse().ok());
+    Process::of(process.ok_or_else(|| ended(log))?).map_err(|_| ended(log))
+}
+
+fn ended(log: &Path) -> NoDaemon {
+    NoDaemon::Ended { said: last_words(log) }
+}
+
+fn is_kept(name: &OsString) -> bool {
+    name.to_str().is_some_and(|name| ENVIRONMENT.contains(&name) || name.starts_with(LEDGER))
+}
+
+/// Opens the log to add to it. Its folder is made where it is missing.
+fn open(log: &Path) -> io::Result<File> {
+    if let Some(folder) = log.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(log)
+}
+
+/// What the log says last: its last message, on one line.
+fn last_words(log: &Path) -> String {
+    let length = fs::metadata(log).map_or(0, |found| found.len());
+    let mut end = Vec::new();
+    let read = File::open(log).and_then(|mut file| {
+        file.seek(SeekFrom::Start(length.saturating_sub(LAST_WORDS)))?;
+        file.take(LAST_WORDS).read_to_end(&mut end)
+    });
+    let text = String::from_utf8_lossy(&end);
+    let begin = text.rfind("tenure: ").map(|begin| begin + "tenure: ".len());
+    match (read, begin) {
+        (Ok(_), Some(begin)) => text[begin..].split_whitespace().collect::<Vec<_>>().join(" "),
+        _ => "it said nothing".to_owned(),
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

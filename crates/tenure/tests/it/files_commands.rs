@@ -1,0 +1,155 @@
+//! What a person sees of files, and may do.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::hook_stage::{FakeAgent, Stage};
+
+/// An agent that has `a`.
+fn owned() -> (Stage, FakeAgent) {
+    let stage = Stage::with_retry_after(1);
+    let mut agent = FakeAgent::start(&stage, "one");
+    let said = agent.hook(&stage.edit("session-one", "a"));
+    assert!(said.allows(), "{said:?}");
+    (stage, agent)
+}
+
+#[test]
+fn a_person_sees_who_edits_what() {
+    let (stage, agent) = owned();
+    let pid = agent.process();
+    let who = stage.run(&["who", "a"]);
+    let begin = format!("claude session-one (pid {pid}) has a for ");
+    assert!(who.code == Some(0) && who.output.starts_with(&begin), "{who:?}");
+    let free = stage.run(&["who", "b"]);
+    assert_eq!((free.code, free.output.as_str()), (Some(1), "Nobody has b.\n"), "{free:?}");
+    let table = stage.run(&["files"]);
+    let heads = "FILE  OWNER";
+    assert!(table.code == Some(0) && table.output.starts_with(heads), "{table:?}");
+    let owner = format!("a     claude session-one (pid {pid})");
+    assert!(table.output.contains(&owner), "{table:?}");
+    assert_eq!(stage.run(&["report", "list"]).output, "No reports.\n");
+    assert_eq!(stage.run(&["report", "show", "R-99"]).code, Some(1));
+    let files = stage.json(&["files", "--json"]);
+    for field in ["path", "owner", "heldMs", "idleMs", "waiters"] {
+        assert!(files[0].get(field).is_some(), "{field}: {files}");
+    }
+}
+
+#[test]
+fn without_a_server_a_person_is_told_so() {
+    let stage = Stage::new();
+    for arguments in [&["files"][..], &["who", "a"], &["blame", "a"], &["report", "list"], &["stop"]] {
+        let said = stage.run(arguments);
+        assert_eq!(said.code, Some(69), "{arguments:?}: {said:?}");
+        assert!(said.errors.contains("no Tenure server answers on this machine"), "{said:?}");
+    }
+    assert!(stage.servers().is_empty(), "asking starts nothing");
+}
+
+// S4-54
+#[test]
+fn a_person_gives_takes_and_lets_go_on_and_an_agent_may_not() {
+    let (stage, mut one) = owned();
+    let mut two = FakeAgent::start(&stage, "two");
+    let blocked = two.hook(&stage.edit("session-two", "a"));
+    assert!(!blocked.allows(), "{blocked:?}");
+    let report = stage.json(&["report", "list", "--json"])["reports"][0]["id"].as_str().unwrap().to_owned();
+    // What an agent runs is refused, whatever it is.
+    for line in [
+        "\"$TENURE\" force-release a".to_owned(),
+        "\"$TENURE\" give a --to session-two".to_owned(),
+        format!("\"$TENURE\" report resume {report}"),
+        "\"$TENURE\" stop".to_owned(),
+        "\"$TENURE\" install claude".to_owned(),
+    ] {
+        let said = two.run(&line);
+        assert!(said.code == Some(77) && said.errors.contains("only a person"), "{line}: {said:?}");
+    }
+    assert!(!stage.repository(".claude").exists());
+    assert_eq!(stage.run(&["report", "resume", &report]).code, Some(75), "it is still held");
+    let shown = stage.run(&["report", "show", &report]);
+    assert!(
+        shown.output.contains("waiting_for_instruction") && shown.output.contains("180") == false,
+        "{shown:?}"
+    );
+    let taken = stage.run(&["force-release", "a", "--reason", "a test"]);
+    assert!(
+        taken.code == Some(0) && taken.output.starts_with("a was taken from claude session-one"),
+        "{taken:?}"
+    );
+    let resumed = stage.run(&["report", "resume", &report]);
+    assert!(resumed.code == Some(0) && resumed.output.starts_with("claude session-two"), "{resumed:?}");
+    assert_eq!(stage.run(&["force-release", "b"]).code, Some(1), "nobody has it");
+    let given = stage.run(&["give", "a", "--to", "session-one"]);
+    assert!(given.code == Some(0) && given.output.contains("session-one"), "{given:?}");
+    assert!(one.hook(&stage.edit("session-one", "a")).allows());
+    assert_eq!(stage.run(&["stop"]).output, "The server stops.\n");
+    crate::client::wait_until("it is gone", || stage.servers().is_empty());
+}
+
+#[test]
+fn lines_that_are_not_committed_say_who_wrote_them() {
+    let (stage, mut agent) = owned();
+    fs::write(stage.repository("a"), "one\ntwo\n").unwrap();
+    let mut wrote = stage.edit("session-one", "a");
+    wrote["hook_event_name"] = json!("PostToolUse");
+    wrote["tool_response"] = json!({});
+    agent.hook(&wrote);
+    let said = stage.run(&["blame", "a"]);
+    assert_eq!(said.output, "committed           1  one\nclaude session-one  2  two\n", "{said:?}");
+    assert_eq!(stage.json(&["blame", "a", "--json"])["lines"][1]["session"], "session-one");
+}
+
+// S4-29, S4-40, S4-60
+#[test]
+fn hooks_are_put_in_and_a_commit_of_the_agent_lets_go_of_its_files() {
+    let (stage, mut agent) = owned();
+    let before = stage.shell("ls -A .git/hooks").output;
+    let dry = stage.run(&["install", "claude", "--dry-run"]);
+    assert!(dry.code == Some(0) && dry.output.contains("would create"), "{dry:?}");
+    assert!(!stage.repository(".claude").exists());
+    let installed = stage.run(&["install", "claude"]);
+    assert!(installed.code == Some(0) && installed.output.contains(".claude/settings.json"), "{installed:?}");
+    assert!(stage.run(&["install", "claude"]).output.starts_with("Nothing to do: "));
+    let settings = fs::read_to_string(stage.repository(".claude/settings.json")).unwrap();
+    assert!(settings.contains("hook claude"), "{settings}");
+    fs::write(stage.repository("a"), "two\n").unwrap();
+    let committed = agent.run("git commit --quiet --all --message two");
+    assert_eq!((committed.code, committed.errors.as_str()), (Some(0), ""), "{committed:?}");
+    assert_eq!(stage.json(&["files", "--json"]), json!([]));
+    for what in ["claude", "git"] {
+        let gone = stage.run(&["uninstall", what]);
+        assert_eq!(gone.code, Some(0), "{gone:?}");
+    }
+    assert!(!stage.repository(".claude").exists());
+    assert_eq!(stage.shell("ls -A .git/hooks").output, before);
+}
+
+#[test]
+fn who_commits_what_another_one_is_editing_is_warned_and_git_goes_on() {
+    let (stage, agent) = owned();
+    assert_eq!(stage.run(&["install", "git"]).code, Some(0));
+    let committed = stage.shell("echo two > a; git commit --quiet --all --message two");
+    assert_eq!(committed.code, Some(0), "{committed:?}");
+    let warning =
+        format!("`a` is staged, but claude (session session-one, pid {}) is editing it", agent.process());
+    assert!(committed.errors.contains(&warning), "{committed:?}");
+    assert_eq!(stage.json(&["who", "a", "--json"])["file"]["owner"]["session"], "session-one");
+}
+
+#[test]
+fn a_wrong_place_or_scope_is_refused() {
+    let stage = Stage::new();
+    assert_eq!(stage.run(&["install", "git", "--user"]).code, Some(64));
+    assert_eq!(stage.run(&["install", "claud"]).code, Some(64));
+    assert_eq!(stage.run(&["install", "codex", "--local"]).code, Some(1));
+    let outside = stage.command(&["install", "claude"]).current_dir(stage.path("")).output().unwrap();
+    assert_eq!(outside.status.code(), Some(1), "{outside:?}");
+    fs::create_dir(stage.repository(".claude")).unwrap();
+    fs::write(stage.repository(".claude/settings.json"), "{ // mine\n}").unwrap();
+    let said = stage.run(&["install", "claude"]);
+    assert!(said.code == Some(1) && said.errors.contains("not JSON"), "{said:?}");
+    assert!(!stage.repository(".git/hooks/post-commit").exists(), "all or nothing");
+}

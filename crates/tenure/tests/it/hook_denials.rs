@@ -1,0 +1,124 @@
+//! Every failure of a hook is a denial, in the form that the agent obeys.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tenure_gate::agent::Agent;
+use tenure_gate::hooks::{self, Event};
+
+use crate::hook_stage::{Said, Stage};
+
+/// What real agents have sent, each with its agent.
+fn payloads() -> Vec<(Agent, String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tenure-gate/tests/fixtures/hooks");
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let name = entry.as_ref().unwrap().file_name().into_string().unwrap();
+        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        let agent = name.split('-').next().unwrap().parse::<Agent>();
+        if let Ok(agent) = agent
+            && !name.contains("process")
+        {
+            found.push((agent, name, bytes));
+        }
+    }
+    let write = json!({
+        "conversation_id": "c1", "generation_id": "g1", "hook_event_name": "preToolUse", "tool_name": "Write",
+        "tool_input": {"file_path": "/repo/a.txt"}, "workspace_roots": ["/repo"], "cwd": "/repo",
+    });
+    found.push((Agent::Cursor, "cursor-preToolUse-Write".to_owned(), write.to_string().into_bytes()));
+    found
+}
+
+fn is_denied(agent: Agent, said: &Said) -> bool {
+    let answer: Value = serde_json::from_str(&said.output).unwrap_or_default();
+    match agent {
+        Agent::Claude | Agent::Codex => {
+            answer["hookSpecificOutput"]["permissionDecision"] == "deny" && answer.get("continue").is_none()
+        }
+        Agent::Gemini | Agent::OpenCode => answer["decision"] == "deny",
+        Agent::Cursor => answer["permission"] == "deny",
+    }
+}
+
+/// A stage on which no server can ever start: its data directory is below a file.
+fn hopeless() -> Stage {
+    let stage = Stage::new();
+    fs::write(stage.path("file"), "").unwrap();
+    stage.configure(&format!("data = '{}'\n", stage.path("file/data").display()));
+    stage
+}
+
+// S4-15, S4-11
+#[test]
+fn without_a_server_and_no_way_to_start_one_every_write_of_every_agent_is_denied() {
+    let stage = hopeless();
+    let payloads = payloads();
+    let writes = |agent: Agent, bytes: &[u8]| {
+        hooks::read(agent, bytes).is_ok_and(|heard| matches!(heard.event, Event::Writing { .. }))
+    };
+    let count = payloads.iter().filter(|(agent, _, bytes)| writes(*agent, bytes)).count();
+    assert!(count > 15, "{count}");
+    // Several at once: each looks on for a while whether somebody else starts one.
+    std::thread::scope(|scope| {
+        for part in payloads.chunks(payloads.len().div_ceil(8)) {
+            scope.spawn(|| {
+                for (agent, name, bytes) in part {
+                    let said = stage.hook(agent.as_str(), bytes);
+                    if writes(*agent, bytes) {
+                        assert!(is_denied(*agent, &said), "{name}: {said:?}");
+                        let fix = "tenure serve --listen none";
+                        assert!(
+                            said.output.contains(fix) && said.output.contains("file/data"),
+                            "{name}: {said:?}"
+                        );
+                    } else {
+                        assert_eq!(said.code, Some(0), "{name}: {said:?}");
+                        assert!(!said.output.contains("deny"), "{name}: {said:?}");
+                    }
+                }
+            });
+        }
+    });
+    assert!(stage.servers().is_empty());
+}
+
+#[test]
+fn a_configuration_that_cannot_be_used_denies_and_says_why() {
+    let stage = Stage::new();
+    for (text, why) in [("color = 'red'", "`color`"), ("socket = 'none'", "socket = \\\"none\\\"")] {
+        stage.configure(text);
+        let said = stage.hook("claude", stage.edit("s1", "a").to_string().as_bytes());
+        assert!(!said.allows() && said.output.contains(why), "{said:?}");
+    }
+    assert!(stage.servers().is_empty());
+}
+
+#[test]
+fn what_is_not_a_payload_is_blocked_and_starts_nothing() {
+    let stage = Stage::new();
+    for payload in [&b""[..], b"{", b"[]", b"\xff\xfe", b"null", br#"{"hook_event_name": "PreToolUse"}"#] {
+        for agent in ["claude", "codex", "gemini", "cursor", "opencode"] {
+            let said = stage.hook(agent, payload);
+            let is_blocked = said.code == Some(2) && !said.errors.trim().is_empty();
+            assert!(is_blocked || said.output.contains("deny"), "{agent} {payload:?}: {said:?}");
+        }
+    }
+    let said = stage.hook("claude", &vec![b' '; (16 << 20) + 4_000_000]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(stage.servers().is_empty() && stage.log().is_empty());
+}
+
+#[test]
+fn a_hook_that_is_not_set_up_blocks_with_a_reason() {
+    let stage = Stage::new();
+    for arguments in [&["hook"][..], &["hook", "cladue"], &["hook", "claude", "more"], &["hook", "--agent"]] {
+        let said = stage.run(arguments);
+        assert_eq!((said.code, said.output.as_str()), (Some(2), ""), "{arguments:?}: {said:?}");
+        assert!(said.errors.contains("tenure install"), "{said:?}");
+    }
+    let help = stage.run(&["hook", "--help"]);
+    assert_eq!(help.code, Some(0), "{help:?}");
+    assert!(help.output.contains("Whatever goes wrong is a denial"), "{help:?}");
+}

@@ -1,0 +1,159 @@
+//! Two agents want one file: the wait inside the hook, the one retry, the stop.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::client::{now, wait_until};
+use crate::commands::signal;
+use crate::hook_stage::{FakeAgent, Stage};
+
+/// After how many seconds the retry is due, for those who wait for it.
+const SOON: u32 = 4;
+/// The same for those who do not.
+const LATE: u32 = 60;
+
+/// A file that `one` has, and `two` who wants it.
+fn contended(retry_after: u32) -> (Stage, FakeAgent, FakeAgent) {
+    let stage = Stage::with_retry_after(retry_after);
+    let (mut one, two) = (FakeAgent::start(&stage, "one"), FakeAgent::start(&stage, "two"));
+    let said = one.hook(&stage.edit("s1", "a"));
+    assert!(said.allows(), "{said:?}");
+    (stage, one, two)
+}
+
+// S4-3, S4-19, S4-23, S4-27, S4-55 to S4-57
+#[test]
+fn who_wants_what_another_one_has_waits_once_and_is_stopped_with_a_report() {
+    let (stage, one, mut two) = contended(SOON);
+    let begun = now();
+    two.begin_hook(&stage.edit("s2", "a"));
+    two.waits();
+    let shown = stage.json(&["files", "--json"]);
+    let waiter = &shown[0]["waiters"][0];
+    assert_eq!((&waiter["session"], &waiter["state"]), (&json!("s2"), &json!("RETRY_PENDING")), "{shown}");
+    let said = two.end();
+    assert!(now() - begun >= Duration::from_secs(SOON.into()), "it waited");
+    let reason = said.reason();
+    let answer: Value = serde_json::from_str(&said.output).unwrap();
+    assert_eq!(answer["continue"], false, "the turn ends: {answer}");
+    for part in [
+        "`a`",
+        "session s1",
+        &format!("pid {}", one.process()),
+        "waiting_for_instruction",
+        "tenure report show",
+    ] {
+        assert!(reason.contains(part), "{part}: {reason}");
+    }
+    let heartbeats = said.errors.lines().filter(|line| line.contains("contention"));
+    assert_eq!(heartbeats.count(), 1, "{said:?}");
+    let reports = stage.json(&["report", "list", "--json"]);
+    let report = &reports["reports"][0];
+    assert_eq!(report["blockedFile"], "a", "{reports}");
+    assert_eq!(report["state"], "waiting_for_instruction", "{reports}");
+    assert!(reason.contains(report["id"].as_str().unwrap()), "{reason}");
+    // Asked again it is the same: no second wait, no second report.
+    let again = two.hook(&stage.edit("s2", "a"));
+    assert!(!again.allows() && !again.errors.contains("contention"), "{again:?}");
+    // Another file is free.
+    assert!(two.hook(&stage.edit("s2", "b")).allows());
+}
+
+// S4-26, S4-48
+#[test]
+fn a_file_that_is_free_at_the_retry_is_granted() {
+    let (stage, mut one, mut two) = contended(SOON);
+    two.begin_hook(&stage.edit("s2", "a"));
+    two.waits();
+    one.hook(&stage.event("s1", "SessionEnd"));
+    let said = two.end();
+    assert!(said.allows(), "{said:?}");
+    assert_eq!(stage.json(&["who", "a", "--json"])["file"]["owner"]["session"], "s2");
+}
+
+// S4-22, S4-58
+#[test]
+fn a_dead_owner_is_in_nobodys_way() {
+    let (stage, one, mut two) = contended(LATE);
+    drop(one);
+    let said = two.hook(&stage.edit("s2", "a"));
+    assert!(said.allows() && !said.errors.contains("contention"), "{said:?}");
+}
+
+#[test]
+fn a_hook_that_is_told_to_end_while_it_waits_denies() {
+    let (stage, _one, mut two) = contended(LATE);
+    for (session, name) in [("s2", "TERM"), ("s3", "INT")] {
+        // `exec`: the shell becomes the hook, so that its number is known.
+        std::fs::write(stage.path("payload"), stage.edit(session, "a").to_string()).unwrap();
+        two.begin("sh -c 'echo $$ > ../hook; exec \"$TENURE\" hook claude < ../payload'");
+        two.waits();
+        let hook = std::fs::read_to_string(stage.path("hook")).unwrap().trim().parse().unwrap();
+        signal(hook, name);
+        let said = two.end();
+        assert!(said.reason().contains("told to end"), "{said:?}");
+    }
+}
+
+#[test]
+fn a_hook_ends_with_its_agent_and_takes_nothing_for_it() {
+    let (stage, mut one, mut two) = contended(LATE);
+    std::fs::write(stage.path("payload"), stage.edit("s2", "a").to_string()).unwrap();
+    two.begin("sh -c 'echo $$ > ../hook; exec \"$TENURE\" hook claude < ../payload'");
+    two.waits();
+    let hook: u32 = std::fs::read_to_string(stage.path("hook")).unwrap().trim().parse().unwrap();
+    drop(two);
+    wait_until("the hook ends", || {
+        let stat = std::fs::read_to_string(format!("/proc/{hook}/stat")).unwrap_or_default();
+        stat.is_empty() || stat.contains(") Z ")
+    });
+    one.hook(&stage.event("s1", "SessionEnd"));
+    wait_until("nobody has it", || stage.json(&["files", "--json"]) == json!([]));
+}
+
+#[test]
+fn a_server_that_is_killed_in_the_middle_of_a_wait_is_started_again_for_the_retry() {
+    let (stage, _one, mut two) = contended(SOON);
+    two.begin_hook(&stage.edit("s2", "a"));
+    two.waits();
+    let first = stage.daemon().unwrap();
+    signal(first, "KILL");
+    let said = two.end();
+    assert!(said.reason().contains("waiting_for_instruction"), "{said:?}");
+    assert_ne!(stage.daemon(), Some(first));
+}
+
+// S4-25
+#[test]
+fn in_codes_code_mode_the_hook_does_not_wait_and_the_retry_is_asked_for() {
+    let (stage, _one, mut two) = contended(SOON);
+    let payload = json!({
+        "session_id": "s2", "turn_id": "t", "cwd": stage.repository(""), "hook_event_name": "PreToolUse",
+        "tool_name": "apply_patch", "tool_use_id": "exec-1",
+        "tool_input": {"command": "*** Begin Patch\n*** Update File: a\n@@\n-one\n+two\n*** End Patch\n"},
+    });
+    std::fs::write(stage.path("payload"), payload.to_string()).unwrap();
+    let line = "\"$TENURE\" hook codex < ../payload";
+    let said = two.run(line);
+    assert!(said.reason().contains("once more in"), "{said:?}");
+    assert!(!said.output.contains("continue") && !said.errors.contains("contention"), "{said:?}");
+    let again = two.run(line);
+    assert!(again.reason().contains("once more in"), "{again:?}");
+    wait_until("the one retry is due", || {
+        stage.json(&["files", "--json"])[0]["waiters"][0]["retryInMs"] == json!(0)
+    });
+    let retry = two.run(line);
+    assert!(retry.reason().contains("waiting_for_instruction"), "{retry:?}");
+    assert!(!retry.output.contains("continue"), "Codex would make the edit: {retry:?}");
+}
+
+#[test]
+fn where_the_gate_only_warns_the_edit_happens_and_the_model_is_told() {
+    let stage = Stage::new();
+    stage.configure("[files]\nmode = 'warn'\n");
+    let (mut one, mut two) = (FakeAgent::start(&stage, "one"), FakeAgent::start(&stage, "two"));
+    assert!(one.hook(&stage.edit("s1", "a")).allows());
+    let said = two.hook(&stage.edit("s2", "a"));
+    assert!(said.allows() && said.output.contains("only warns"), "{said:?}");
+}
