@@ -15,6 +15,7 @@ use tenure_gate::git;
 use tenure_gate::paths::FileKey;
 
 use super::list::{Which, shown};
+use super::local::Local;
 use super::{FileFace, apart, view};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
@@ -30,11 +31,14 @@ const MOST_BYTES: u64 = 4 << 20;
     tag = "files",
     operation_id = "blame",
     params(("path" = String, Query, description = "The file, by any absolute path that leads to it")),
-    responses((status = 200, description = "Line by line", body = Blame))
+    responses((status = 200, description = "Line by line", body = Blame)),
+    extensions(("x-codes" = json!(["LOCAL_ONLY"])))
 )]
 pub(super) async fn blame(
     State(app): State<Arc<App>>,
     caller: Caller,
+    // What a file says is for who is on the machine that it is on, and its owner.
+    _: Local,
     uri: Uri,
 ) -> Result<Response, Failure> {
     let file = Which::read(&app, &uri).await?;

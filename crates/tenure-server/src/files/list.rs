@@ -12,6 +12,7 @@ use tenure_core::kernel::{Owner, Resource};
 use tenure_gate::paths::{FileKey, Target, target_of};
 
 use super::acquire::absolute;
+use super::local::Local;
 use super::view::Seen;
 use super::{apart, view};
 use crate::app::App;
@@ -102,9 +103,15 @@ pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
     tag = "files",
     operation_id = "file",
     params(("path" = String, Query, description = "The file, by any absolute path that leads to it")),
-    responses((status = 200, description = "Who has it, if anybody has", body = OneFile))
+    responses((status = 200, description = "Who has it, if anybody has", body = OneFile)),
+    extensions(("x-codes" = json!(["LOCAL_ONLY"])))
 )]
-pub(super) async fn one(State(app): State<Arc<App>>, caller: Caller, uri: Uri) -> Result<Response, Failure> {
+pub(super) async fn one(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    _: Local,
+    uri: Uri,
+) -> Result<Response, Failure> {
     let file = Which::read(&app, &uri).await?;
     caller.require_resource(&file.resource)?;
     Ok(json(StatusCode::OK, &shown(&app, file).await?))

@@ -73,7 +73,7 @@ const ROUTES: &[(Method, &str, Need)] = &[
     (Method::POST, "/v1/files/staged", WRITE),
     (Method::GET, "/v1/files", READ),
     (Method::GET, "/v1/files/one", READ),
-    (Method::GET, "/v1/files/blame", READ),
+    (Method::GET, "/v1/files/blame", ADMIN),
     (Method::GET, "/v1/files/reports", READ),
     (Method::GET, "/v1/files/reports/{id}", READ),
     (Method::POST, "/v1/files/reports/{id}/resume", ADMIN),
