@@ -88,7 +88,7 @@ fn check_may_begin(draft: &Draft<'_>, session: &Introduction) -> Result<(), Refu
     if session.parent.as_ref().is_some_and(|parent| state.file_session(parent).is_none()) {
         return Err(Refusal::NoSuchSession);
     }
-    if state.file_sessions().count() >= FILE_SESSIONS {
+    if state.file_session_count() >= FILE_SESSIONS {
         return Err(Refusal::TooManySessions { most: FILE_SESSIONS });
     }
     Ok(())

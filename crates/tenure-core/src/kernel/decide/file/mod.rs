@@ -59,7 +59,7 @@ impl<'a> Draft<'a> {
 
     /// Who is in the way of somebody who may use what `family` has, on one name of a file. What the family has it may use,
     /// whoever waits for that.
-    pub(super) fn in_the_way_of(&self, family: &[Holder], resource: &Resource) -> Vec<Holder> {
+    pub(in crate::kernel) fn in_the_way_of(&self, family: &[Holder], resource: &Resource) -> Vec<Holder> {
         let owner = self.lease_on_file(resource).map(|lease| self.state.holder_name(lease.holder));
         if owner.is_some_and(|owner| family.contains(owner)) {
             return Vec::new();
