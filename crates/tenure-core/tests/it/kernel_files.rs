@@ -237,6 +237,20 @@ fn two_names_of_one_file_are_one_file() {
 }
 
 #[test]
+fn a_file_of_which_somebody_else_has_another_name_is_held_even_by_who_has_this_one() {
+    check(
+        "
+           0  session s1 wants x                -> began s1, granted 1
+           0  session s2 wants a                -> began s2, granted 2
+           1  session s2 wants a=x checked s1   -> seen s2, contended t1 a of s1 due 181, waits a of s1 t1 until 181
+         181  session s2 wants a=x checked s1   -> seen s2, blocked t1 by s1 since 0 seen 0, stops a of s1 t1 report t1
+         182  session s1 commits x              -> 1 COMPLETED, lets go x
+         183  session s2 wants a=x              -> seen s2, closed t1 SERVED, granted 3
+        ",
+    );
+}
+
+#[test]
 fn a_file_that_is_named_twice_is_asked_for_once() {
     check(
         "

@@ -137,7 +137,7 @@ fn files_are_held_by_sessions_alone_in_the_name_of_files_alone() {
     let issued = |who: &str, whose: &str, mode: Mode, ticket: Option<u64>| {
         Event::Issued(Issued {
             fence: Fence(3),
-            resource: Resource::parse("b").expect("a name"),
+            resource: Resource::parse(if who == "s2" { "a" } else { "b" }).expect("a name"),
             holder: holder(who),
             principal: principal(whose),
             mode,
@@ -156,6 +156,7 @@ fn files_are_held_by_sessions_alone_in_the_name_of_files_alone() {
     world().apply(&issued("s1", own.as_str(), Mode::Exclusive, None));
     refuses_event(&issued("s1", "token:a", Mode::Exclusive, None));
     refuses_event(&issued("bob", own.as_str(), Mode::Exclusive, None));
+    refuses_event(&issued("s2", own.as_str(), Mode::Exclusive, None));
     refuses_event(&issued("s1", own.as_str(), Mode::Shared, None));
     refuses_event(&issued("s1", own.as_str(), Mode::Exclusive, Some(1)));
 }

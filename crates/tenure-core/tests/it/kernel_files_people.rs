@@ -12,7 +12,7 @@ fn a_person_gives_a_file_to_another_session_and_that_one_knows_whose_it_was() {
            0  session s1 wants a=x              -> began s1, granted 1 2
            1  session s2 wants a=x checked s1   -> began s2, contended t1 a of s1 due 181, waits a of s1 t1 until 181
            2  session s2 wants x checked s1     -> seen s2, contended t2 x of s1 due 182, waits x of s1 t2 until 182
-           5  person gives a=x=x to s2          -> revoked 1 Transferred, revoked 2 Transferred, closed t1 RESUMED, closed t2 RESUMED, granted 3 4
+           5  person gives a=x=x to s2          -> closed t1 RESUMED, closed t2 RESUMED, revoked 1 Transferred, revoked 2 Transferred, granted 3 4
            5  person gives a=x to s2            -> granted
            6  session s2 wants a                -> seen s2, granted left a by s1 at 5
            7  session s1 wants a checked s2     -> seen s1, contended t3 a of s2 due 187, waits a of s2 t3 until 187

@@ -57,11 +57,11 @@ fn grant(
     let missing: Vec<_> =
         names.iter().filter(|(resource, _)| draft.lease_on_file(resource).is_none()).copied().collect();
     super::check_room(draft, missing.len())?;
+    draft.close_tickets_for(session, names.iter().map(|(resource, _)| *resource), TicketEnd::Served);
     let mut leases = Vec::with_capacity(missing.len());
     for (resource, nonce) in missing {
         leases.push(draft.grant_file(session, resource, nonce, None)?);
     }
-    draft.close_tickets_for(session, names.iter().map(|(resource, _)| *resource), TicketEnd::Served);
     let left = left_by_others(draft, &acquire.session, family, &acquire.files);
     Ok(FileAnswer::Granted { leases, left })
 }

@@ -31,6 +31,7 @@ pub(super) fn give(
         }
     }
     super::check_room(draft, file.names().count())?;
+    draft.close_tickets_for(to, file.names().map(|(resource, _)| resource), TicketEnd::Resumed);
     let mut leases = Vec::new();
     for (resource, nonce) in file.names() {
         let lease = draft.lease_on_file(resource);
@@ -42,6 +43,5 @@ pub(super) fn give(
         }
         leases.push(draft.grant_file(to, resource, nonce, lease.map(|lease| lease.fence))?);
     }
-    draft.close_tickets_for(to, file.names().map(|(resource, _)| resource), TicketEnd::Resumed);
     Ok(FileAnswer::Granted { leases, left: Vec::new() })
 }

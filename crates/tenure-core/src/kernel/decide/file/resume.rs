@@ -38,12 +38,12 @@ pub(super) fn resume(
     let missing: Vec<_> =
         file.names().filter(|(resource, _)| draft.lease_on_file(resource).is_none()).collect();
     super::check_room(draft, missing.len())?;
+    let names = file.names().map(|(resource, _)| resource);
+    draft.close_tickets_for(&ticket.session, names, TicketEnd::Resumed);
     let mut leases = Vec::new();
     for (resource, nonce) in missing {
         leases.push(draft.grant_file(&ticket.session, resource, nonce, None)?);
     }
-    let names = file.names().map(|(resource, _)| resource);
-    draft.close_tickets_for(&ticket.session, names, TicketEnd::Resumed);
     Ok(FileAnswer::Granted { leases, left: Vec::new() })
 }
 

@@ -83,7 +83,9 @@ impl State {
         let is_ours = issued.principal.as_str() == FILES;
         ensure(is_session == is_ours, "its holder is a session of an agent, or is not, and should be")?;
         let is_plain = issued.key.is_none() && issued.ticket.is_none() && issued.authority.is_none();
-        ensure(!is_ours || (issued.mode == Mode::Exclusive && is_plain), "no file is held like this")
+        ensure(!is_ours || (issued.mode == Mode::Exclusive && is_plain), "no file is held like this")?;
+        let wants = self.file_ticket_for(&issued.holder, &issued.resource).is_some();
+        ensure(!wants, "its holder has an open ticket for it")
     }
 
     /// A file that goes on in other hands was left without a commit by who had it, unless that is a subagent of who has it now.

@@ -58,10 +58,6 @@ impl State {
             ensure(found.is_some_and(|found| found.ticket == ticket.ticket), wrong)?;
             let lives = files.sessions.contains_key(&ticket.session);
             ensure(lives && ticket.end.is_none(), || format!("ticket {} is nobody's", ticket.ticket.0))?;
-            let is_own = self
-                .file_lease(&ticket.want.resource)
-                .is_some_and(|(_, _, holder)| *holder == ticket.session);
-            ensure(!is_own, || format!("ticket {} is for what its session has", ticket.ticket.0))?;
         }
         let reported = files.reports.values().all(|report| report.blocked.is_some() && report.end.is_some());
         ensure(reported, || "a report tells of nobody who was blocked".into())?;
