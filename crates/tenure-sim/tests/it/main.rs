@@ -4,3 +4,4 @@ mod crews;
 mod determinism;
 mod laws_can_be_broken;
 mod seeds;
+mod trees;
