@@ -128,7 +128,7 @@ impl Tree {
 
     /// Whoever asks for it looked whether those in the way live, and asks again.
     pub(super) fn asks_again(&mut self, by: &Holder, checked: Vec<Holder>) {
-        let found = self.find(by);
+        let found = self.find(by).filter(|_| !self.winding_down);
         if let Some((number, which)) = found.filter(|(number, _)| self.agents[*number].is_alive) {
             self.asks(number, which, checked);
         }
