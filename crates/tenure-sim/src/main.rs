@@ -19,7 +19,7 @@ struct Arguments {
     /// How many seeds to run.
     #[arg(long, default_value_t = 20)]
     seeds: u64,
-    /// The first seed. Every fifth is a crew of agents, every seventh of the others a working tree with coding agents; of the
+    /// The first seed. Every fifth is a crew of agents, every fourteenth of the others a working tree with coding agents; of the
     /// rest odd ones are fleets of clients, even ones storms of commands.
     #[arg(long, default_value_t = 1)]
     from: u64,

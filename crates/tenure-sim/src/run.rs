@@ -36,12 +36,12 @@ pub struct SeedReport {
     pub lines: Vec<String>,
 }
 
-/// Runs `steps` steps of a seed. Every fifth seed is a crew of agents, every seventh of the others a working tree; of the rest
+/// Runs `steps` steps of a seed. Every fifth seed is a crew of agents, every fourteenth of the others a working tree; of the rest
 /// odd ones are fleets, even ones storms.
 pub fn run_seed(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
     match seed {
         _ if seed.is_multiple_of(5) => run_crew(seed, steps, keep_lines),
-        _ if seed.is_multiple_of(7) => run_tree(seed, steps, keep_lines),
+        _ if seed.is_multiple_of(14) => run_tree(seed, steps, keep_lines),
         _ if seed % 2 == 1 => run::<Fleet>(seed, steps, keep_lines),
         _ => run::<Storm>(seed, steps, keep_lines),
     }
