@@ -17,6 +17,7 @@ mod rng;
 mod run;
 mod storage;
 mod storm;
+mod tree;
 
 pub use log::Census;
-pub use run::{SeedReport, run_crew, run_seed};
+pub use run::{SeedReport, run_crew, run_seed, run_tree};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use clap::Parser;
 use tenure_sim::{Census, SeedReport, run_seed};
 
-/// Simulates fleets, storms and crews from seeds, and checks that no law is broken.
+/// Simulates fleets, storms, crews and working trees from seeds, and checks that no law is broken.
 ///
 /// The last line says how many steps were taken and gives a digest of all logs: the same seeds always
 /// give the same. A seed that breaks a law leaves its log behind, and is replayed with --replay.
@@ -19,8 +19,8 @@ struct Arguments {
     /// How many seeds to run.
     #[arg(long, default_value_t = 20)]
     seeds: u64,
-    /// The first seed. Every fifth is a crew of agents; of the others odd ones are fleets of clients, even ones storms of
-    /// commands.
+    /// The first seed. Every fifth is a crew of agents, every fourteenth of the others a working tree with coding agents; of the
+    /// rest odd ones are fleets of clients, even ones storms of commands.
     #[arg(long, default_value_t = 1)]
     from: u64,
     /// How many steps each seed takes.

@@ -7,6 +7,7 @@ use crate::fleet::Fleet;
 use crate::laws::{Lawful, Violation};
 use crate::log::{Census, Log};
 use crate::storm::Storm;
+use crate::tree::Tree;
 
 /// A world that follows from its seed.
 pub trait Scenario: Sized {
@@ -35,10 +36,12 @@ pub struct SeedReport {
     pub lines: Vec<String>,
 }
 
-/// Runs `steps` steps of a seed. Every fifth seed is a crew of agents; of the others odd ones are fleets, even ones storms.
+/// Runs `steps` steps of a seed. Every fifth seed is a crew of agents, every fourteenth of the others a working tree; of the rest
+/// odd ones are fleets, even ones storms.
 pub fn run_seed(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
     match seed {
         _ if seed.is_multiple_of(5) => run_crew(seed, steps, keep_lines),
+        _ if seed.is_multiple_of(14) => run_tree(seed, steps, keep_lines),
         _ if seed % 2 == 1 => run::<Fleet>(seed, steps, keep_lines),
         _ => run::<Storm>(seed, steps, keep_lines),
     }
@@ -47,6 +50,11 @@ pub fn run_seed(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
 /// Runs `steps` steps of a crew of agents, whatever the seed.
 pub fn run_crew(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
     run::<Crew>(seed, steps, keep_lines)
+}
+
+/// Runs `steps` steps of coding agents in one working tree, whatever the seed.
+pub fn run_tree(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
+    run::<Tree>(seed, steps, keep_lines)
 }
 
 fn run<S: Scenario>(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {

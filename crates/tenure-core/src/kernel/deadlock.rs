@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::assign::assign;
 use super::draft::{Draft, Place};
+use super::file::FileTicket;
 use super::mode::Mode;
 use super::name::{Holder, Resource};
 use super::state::{LeaseEntry, Slot, Waiting};
@@ -233,18 +234,23 @@ impl<'d> Graph<'d, '_> {
         asking.into_iter().chain(waits).chain(self.wanted_files_of(holder))
     }
 
-    /// The files that a session, or a subagent of it, wants and somebody else has. Nothing is kept for it, so it comes after
-    /// everybody.
+    /// The files that a session, or a subagent of it, wants and somebody of another family has. Nothing is kept for it, so it
+    /// comes after everybody.
     fn wanted_files_of(&self, holder: Slot) -> impl Iterator<Item = (&'d [Want], Place)> {
         let state = self.draft.state;
         let session = state.file_session(state.holder_name(holder));
         let family = session.into_iter().flat_map(|session| {
             std::iter::once(session.id.clone()).chain(state.file_family_below(&session.id))
         });
-        let family: Vec<Holder> = family.collect();
-        let tickets = session.into_iter().flat_map(|_| state.file_tickets());
-        let own = tickets.filter(move |ticket| family.contains(&ticket.session));
-        own.map(|ticket| (std::slice::from_ref(&ticket.want), Place::default()))
+        let mut tickets: Vec<&FileTicket> = Vec::new();
+        for member in family {
+            let above = state.file_family_above(&member);
+            let own: Vec<Holder> = std::iter::once(member.clone()).chain(above).collect();
+            let waits =
+                |ticket: &&FileTicket| !self.draft.in_the_way_of(&own, &ticket.want.resource).is_empty();
+            tickets.extend(state.file_tickets_of(&member).filter(waits));
+        }
+        tickets.into_iter().map(|ticket| (std::slice::from_ref(&ticket.want), Place::default()))
     }
 
     /// Who is in the way on `resource`.

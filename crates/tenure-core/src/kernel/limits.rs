@@ -141,6 +141,12 @@ pub const FILE_SESSIONS: usize = 10_000;
 /// At most this many files in one request.
 pub const FILES_AT_ONCE: usize = 1_000;
 
+/// At most this many names do the files of one request have together.
+pub const FILE_NAMES_AT_ONCE: usize = 4_000;
+
+/// At most this many bytes do these names have together: what one request leads to is written at once.
+pub const FILE_BYTES_AT_ONCE: usize = 1 << 20;
+
 /// At most this many tickets for files has one session.
 pub const FILE_TICKETS: usize = 1_024;
 

@@ -51,8 +51,9 @@ pub use intent::{
     Session, SessionEnd, SessionState, Take, Target, guard, orchestrator, slot_of, tuner,
 };
 pub use limits::{
-    AGENT_KEPT, DESCENDANTS, DESCENT, ENDED_KEPT, HOLDER_KEPT, KEY_KEPT, Limits, RESTART_GRACE,
-    SESSION_BYTES_KEPT, SESSION_KEPT, SESSIONS_AT_ONCE, SESSIONS_KEPT,
+    AGENT_KEPT, DESCENDANTS, DESCENT, ENDED_KEPT, FILE_BYTES_AT_ONCE, FILE_NAMES_AT_ONCE, FILE_REPORTS_KEPT,
+    FILE_SESSIONS, FILE_TICKETS, FILES_AT_ONCE, HOLDER_KEPT, KEY_KEPT, LEFT_FILES_KEPT, Limits,
+    RESTART_GRACE, SESSION_BYTES_KEPT, SESSION_KEPT, SESSIONS_AT_ONCE, SESSIONS_KEPT,
 };
 pub use mode::{Mode, Modes};
 pub use name::{Holder, Labels, Principal, Resource};

@@ -270,5 +270,5 @@ proptest! {
 #[test]
 fn events_of_agents_have_types_of_their_own() {
     let own = tenure_core::kernel::AgentEvent::TYPE_NAMES;
-    assert!(own.iter().all(|name| Event::TYPE_NAMES.contains(name)) && Event::TYPE_NAMES.len() == 24);
+    assert!(own.iter().all(|name| Event::TYPE_NAMES.contains(name)) && Event::TYPE_NAMES.len() == 32);
 }

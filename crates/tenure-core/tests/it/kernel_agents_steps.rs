@@ -78,7 +78,7 @@ fn mode() -> impl Strategy<Value = Mode> {
     prop::sample::select(&Mode::ALL[2..])
 }
 
-fn plain() -> impl Strategy<Value = Plain> {
+pub fn plain() -> impl Strategy<Value = Plain> {
     let some_mode = || prop::sample::select(&Mode::ALL[..]);
     prop_oneof![
         4 => (0..6_u8, some_mode(), any::<bool>(), prop::option::weighted(0.3, (0..AGENTS, any::<bool>())))

@@ -166,7 +166,7 @@ fn a_state_that_breaks_off_anywhere_or_goes_on_is_refused() {
 #[test]
 fn an_unknown_version_is_named() {
     let mut bytes = save(&sample());
-    for found in (0..=u8::MAX).filter(|found| !(1..=5).contains(found)) {
+    for found in (0..=u8::MAX).filter(|found| !(1..=6).contains(found)) {
         bytes[0] = found;
         assert_eq!(read(&bytes).err(), Some(RestoreError::Version { found }));
     }

@@ -8,6 +8,7 @@ use tenure_core::kernel::{
 use tenure_core::lease::ReleaseReason;
 use tenure_core::rules::names::is_its_own_id;
 
+use crate::kernel_files_strategies::of_files;
 use crate::kernel_strategies::{cause, holder, mode, principal, resource, wait_end};
 use crate::kernel_work_strategies::of_work;
 
@@ -90,6 +91,7 @@ fn event(
         1 => resumed,
         1 => restored,
         6 => of_session(&holder, &principal, fence.clone(), tick.clone()),
+        8 => of_files(&resource, &holder, fence.clone(), tick.clone(), ticket.clone()),
         4 => of_work(&holder, &principal, fence, tick),
     ]
     .boxed()

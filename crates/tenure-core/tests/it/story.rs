@@ -19,7 +19,7 @@ use tenure_core::kernel::{
 use tenure_core::lease::{LeaseReducer, ReleaseReason};
 use tenure_core::reducer::{Reducer, ReducerContext};
 
-use crate::story_agents as agents;
+use crate::{story_agents as agents, story_files as files};
 
 /// Plays a story with the usual limits.
 pub fn check(story: &str) {
@@ -145,6 +145,8 @@ fn command(words: &[&str]) -> Command {
             end: WaitEnd::Withdrawn,
         },
         ["agent", name, words @ ..] => agents::command(name, words),
+        ["session", name, words @ ..] => files::session(name, words),
+        ["person", words @ ..] => files::person(words),
         ["serve", most] => Command::Serve { most: most.parse().expect("a number") },
         ["expire"] => Command::Expire { most: 1000 },
         ["expire", most] => Command::Expire { most: most.parse().expect("a number") },
@@ -180,8 +182,12 @@ fn acquire(resources: &str, name: &str, ttl: &str, options: &[&str]) -> Command 
 }
 
 fn render(decision: &Decision, choosy: &[Option<Ticket>]) -> String {
-    let mut parts: Vec<String> =
-        decision.events.iter().filter_map(|event| render_event(event, choosy)).collect();
+    let of_files = matches!(decision.answer, Answer::File(_));
+    let render_event = |event| {
+        let release = if of_files { files::render_release(event) } else { None };
+        release.or_else(|| render_event(event, choosy))
+    };
+    let mut parts: Vec<String> = decision.events.iter().filter_map(render_event).collect();
     parts.push(render_answer(&decision.answer));
     parts.join(", ")
 }
@@ -200,6 +206,7 @@ fn render_event(event: &Event, choosy: &[Option<Ticket>]) -> Option<String> {
         Event::Revoked { lease, cause, .. } => Some(format!("revoked {} {cause:?}", lease.0)),
         Event::Left { ticket, end, .. } => Some(format!("left t{} {end:?}", ticket.0)),
         Event::Agent(event) => agents::render_event(event),
+        Event::File(event) => Some(files::render_event(event)),
         _ => None,
     }
 }
@@ -224,7 +231,7 @@ fn render_answer(answer: &Answer) -> String {
         Answer::Swept { more } => if *more { "swept, more" } else { "swept" }.into(),
         Answer::Intent(answer) => format!("{answer:?}"),
         Answer::Agent(answer) => agents::render_answer(answer),
-        Answer::File(answer) => format!("{answer:?}"),
+        Answer::File(answer) => files::render_answer(answer),
         Answer::Spent { lease, left } => format!("spent of {}, left {:?}", lease.0, left.amounts()),
         Answer::Refused(refusal) => render_refusal(refusal),
     }

@@ -179,6 +179,11 @@ impl Host {
         &self.laws
     }
 
+    /// The same, to be told what only the world knows.
+    pub fn laws_mut(&mut self) -> &mut Laws {
+        &mut self.laws
+    }
+
     fn note_writing(&mut self, effects: &[Effect]) {
         for effect in effects {
             if let Effect::Append(write) = effect {

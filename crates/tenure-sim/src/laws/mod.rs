@@ -2,6 +2,7 @@
 //! simple as can be, that shares nothing with the kernel but the events.
 
 mod agents;
+mod files;
 mod sessions;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use std::collections::BTreeMap;
 use tenure_core::kernel::{Event, Fence, Holder, Issued, Mode, Queued, Resource, Tick, Ticket, Want};
 
 pub use agents::Agents;
+pub use files::Files;
 pub use sessions::{ModelSession, Sessions};
 
 /// A law that was broken.
@@ -28,6 +30,7 @@ pub struct Laws {
     last_tick: Tick,
     sessions: Sessions,
     agents: Agents,
+    files: Files,
 }
 
 #[derive(Debug, Clone)]
@@ -60,6 +63,7 @@ impl Laws {
         {
             self.ended.insert(*lease, *at);
         }
+        self.files.lease(event)?;
         match event {
             Event::Issued(issued) => self.issued(issued, true_time),
             Event::Renewed { lease, at, expires_at, .. } => {
@@ -88,7 +92,7 @@ impl Laws {
             Event::Agent(event) => self.agents.step(event, &self.leases),
             // Budgets are judged by the state's own invariants, after every step.
             Event::Work(_) => Ok(()),
-            Event::File(_) => Ok(()),
+            Event::File(event) => self.files.step(event),
             Event::Marked { .. } | Event::Resumed { .. } | Event::Restored { .. } => Ok(()),
         }
     }
@@ -123,9 +127,20 @@ impl Laws {
         &self.agents
     }
 
+    /// Sessions of coding agents and their files, as the ledger tells of them.
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// The same, to be told what is known of processes.
+    pub fn files_mut(&mut self) -> &mut Files {
+        &mut self.files
+    }
+
     /// Judges a moment between two batches: sessions and leases agree, and nobody waits for an older one.
     pub fn all_is_in_order(&mut self) -> Lawful {
         self.sessions.agree_with(self.live())?;
+        self.files.are_in_order()?;
         self.agents.are_in_order(&self.leases, self.last_tick)
     }
 

@@ -3,4 +3,6 @@
 mod crews;
 mod determinism;
 mod laws_can_be_broken;
+mod laws_of_files_can_be_broken;
 mod seeds;
+mod trees;

@@ -19,6 +19,11 @@ pub(super) fn transfer(
     nonce: Nonce,
 ) -> Result<Answer, Refusal> {
     let lease = super::living(draft, fence, Some(claim))?;
+    let from = draft.state.holder_name(lease.holder);
+    if draft.state.file_session(from).is_some() {
+        // Its file is decided about with the session: a person gives it to another one.
+        return Err(Refusal::HolderTaken { holder: from.clone() });
+    }
     if !draft.state.may_be(to, principal, draft.now) {
         return Err(Refusal::HolderTaken { holder: to.clone() });
     }
@@ -73,7 +78,7 @@ pub(super) fn continue_as(
 ) -> Result<Answer, Refusal> {
     let state = draft.state;
     draft.check_may_grant()?;
-    super::check_is_no_session(draft, successor.holder)?;
+    super::check_may_hold(draft, successor.holder, successor.principal)?;
     if state.work(lease.fence).is_some() {
         return Err(Refusal::AuthorityBound);
     }

@@ -18,7 +18,8 @@ mod work;
 use super::answer::{Answer, Decision, Refusal};
 use super::command::{Claim, Command};
 use super::draft::Draft;
-use super::name::Holder;
+use super::file::FILES;
+use super::name::{Holder, Principal};
 use super::state::{LeaseEntry, State};
 use super::value::{Fence, Tick};
 use crate::rules::names::check_name;
@@ -46,7 +47,7 @@ pub fn decide(state: &State, command: &Command, now: Tick) -> Decision {
 fn answer(draft: &mut Draft<'_>, command: &Command) -> Result<Answer, Refusal> {
     match command {
         Command::Acquire(acquire) => {
-            check_is_no_session(draft, &acquire.holder)?;
+            check_may_hold(draft, &acquire.holder, &acquire.principal)?;
             acquire::acquire(draft, acquire, None)
         }
         Command::Renew { lease, claim, ttl } => renew::renew(draft, *lease, claim, *ttl),
@@ -98,6 +99,14 @@ fn check_is_no_session(draft: &Draft<'_>, holder: &Holder) -> Result<(), Refusal
     if is_session { Err(Refusal::HolderTaken { holder: holder.clone() }) } else { Ok(()) }
 }
 
+/// In the name of all sessions of coding agents nobody else gets anything either.
+fn check_may_hold(draft: &Draft<'_>, holder: &Holder, principal: &Principal) -> Result<(), Refusal> {
+    if principal.as_str() == FILES {
+        return Err(Refusal::HolderTaken { holder: holder.clone() });
+    }
+    check_is_no_session(draft, holder)
+}
+
 /// A text for people that is stored: it may be empty, but has bounds like a name.
 fn check_detail(detail: &str) -> Result<(), Refusal> {
     if detail.is_empty() {
@@ -106,7 +115,7 @@ fn check_detail(detail: &str) -> Result<(), Refusal> {
     Ok(check_name("detail", detail)?)
 }
 
-fn speaks_for(claim: &Claim, holder: &Holder, principal: &super::name::Principal) -> bool {
+fn speaks_for(claim: &Claim, holder: &Holder, principal: &Principal) -> bool {
     match claim {
         Claim::Token => true,
         Claim::Holder { holder: claimed, principal: own } => claimed == holder && own == principal,

@@ -1,5 +1,6 @@
 //! What may be asked about files.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::session::LeftFile;
@@ -130,10 +131,12 @@ pub struct FileWant {
 }
 
 impl FileWant {
-    /// All of its names, with what their tokens would be made from.
+    /// All of its names, each once, with what their tokens would be made from.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&Resource, Nonce)> {
         let nonces = self.nonces.iter().copied().chain(std::iter::repeat(Nonce([0; 16])));
-        std::iter::once(&self.resource).chain(&self.aliases).zip(nonces)
+        let mut known = BTreeSet::new();
+        let names = std::iter::once(&self.resource).chain(&self.aliases).zip(nonces);
+        names.filter(move |(resource, _)| known.insert(*resource))
     }
 }
 

@@ -142,6 +142,9 @@ impl State {
             mode: issued.mode,
         });
         self.expiries.insert((issued.expires_at, issued.fence));
+        if issued.principal.as_str() == FILES {
+            self.note_left_behind(issued);
+        }
         self.last_fence = issued.fence;
         if let Some(key) = issued.key {
             self.keys.issued(principal, key, issued.fence);

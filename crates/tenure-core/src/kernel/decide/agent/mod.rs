@@ -31,5 +31,5 @@ fn check_own(draft: &Draft<'_>, agent: &Holder, principal: &Principal) -> Result
     if !draft.state.may_be(agent, principal, draft.now) {
         return Err(Refusal::HolderTaken { holder: agent.clone() });
     }
-    super::check_is_no_session(draft, agent)
+    super::check_may_hold(draft, agent, principal)
 }

@@ -1,16 +1,20 @@
 //! Acquire: a session is about to change files. All of them are its own, or none is.
 
+use std::collections::BTreeSet;
+
 use super::contend::contend;
 use super::hear::introduce;
 use crate::kernel::answer::Refusal;
 use crate::kernel::draft::Draft;
-use crate::kernel::file::{FileAcquire, FileAnswer, FileWant, Sign, TicketEnd};
+use crate::kernel::file::{
+    FileAcquire, FileAnswer, FileWant, Introduction, LeftFile, Owner, Sign, TicketEnd,
+};
 use crate::kernel::name::{Holder, Resource};
 use crate::kernel::value::Nonce;
 
 /// What the session has already, and what those above it have, counts as granted.
 pub(super) fn acquire(draft: &mut Draft<'_>, acquire: &FileAcquire) -> Result<FileAnswer, Refusal> {
-    super::check_count(acquire.files.len())?;
+    super::check_files(&acquire.files)?;
     introduce(draft, &acquire.session, Sign::Active)?;
     let family = family_of(draft, acquire);
     let names = super::names_of(&acquire.files);
@@ -53,22 +57,29 @@ fn grant(
     let missing: Vec<_> =
         names.iter().filter(|(resource, _)| draft.lease_on_file(resource).is_none()).copied().collect();
     super::check_room(draft, missing.len())?;
+    draft.close_tickets_for(session, names.iter().map(|(resource, _)| *resource), TicketEnd::Served);
     let mut leases = Vec::with_capacity(missing.len());
     for (resource, nonce) in missing {
         leases.push(draft.grant_file(session, resource, nonce, None)?);
     }
-    let state = draft.state;
-    let mut left = Vec::new();
-    for file in &acquire.files {
-        if let Some(ticket) = state.file_ticket_for(session, &file.resource) {
-            draft.close_ticket(ticket, TicketEnd::Served);
-        }
-        let found = state.left_file(&file.resource);
-        left.extend(
-            found
-                .filter(|found| !family.contains(&found.owner.holder))
-                .map(|found| (file.resource.clone(), found.clone())),
-        );
-    }
+    let left = left_by_others(draft, &acquire.session, family, &acquire.files);
     Ok(FileAnswer::Granted { leases, left })
+}
+
+/// What of this another family let go of without a commit. Who speaks for the same session of the same process is of the same.
+fn left_by_others(
+    draft: &Draft<'_>,
+    own: &Introduction,
+    family: &[Holder],
+    files: &[FileWant],
+) -> Vec<(Resource, LeftFile)> {
+    let is_own = |owner: &Owner| {
+        family.contains(&owner.holder) || owner.process == own.process && owner.session == own.session
+    };
+    let mut told = BTreeSet::new();
+    let files = files.iter().map(|file| &file.resource).filter(|resource| told.insert(*resource));
+    let left = files.filter_map(|resource| Some((resource, draft.state.left_file(resource)?)));
+    left.filter(|(_, left)| !is_own(&left.owner))
+        .map(|(resource, left)| (resource.clone(), left.clone()))
+        .collect()
 }

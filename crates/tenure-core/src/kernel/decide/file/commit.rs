@@ -23,12 +23,13 @@ pub(super) fn commit(
     for resource in resources {
         let Some(lease) = draft.lease_on_file(resource) else { continue };
         let holder = state.holder_name(lease.holder);
-        if family.contains(holder) {
+        let is_session = state.file_session(holder).is_some();
+        if is_session && family.contains(holder) {
             let (by, reason) = (holder.stored(), ReleaseReason::Completed);
             draft.push(Event::Released { lease: lease.fence, at: draft.now, by, reason });
             draft.mark_ended(lease);
             released.push(resource.clone());
-        } else if state.file_session(holder).is_some() {
+        } else if is_session {
             foreign.push((resource.clone(), holder.clone()));
         }
     }

@@ -1,5 +1,7 @@
 //! Somebody who lives has what a session wants: one ticket for each file, one retry, then a report.
 
+use std::collections::BTreeSet;
+
 use crate::kernel::answer::Refusal;
 use crate::kernel::draft::Draft;
 use crate::kernel::file::{
@@ -22,35 +24,42 @@ pub(super) fn contend(
 ) -> Result<FileAnswer, Refusal> {
     draft.check_has_room()?;
     let (state, now) = (draft.state, draft.now);
+    let retry_at = now.checked_add(state.limits().file_retry).ok_or(Refusal::Exhausted)?;
+    // All of them are looked at first: who is refused has drawn none.
+    let mut known = BTreeSet::new();
+    let held: Vec<_> = held.iter().filter(|(file, _)| known.insert(&file.resource)).collect();
+    let new =
+        held.iter().filter(|(file, _)| state.file_ticket_for(session, &file.resource).is_none()).count();
+    if new > 0 && state.file_tickets_of(session).count() + new > FILE_TICKETS {
+        return Err(Refusal::QueueFull { what: session.as_str().into(), most: FILE_TICKETS });
+    }
+    if state.last_ticket().0.checked_add(new as u64).is_none() {
+        return Err(Refusal::Exhausted);
+    }
     let mut next = state.last_ticket();
     let (mut report, mut until) = (None, None::<Tick>);
     let mut told: Vec<HeldFile> = Vec::with_capacity(held.len());
     for (file, holders) in held {
         let owner = holders[0].clone();
-        if told.iter().any(|known| known.resource == file.resource) {
-            continue;
-        }
+        let mut wait_until = |due: Tick| until = Some(until.map_or(due, |until| until.min(due)));
         let ticket = match state.file_ticket_for(session, &file.resource) {
             Some(ticket) if ticket.blocked.is_some() => {
                 report = report.or(Some(ticket.ticket));
                 ticket.ticket
             }
             Some(ticket) if is_over(now.0, ticket.retry_at.0) => {
-                block(draft, ticket, family, &owner);
+                block(draft, ticket, family, file, &owner);
                 report = report.or(Some(ticket.ticket));
                 ticket.ticket
             }
             Some(ticket) => {
-                until = Some(until.map_or(ticket.retry_at, |until| until.min(ticket.retry_at)));
+                wait_until(ticket.retry_at);
                 ticket.ticket
             }
             None => {
-                if state.file_tickets_of(session).count() + told.len() >= FILE_TICKETS {
-                    return Err(Refusal::QueueFull { what: session.as_str().into(), most: FILE_TICKETS });
-                }
                 next = next.next().ok_or(Refusal::Exhausted)?;
-                let retry_at = wait(draft, next, session, family, file, &owner)?;
-                until = Some(until.map_or(retry_at, |until| until.min(retry_at)));
+                wait(draft, next, session, family, (file, &owner), retry_at);
+                wait_until(retry_at);
                 next
             }
         };
@@ -67,11 +76,9 @@ fn wait(
     ticket: Ticket,
     session: &Holder,
     family: &[Holder],
-    file: &FileWant,
-    owner: &Holder,
-) -> Result<Tick, Refusal> {
-    let now = draft.now;
-    let retry_at = now.checked_add(draft.state.limits().file_retry).ok_or(Refusal::Exhausted)?;
+    (file, owner): (&FileWant, &Holder),
+    retry_at: Tick,
+) {
     let nonce = file.names().next().map(|(_, nonce)| nonce).unwrap_or_default();
     let want = Want::new(file.resource.clone(), Mode::Exclusive, FILE_LEASE, nonce);
     let circle = circle_of(draft, family, &want);
@@ -80,18 +87,20 @@ fn wait(
         session: session.clone(),
         want,
         owner: owner.clone(),
-        at: now,
+        at: draft.now,
         retry_at,
         circle,
     }));
-    Ok(retry_at)
 }
 
-fn block(draft: &mut Draft<'_>, ticket: &FileTicket, family: &[Holder], owner: &Holder) {
+fn block(draft: &mut Draft<'_>, ticket: &FileTicket, family: &[Holder], file: &FileWant, owner: &Holder) {
     let (state, now) = (draft.state, draft.now);
     let circle = circle_of(draft, family, &ticket.want);
     let known = state.file_session(owner);
-    let held_since = draft.lease_on_file(&ticket.want.resource).map_or(now, |lease| lease.issued_at);
+    // It may have the file by another of its names, or a folder that it is in.
+    let around = file.names().flat_map(|(resource, _)| state.leases_around(resource));
+    let own = around.filter(|lease| draft.lives(lease) && state.holder_name(lease.holder) == owner);
+    let held_since = own.map(|lease| lease.issued_at).min().unwrap_or(now);
     let found = Blocked {
         at: now,
         owner: known.map_or_else(|| Owner::named(owner.clone()), |session| session.owner()),

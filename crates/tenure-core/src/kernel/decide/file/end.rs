@@ -61,9 +61,7 @@ fn let_go(draft: &mut Draft<'_>, lease: &LeaseEntry, id: &Holder) {
 pub(super) fn hand_up(draft: &mut Draft<'_>, lease: &LeaseEntry, heir: &Holder) -> Result<(), Refusal> {
     let resource = draft.state.resource_name(lease.resource);
     draft.revoke(lease, Cause::Transferred, &files(), "its subagent is done");
+    draft.close_tickets_for(heir, [resource], TicketEnd::Served);
     draft.grant_file(heir, resource, lease.nonce, Some(lease.fence))?;
-    if let Some(ticket) = draft.state.file_ticket_for(heir, resource) {
-        draft.close_ticket(ticket, TicketEnd::Served);
-    }
     Ok(())
 }

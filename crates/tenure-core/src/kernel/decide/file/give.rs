@@ -3,7 +3,7 @@
 use crate::kernel::answer::Refusal;
 use crate::kernel::draft::{Draft, Place};
 use crate::kernel::event::Cause;
-use crate::kernel::file::{FILES, FileAnswer, FileWant, TicketEnd};
+use crate::kernel::file::{FileAnswer, FileWant, TicketEnd};
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Principal};
 
@@ -16,31 +16,32 @@ pub(super) fn give(
 ) -> Result<FileAnswer, Refusal> {
     let state = draft.state;
     state.file_session(to).ok_or(Refusal::NoSuchSession)?;
+    super::check_files(std::slice::from_ref(file))?;
     file.names().for_each(|(resource, _)| draft.settle(resource));
     for (resource, _) in file.names() {
+        let owner = draft.lease_on_file(resource).map(|lease| state.holder_name(lease.holder));
+        if owner.is_some_and(|owner| state.file_session(owner).is_some()) {
+            continue;
+        }
         let mut blockers = draft.blockers(resource, Mode::Exclusive, Place::default());
-        let stranger = blockers.find(|blocker| state.file_session(blocker.holder).is_none());
-        if let Some(stranger) = stranger {
+        if let Some(stranger) = blockers.next() {
             let (holder, until) = (stranger.holder.clone(), stranger.until);
             let waiting = draft.waiting_on(resource);
             return Err(Refusal::Held { resource: resource.clone(), holder, until, waiting });
         }
     }
     super::check_room(draft, file.names().count())?;
+    draft.close_tickets_for(to, file.names().map(|(resource, _)| resource), TicketEnd::Resumed);
     let mut leases = Vec::new();
     for (resource, nonce) in file.names() {
         let lease = draft.lease_on_file(resource);
         if lease.is_some_and(|lease| state.holder_name(lease.holder) == to) {
             continue;
         }
-        let before = lease.filter(|lease| state.principal_of(lease.holder).1.as_str() == FILES);
-        if let Some(lease) = before {
+        if let Some(lease) = lease {
             draft.revoke(lease, Cause::Transferred, by, "a person gave it to another session");
         }
-        leases.push(draft.grant_file(to, resource, nonce, before.map(|lease| lease.fence))?);
-    }
-    if let Some(ticket) = state.file_ticket_for(to, &file.resource) {
-        draft.close_ticket(ticket, TicketEnd::Resumed);
+        leases.push(draft.grant_file(to, resource, nonce, lease.map(|lease| lease.fence))?);
     }
     Ok(FileAnswer::Granted { leases, left: Vec::new() })
 }

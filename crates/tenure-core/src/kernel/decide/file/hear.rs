@@ -3,6 +3,7 @@
 use crate::kernel::answer::Refusal;
 use crate::kernel::draft::Draft;
 use crate::kernel::file::{FileAnswer, FileEvent, Introduction, Sign, files};
+use crate::kernel::granting::Granting;
 use crate::kernel::limits::{FILE_SESSIONS, SEEN_EVERY};
 use crate::rules::names::{InvalidInput, is_text};
 use crate::rules::time::is_over;
@@ -19,9 +20,13 @@ pub(super) fn introduce(draft: &mut Draft<'_>, session: &Introduction, sign: Sig
     let Some(known) = state.file_session(&session.id) else {
         draft.check_has_room()?;
         check_may_begin(draft, session)?;
-        draft.push_file(FileEvent::Began { session: session.clone(), at: now });
+        // One event has one form: who is at nothing says nothing.
+        let task = session.task.clone().filter(|task| !task.is_empty());
+        let session = Introduction { task, ..session.clone() };
+        let id = session.id.clone();
+        draft.push_file(FileEvent::Began { session, at: now });
         if sign == Sign::TurnEnded {
-            draft.push_file(FileEvent::TurnEnded { session: session.id.clone(), at: now });
+            draft.push_file(FileEvent::TurnEnded { session: id, at: now });
         }
         return Ok(());
     };
@@ -40,7 +45,13 @@ pub(super) fn introduce(draft: &mut Draft<'_>, session: &Introduction, sign: Sig
             let is_new = known.turn_ended_at.is_some()
                 || task.is_some()
                 || is_over(now.0, known.seen_at.saturating_add(SEEN_EVERY).0);
-            if is_new {
+            // Without room, what only says when it was last heard of is not written. That it is at work again has to be: it
+            // would else lose what it has as one that rests.
+            let has_room = state.granting() >= Granting::Renewals;
+            if is_new && !has_room && known.turn_ended_at.is_some() {
+                return Err(Refusal::NoSpace);
+            }
+            if is_new && has_room {
                 draft.push_file(FileEvent::Seen { session: id, at: now, task });
             }
         }
@@ -77,7 +88,7 @@ fn check_may_begin(draft: &Draft<'_>, session: &Introduction) -> Result<(), Refu
     if session.parent.as_ref().is_some_and(|parent| state.file_session(parent).is_none()) {
         return Err(Refusal::NoSuchSession);
     }
-    if state.file_sessions().count() >= FILE_SESSIONS {
+    if state.file_session_count() >= FILE_SESSIONS {
         return Err(Refusal::TooManySessions { most: FILE_SESSIONS });
     }
     Ok(())

@@ -10,17 +10,20 @@ mod hear;
 mod rest;
 mod resume;
 
+use std::collections::BTreeSet;
+
 use crate::kernel::answer::{Answer, Refusal};
 use crate::kernel::draft::{Draft, Grant, Place};
 use crate::kernel::event::Event;
 use crate::kernel::file::{FILE_LEASE, FileCommand, FileEvent, FileTicket, FileWant, TicketEnd, files};
-use crate::kernel::limits::FILES_AT_ONCE;
+use crate::kernel::limits::{FILE_BYTES_AT_ONCE, FILE_NAMES_AT_ONCE, FILES_AT_ONCE};
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Resource};
 use crate::kernel::state::LeaseEntry;
 use crate::kernel::value::{Fence, Nonce};
 use crate::kernel::want::Want;
 use crate::rules::names::InvalidInput;
+use crate::rules::overlap::Reach;
 
 pub(super) fn decide(draft: &mut Draft<'_>, command: &FileCommand) -> Result<Answer, Refusal> {
     let answer = match command {
@@ -54,8 +57,13 @@ impl<'a> Draft<'a> {
         self.state.leases_on(slot).find(|lease| self.lives(lease))
     }
 
-    /// Who is in the way of somebody who may use what `family` has, on one name of a file.
-    pub(super) fn in_the_way_of(&self, family: &[Holder], resource: &Resource) -> Vec<Holder> {
+    /// Who is in the way of somebody who may use what `family` has, on one name of a file. What the family has it may use,
+    /// whoever waits for that.
+    pub(in crate::kernel) fn in_the_way_of(&self, family: &[Holder], resource: &Resource) -> Vec<Holder> {
+        let owner = self.lease_on_file(resource).map(|lease| self.state.holder_name(lease.holder));
+        if owner.is_some_and(|owner| family.contains(owner)) {
+            return Vec::new();
+        }
         let blockers = self.blockers(resource, Mode::Exclusive, Place::default());
         let foreign = blockers.filter(|blocker| !family.contains(blocker.holder));
         let mut found: Vec<_> = foreign.map(|blocker| blocker.holder.clone()).collect();
@@ -88,6 +96,19 @@ impl<'a> Draft<'a> {
     pub(super) fn close_ticket(&mut self, ticket: &FileTicket, end: TicketEnd) {
         self.push_file(FileEvent::Closed { ticket: ticket.ticket, at: self.now, end });
     }
+
+    /// Ends the tickets that a session has for these names, of which each is there once.
+    pub(super) fn close_tickets_for<'n>(
+        &mut self,
+        session: &Holder,
+        names: impl IntoIterator<Item = &'n Resource>,
+        end: TicketEnd,
+    ) {
+        let state = self.state;
+        for ticket in names.into_iter().filter_map(|name| state.file_ticket_for(session, name)) {
+            self.close_ticket(ticket, end);
+        }
+    }
 }
 
 /// Who of these lives by nobody's word but their own, and was not looked at.
@@ -100,10 +121,11 @@ fn unchecked(draft: &Draft<'_>, in_the_way: &[Holder], checked: &[Holder]) -> Ve
     found
 }
 
-/// Whether there is room for that many more leases that last as long as those on files.
+/// Whether there is room for that many more leases that last as long as those on files. After a restore, that one still lives
+/// is not said either.
 fn check_room(draft: &Draft<'_>, leases: usize) -> Result<(), Refusal> {
     if leases == 0 {
-        return Ok(());
+        return draft.check_is_not_held_back();
     }
     draft.check_may_grant()?;
     let has_time = draft.now.checked_add(FILE_LEASE).is_some();
@@ -119,13 +141,27 @@ fn check_count(files: usize) -> Result<(), Refusal> {
     Err(InvalidInput::new("files", reason).into())
 }
 
+/// Whether each name means one thing, and whether there are not too many of them.
+fn check_files(files: &[FileWant]) -> Result<(), Refusal> {
+    check_count(files.len())?;
+    let names = || files.iter().flat_map(|file| std::iter::once(&file.resource).chain(&file.aliases));
+    let bytes: usize = names().map(|name| name.as_str().len()).sum();
+    if names().count() > FILE_NAMES_AT_ONCE || bytes > FILE_BYTES_AT_ONCE {
+        let reason = format!(
+            "has more than {FILE_NAMES_AT_ONCE} names, or than {FILE_BYTES_AT_ONCE} bytes of them; ask in parts"
+        );
+        return Err(InvalidInput::new("files", reason).into());
+    }
+    // A family may not have a folder and what is below it in different hands, so nobody has a folder.
+    if names().any(|name| matches!(Reach::of(name.as_str()), Reach::Below(_))) {
+        let reason = "has a folder or a pattern for a name; name each file";
+        return Err(InvalidInput::new("files", reason).into());
+    }
+    Ok(())
+}
+
 /// Each name once: one file that is named twice is one file.
 fn names_of(wants: &[FileWant]) -> Vec<(&Resource, Nonce)> {
-    let mut names: Vec<(&Resource, Nonce)> = Vec::new();
-    for (resource, nonce) in wants.iter().flat_map(FileWant::names) {
-        if !names.iter().any(|(known, _)| *known == resource) {
-            names.push((resource, nonce));
-        }
-    }
-    names
+    let mut known = BTreeSet::new();
+    wants.iter().flat_map(FileWant::names).filter(|(resource, _)| known.insert(*resource)).collect()
 }

@@ -62,7 +62,11 @@ fn check_may_begin(draft: &Draft<'_>, accept: &Accept) -> Result<(), Refusal> {
     // What it holds is found by its name, so that has to be nobody's.
     let (state, id) = (draft.state, &accept.session);
     let is_busy = state.find_holder(id).is_some_and(|holder| !state.rests(holder));
-    if state.session(id).is_some() || is_busy || !state.may_be(id, &orchestrator(), draft.now) {
+    if state.session(id).is_some()
+        || state.file_session(id).is_some()
+        || is_busy
+        || !state.may_be(id, &orchestrator(), draft.now)
+    {
         return Err(Refusal::HolderTaken { holder: id.clone() });
     }
     Ok(())

@@ -13,7 +13,7 @@ use crate::kernel::work::ClaimWork;
 
 /// An ordinary lease in all but what it says of its authority. Nobody waits for it: who comes second asks again.
 pub(super) fn claim(draft: &mut Draft<'_>, claim: &ClaimWork) -> Result<Answer, Refusal> {
-    super::super::check_is_no_session(draft, &claim.holder)?;
+    super::super::check_may_hold(draft, &claim.holder, &claim.principal)?;
     super::super::acquire::acquire(draft, &acquire_of(claim)?, Some(&authority_of(claim, None)?))
 }
 

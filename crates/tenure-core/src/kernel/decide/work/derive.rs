@@ -11,7 +11,7 @@ use crate::kernel::work::Derive;
 pub(super) fn derive(draft: &mut Draft<'_>, derive: &Derive) -> Result<Answer, Refusal> {
     draft.check_is_not_held_back()?;
     let child = &derive.child;
-    super::super::check_is_no_session(draft, &child.holder)?;
+    super::super::check_may_hold(draft, &child.holder, &child.principal)?;
     let acquire = acquire_of(child)?;
     // A repeated request finds its child, whatever its parent has left by now.
     if let Some(answer) = super::super::acquire::answer_again(draft, &acquire)? {

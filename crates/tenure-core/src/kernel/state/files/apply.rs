@@ -1,5 +1,7 @@
 //! Records what happened to files.
 
+use std::collections::btree_map::Entry;
+
 use super::super::{Misfit, State};
 use super::Files;
 use crate::kernel::answer::End;
@@ -7,7 +9,7 @@ use crate::kernel::event::{Cause, Issued};
 use crate::kernel::file::{FILES, FileEvent, FileSession, FileTicket, Introduction, LeftFile};
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Resource};
-use crate::kernel::value::{Tick, Ticket};
+use crate::kernel::value::{Span, Tick, Ticket};
 use crate::lease::ReleaseReason;
 use crate::rules::names::is_text;
 use crate::rules::time::{is_over, lasts};
@@ -36,8 +38,11 @@ impl State {
                 ensure(contended.ticket > self.last_ticket, "its ticket was drawn before")?;
                 ensure(lasts(contended.at.0, contended.retry_at.0), "its retry is due at once")?;
                 self.known_session(&contended.session)?;
-                let want = (contended.session.clone(), contended.want.resource.clone());
-                ensure(!self.files.by_want.contains_key(&want), "there is a ticket for it already")?;
+                let want = &contended.want;
+                let is_plain = want.mode == Mode::Exclusive && want.others.is_empty() && want.ttl > Span(0);
+                ensure(is_plain, "no file is wanted like this")?;
+                let before = self.file_ticket_for(&contended.session, &want.resource);
+                ensure(before.is_none(), "there is a ticket for it already")?;
                 self.last_ticket = contended.ticket;
                 self.files.enter_ticket(FileTicket {
                     ticket: contended.ticket,
@@ -78,7 +83,20 @@ impl State {
         let is_ours = issued.principal.as_str() == FILES;
         ensure(is_session == is_ours, "its holder is a session of an agent, or is not, and should be")?;
         let is_plain = issued.key.is_none() && issued.ticket.is_none() && issued.authority.is_none();
-        ensure(!is_ours || (issued.mode == Mode::Exclusive && is_plain), "no file is held like this")
+        ensure(!is_ours || (issued.mode == Mode::Exclusive && is_plain), "no file is held like this")?;
+        let wants = self.file_ticket_for(&issued.holder, &issued.resource).is_some();
+        ensure(!wants, "its holder has an open ticket for it")
+    }
+
+    /// A file that goes on in other hands was left without a commit by who had it, unless that is a subagent of who has it now.
+    pub(in crate::kernel::state) fn note_left_behind(&mut self, issued: &Issued) {
+        let Some(before) = issued.continues.and_then(|fence| self.ended(fence)) else { return };
+        let Some(session) = self.files.sessions.get(&before.holder) else { return };
+        let is_heir = self.file_family_above(&session.id).contains(&issued.holder);
+        if !is_heir && session.id != issued.holder {
+            let left = LeftFile { owner: session.owner(), at: issued.at };
+            self.files.leave(issued.resource.clone(), left);
+        }
     }
 
     /// Nobody waits in the plain line under the name of a session.
@@ -121,14 +139,25 @@ impl State {
         if let Some(session) = self.files.sessions.remove(id)
             && let Some(parent) = session.parent
         {
-            self.files.children.remove(&(parent, session.id));
+            // There was one at least: this one.
+            if let Entry::Occupied(mut children) = self.files.children.entry(parent) {
+                children.get_mut().remove(&session.id);
+                if children.get().is_empty() {
+                    children.remove();
+                }
+            }
         }
         Ok(())
     }
 
     fn remove_ticket(&mut self, ticket: Ticket) -> Result<FileTicket, Misfit> {
         let known = self.files.tickets.remove(&ticket).ok_or(NO_TICKET)?;
-        self.files.by_want.remove(&(known.session.clone(), known.want.resource.clone()));
+        if let Entry::Occupied(mut own) = self.files.by_want.entry(known.session.clone()) {
+            own.get_mut().remove(&known.want.resource);
+            if own.get().is_empty() {
+                own.remove();
+            }
+        }
         Ok(known)
     }
 
@@ -149,7 +178,7 @@ impl Files {
         let Some(session) = self.sessions.get(holder) else { return };
         match end {
             End::Released(ReleaseReason::Completed) => self.forget_left(resource),
-            // Somebody else has it at once.
+            // Somebody else has it at once: what that means is noted then.
             End::Revoked(Cause::Transferred) => {}
             _ => {
                 let owner = session.owner();

@@ -1,5 +1,7 @@
 //! What must hold about files after every event.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::kernel::file::FILES;
 use crate::kernel::mode::Mode;
 use crate::kernel::state::{State, ensure};
@@ -29,22 +31,33 @@ impl State {
         for session in files.sessions.values() {
             let Some(parent) = &session.parent else { continue };
             ensure(files.sessions.contains_key(parent), || format!("{} has no parent", session.id))?;
-            let noted = files.children.contains(&(parent.clone(), session.id.clone()));
+            let noted = files.children.get(parent).is_some_and(|own| own.contains(&session.id));
             ensure(noted, || format!("{} is not among the children of its parent", session.id))?;
         }
         let children = files.sessions.values().filter(|session| session.parent.is_some()).count();
-        ensure(files.children.len() == children, || "there are children that are none".into())?;
-        ensure(files.by_want.len() == files.tickets.len(), || "tickets and wants differ in count".into())?;
+        let noted: usize = files.children.values().map(BTreeSet::len).sum();
+        ensure(noted == children, || "there are children that are none".into())?;
+        // Whoever is above itself is found from nobody who has no parent.
+        let first = files.sessions.values().filter(|session| session.parent.is_none());
+        let found: usize = first.map(|session| 1 + self.file_family_below(&session.id).len()).sum();
+        ensure(found == files.sessions.len(), || "a session is above itself".into())?;
+        for id in files.sessions.keys() {
+            let is_shared = self.agent(id).is_some() || self.session(id).is_some();
+            ensure(!is_shared, || format!("{id} is somebody of another kind, too"))?;
+        }
+        let wanted: usize = files.by_want.values().map(BTreeMap::len).sum();
+        ensure(wanted == files.tickets.len(), || "tickets and wants differ in count".into())?;
+        let empty =
+            files.by_want.values().any(BTreeMap::is_empty) || files.children.values().any(BTreeSet::is_empty);
+        ensure(!empty, || "a list of nothing is kept".into())?;
+        let twice = files.reports.keys().any(|ticket| files.tickets.contains_key(ticket));
+        ensure(!twice, || "a ticket goes on and is over".into())?;
         for ticket in files.tickets.values() {
-            let found = files.by_want.get(&(ticket.session.clone(), ticket.want.resource.clone()));
+            let found = self.file_ticket_for(&ticket.session, &ticket.want.resource);
             let wrong = || format!("ticket {} is not found by what it is for", ticket.ticket.0);
-            ensure(found == Some(&ticket.ticket), wrong)?;
+            ensure(found.is_some_and(|found| found.ticket == ticket.ticket), wrong)?;
             let lives = files.sessions.contains_key(&ticket.session);
             ensure(lives && ticket.end.is_none(), || format!("ticket {} is nobody's", ticket.ticket.0))?;
-            let is_own = self
-                .file_lease(&ticket.want.resource)
-                .is_some_and(|(_, _, holder)| *holder == ticket.session);
-            ensure(!is_own, || format!("ticket {} is for what its session has", ticket.ticket.0))?;
         }
         let reported = files.reports.values().all(|report| report.blocked.is_some() && report.end.is_some());
         ensure(reported, || "a report tells of nobody who was blocked".into())?;

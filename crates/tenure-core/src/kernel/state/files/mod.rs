@@ -16,11 +16,11 @@ use crate::kernel::value::{Fence, Tick, Ticket};
 pub(crate) struct Files {
     sessions: BTreeMap<Holder, FileSession>,
     /// Who is a subagent of whom: parent, then child.
-    children: BTreeSet<(Holder, Holder)>,
+    children: BTreeMap<Holder, BTreeSet<Holder>>,
     /// Those that go on.
     tickets: BTreeMap<Ticket, FileTicket>,
     /// By who wants what: there is one for a session and a file.
-    by_want: BTreeMap<(Holder, Resource), Ticket>,
+    by_want: BTreeMap<Holder, BTreeMap<Resource, Ticket>>,
     /// Those that were blocked and came to an end: the last of them.
     reports: BTreeMap<Ticket, FileTicket>,
     left: BTreeMap<Resource, (u64, LeftFile)>,
@@ -37,7 +37,7 @@ impl Files {
 
     pub(super) fn enter_session(&mut self, session: FileSession) {
         if let Some(parent) = &session.parent {
-            self.children.insert((parent.clone(), session.id.clone()));
+            self.children.entry(parent.clone()).or_default().insert(session.id.clone());
         }
         self.sessions.insert(session.id.clone(), session);
     }
@@ -50,8 +50,8 @@ impl Files {
             }
             return;
         }
-        let want = (ticket.session.clone(), ticket.want.resource.clone());
-        self.by_want.insert(want, ticket.ticket);
+        let own = self.by_want.entry(ticket.session.clone()).or_default();
+        own.insert(ticket.want.resource.clone(), ticket.ticket);
         self.tickets.insert(ticket.ticket, ticket);
     }
 
@@ -84,6 +84,11 @@ impl State {
     /// A session of a coding agent that lives.
     pub fn file_session(&self, id: &Holder) -> Option<&FileSession> {
         self.files.sessions.get(id)
+    }
+
+    /// How many sessions of coding agents live.
+    pub fn file_session_count(&self) -> usize {
+        self.files.sessions.len()
     }
 
     /// Every session of a coding agent that lives, by its name.
@@ -127,13 +132,14 @@ impl State {
 
     /// The open ticket of a session for a file.
     pub(crate) fn file_ticket_for(&self, session: &Holder, resource: &Resource) -> Option<&FileTicket> {
-        let ticket = self.files.by_want.get(&(session.clone(), resource.clone()))?;
+        let ticket = self.files.by_want.get(session)?.get(resource)?;
         self.files.tickets.get(ticket)
     }
 
-    /// The open tickets of a session.
-    pub(crate) fn file_tickets_of<'a>(&'a self, session: &'a Holder) -> impl Iterator<Item = &'a FileTicket> {
-        self.files.tickets.values().filter(move |ticket| ticket.session == *session)
+    /// The open tickets of a session, by their files.
+    pub(crate) fn file_tickets_of(&self, session: &Holder) -> impl Iterator<Item = &FileTicket> {
+        let own = self.files.by_want.get(session).into_iter().flat_map(BTreeMap::values);
+        own.filter_map(|ticket| self.files.tickets.get(ticket))
     }
 
     /// The sessions below one, parents before their children.
@@ -141,8 +147,7 @@ impl State {
         let mut found = vec![session.clone()];
         let mut next = 0;
         while let Some(parent) = found.get(next).cloned() {
-            let children = self.files.children.iter().filter(|(above, _)| *above == parent);
-            found.extend(children.map(|(_, child)| child.clone()));
+            found.extend(self.files.children.get(&parent).into_iter().flatten().cloned());
             next += 1;
         }
         found.remove(0);

@@ -89,6 +89,7 @@ impl State {
 
     fn apply_accepted(&mut self, accepted: &Accepted) -> Result<(), Misfit> {
         ensure(self.sessions.get(&accepted.session).is_none(), "there is such a session already")?;
+        self.check_is_no_file_session(&accepted.session)?;
         let other = self.sessions.under(accepted.key, accepted.intent.target.kind());
         ensure(other.is_none(), "its key leads to another session")?;
         ensure(lasts(accepted.at.0, accepted.start_by.0), "it leaves a worker no time")?;

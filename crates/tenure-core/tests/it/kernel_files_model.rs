@@ -1,0 +1,286 @@
+//! A second opinion on files: who has what and who wants what, as plain lists, and the rules as they are told to people.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tenure_core::kernel::FileEnd;
+
+/// A file by all its names; the first is the one that it is known by.
+pub type Names = Vec<String>;
+
+/// What somebody is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    Noted,
+    /// How many new leases, and which files somebody else left.
+    Granted(usize, Vec<(String, String)>),
+    Check(Vec<String>),
+    /// What is held by whom under which ticket, and until when, in seconds.
+    Wait(Vec<(String, String, u64)>, u64),
+    Blocked(Vec<(String, String, u64)>, u64),
+    /// What was let go of, in any order, and what was committed by somebody else.
+    Released(BTreeSet<String>, Vec<(String, String)>),
+    Refused(&'static str),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelTicket {
+    pub number: u64,
+    pub session: String,
+    pub file: String,
+    pub due: u64,
+    pub blocked: bool,
+}
+
+/// Everything, in seconds.
+#[derive(Debug, Default)]
+pub struct Model {
+    /// Who lives, of whom it is a subagent, and when its turn ended.
+    pub sessions: BTreeMap<String, (Option<String>, Option<u64>)>,
+    pub owner: BTreeMap<String, String>,
+    pub tickets: Vec<ModelTicket>,
+    pub left: BTreeMap<String, String>,
+    drawn: u64,
+}
+
+impl Model {
+    /// Something was heard of a session. What it is refused with, if it is.
+    pub fn hear(&mut self, id: &str, turn_ended: bool, now: u64) -> Result<(), Said> {
+        let parent = parent_of(id);
+        if !self.sessions.contains_key(id) {
+            if parent.as_ref().is_some_and(|parent| !self.sessions.contains_key(parent)) {
+                return Err(Said::Refused("no such session"));
+            }
+            self.sessions.insert(id.into(), (parent, None));
+        }
+        let (_, turn) = self.sessions.get_mut(id).expect("it was put there");
+        *turn = if turn_ended { turn.or(Some(now)) } else { None };
+        Ok(())
+    }
+
+    pub fn acquire(&mut self, id: &str, files: &[Names], checked: &[String], now: u64) -> Said {
+        if let Err(refused) = self.hear(id, false, now) {
+            return refused;
+        }
+        let held: Vec<(String, String)> =
+            files.iter().filter_map(|file| Some((file[0].clone(), self.in_the_way(id, file)?))).collect();
+        if held.is_empty() {
+            let left = files.iter().map(|file| file[0].clone()).collect::<BTreeSet<_>>();
+            let order = first_of_each(files.iter().map(|file| file[0].clone()));
+            let left = order.into_iter().filter(|name| left.contains(name)).filter_map(|name| {
+                let by = self.left.get(&name)?;
+                (top(by) != top(id)).then(|| (name.clone(), by.clone()))
+            });
+            let left = left.collect();
+            return Said::Granted(self.take(id, files), left);
+        }
+        let all: BTreeSet<String> = files.iter().flat_map(|file| self.all_in_the_way(id, file)).collect();
+        let unchecked = self.unchecked(all, checked);
+        if !unchecked.is_empty() {
+            return Said::Check(unchecked);
+        }
+        self.contend(id, held, now)
+    }
+
+    fn contend(&mut self, id: &str, held: Vec<(String, String)>, now: u64) -> Said {
+        let (mut report, mut until, mut told) = (None, u64::MAX, Vec::new());
+        for (file, owner) in held {
+            if told.iter().any(|(known, _, _)| *known == file) {
+                continue;
+            }
+            let known = self.tickets.iter_mut().find(|ticket| ticket.session == id && ticket.file == file);
+            let number = match known {
+                Some(ticket) => {
+                    ticket.blocked |= now >= ticket.due;
+                    if ticket.blocked {
+                        report = report.or(Some(ticket.number));
+                    } else {
+                        until = until.min(ticket.due);
+                    }
+                    ticket.number
+                }
+                None => {
+                    self.drawn += 1;
+                    let (number, due, session) = (self.drawn, now + 180, id.into());
+                    self.tickets.push(ModelTicket {
+                        number,
+                        session,
+                        file: file.clone(),
+                        due,
+                        blocked: false,
+                    });
+                    until = until.min(due);
+                    number
+                }
+            };
+            told.push((file, owner, number));
+        }
+        report.map_or_else(|| Said::Wait(told.clone(), until), |report| Said::Blocked(told.clone(), report))
+    }
+
+    pub fn commit(&mut self, sessions: &[String], names: &[String]) -> Said {
+        let (mut gone, mut foreign) = (BTreeSet::new(), Vec::new());
+        for name in names {
+            let Some(owner) = self.owner.get(name).cloned() else { continue };
+            let is_theirs = sessions.iter().any(|session| self.chain(&owner).contains(session));
+            if !self.sessions.contains_key(&owner) {
+                continue;
+            }
+            if is_theirs {
+                self.owner.remove(name);
+                self.left.remove(name);
+                gone.insert(name.clone());
+            } else {
+                foreign.push((name.clone(), owner));
+            }
+        }
+        Said::Released(gone, foreign)
+    }
+
+    pub fn rest(&mut self, id: &str, since: u64, keep: &[String], now: u64) -> Said {
+        match self.sessions.get(id) {
+            None => Said::Refused("no such session"),
+            Some((_, turn)) if *turn != Some(since) || now < since + 30 => Said::Refused("not idle"),
+            Some(_) => {
+                let own = self.owned_by(id);
+                let gone: BTreeSet<String> = own.into_iter().filter(|name| !keep.contains(name)).collect();
+                gone.iter().for_each(|name| self.leave(name));
+                Said::Released(gone, Vec::new())
+            }
+        }
+    }
+
+    pub fn end(&mut self, sessions: &[String], how: FileEnd) -> Said {
+        let over: BTreeSet<String> = self
+            .sessions
+            .keys()
+            .filter(|id| self.chain(id).iter().any(|above| sessions.contains(above)))
+            .cloned()
+            .collect();
+        let mut gone = BTreeSet::new();
+        for id in &over {
+            let heir = self.chain(id).into_iter().find(|above| !over.contains(above));
+            for name in self.owned_by(id) {
+                match heir.as_ref().filter(|_| how == FileEnd::HandedUp) {
+                    Some(heir) => {
+                        self.owner.insert(name.clone(), heir.clone());
+                        self.tickets.retain(|ticket| ticket.session != *heir || ticket.file != name);
+                    }
+                    None => self.leave(&name),
+                }
+                gone.insert(name);
+            }
+            self.tickets.retain(|ticket| ticket.session != *id);
+        }
+        self.sessions.retain(|id, _| !over.contains(id));
+        Said::Released(gone, Vec::new())
+    }
+
+    pub fn give(&mut self, file: &Names, to: &str) -> Said {
+        if !self.sessions.contains_key(to) {
+            return Said::Refused("no such session");
+        }
+        let is_session = |owner: &String| self.sessions.contains_key(owner);
+        if file.iter().any(|name| self.owner.get(name).is_some_and(|owner| !is_session(owner))) {
+            return Said::Refused("held");
+        }
+        let mut new = 0;
+        for name in first_of_each(file.iter().cloned()) {
+            let before = self.owner.insert(name.clone(), to.into());
+            if before.as_deref() == Some(to) {
+                continue;
+            }
+            new += 1;
+            if let Some(before) = before
+                && !self.chain(&before).contains(&to.to_owned())
+            {
+                self.left.insert(name.clone(), before);
+            }
+        }
+        self.tickets.retain(|ticket| ticket.session != to || !file.contains(&ticket.file));
+        Said::Granted(new, Vec::new())
+    }
+
+    pub fn force(&mut self, names: &[String]) -> Said {
+        let mut gone = BTreeSet::new();
+        for name in names {
+            if self.owner.get(name).is_some_and(|owner| self.sessions.contains_key(owner)) {
+                self.leave(name);
+                gone.insert(name.clone());
+            }
+        }
+        Said::Released(gone, Vec::new())
+    }
+
+    pub fn resume(&mut self, number: u64, file: &Names, checked: &[String]) -> Said {
+        let Some(ticket) = self.tickets.iter().find(|ticket| ticket.number == number).cloned() else {
+            return Said::Refused("no such ticket");
+        };
+        if ticket.file != file[0] {
+            return Said::Refused("invalid");
+        }
+        let all: BTreeSet<String> = self.all_in_the_way(&ticket.session, file).into_iter().collect();
+        let is_held = !all.is_empty();
+        let unchecked = self.unchecked(all, checked);
+        if !unchecked.is_empty() {
+            return Said::Check(unchecked);
+        }
+        if is_held {
+            return Said::Refused("held");
+        }
+        Said::Granted(self.take(&ticket.session, std::slice::from_ref(file)), Vec::new())
+    }
+
+    /// A session and everybody above it.
+    pub fn chain(&self, id: &str) -> Vec<String> {
+        let parent = |id: &String| self.sessions.get(id).and_then(|(parent, _)| parent.clone());
+        std::iter::successors(Some(id.to_owned()), parent).collect()
+    }
+
+    pub fn owned_by(&self, id: &str) -> Vec<String> {
+        self.owner.iter().filter(|(_, owner)| *owner == id).map(|(name, _)| name.clone()).collect()
+    }
+
+    fn all_in_the_way(&self, id: &str, file: &Names) -> Vec<String> {
+        let family = self.chain(id);
+        let owners = file.iter().filter_map(|name| self.owner.get(name));
+        owners.filter(|owner| !family.contains(owner)).cloned().collect()
+    }
+
+    fn in_the_way(&self, id: &str, file: &Names) -> Option<String> {
+        self.all_in_the_way(id, file).into_iter().next()
+    }
+
+    fn unchecked(&self, all: BTreeSet<String>, checked: &[String]) -> Vec<String> {
+        all.into_iter().filter(|id| self.sessions.contains_key(id) && !checked.contains(id)).collect()
+    }
+
+    fn take(&mut self, id: &str, files: &[Names]) -> usize {
+        let names: BTreeSet<String> = files.iter().flatten().cloned().collect();
+        self.tickets.retain(|ticket| ticket.session != id || !names.contains(&ticket.file));
+        let free: Vec<_> = names.into_iter().filter(|name| !self.owner.contains_key(name)).collect();
+        for name in &free {
+            self.owner.insert(name.clone(), id.into());
+        }
+        free.len()
+    }
+
+    fn leave(&mut self, name: &str) {
+        if let Some(owner) = self.owner.remove(name) {
+            self.left.insert(name.into(), owner);
+        }
+    }
+}
+
+/// `s0.a` is a subagent of `s0`.
+pub fn parent_of(id: &str) -> Option<String> {
+    id.rsplit_once('.').map(|(parent, _)| parent.into())
+}
+
+fn top(id: &str) -> &str {
+    id.split('.').next().unwrap_or(id)
+}
+
+fn first_of_each(names: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut known = BTreeSet::new();
+    names.into_iter().filter(|name| known.insert(name.clone())).collect()
+}

@@ -1,0 +1,283 @@
+//! A coding agent: its process, its session and a subagent, what they edit, and what they do about it.
+
+use tenure_core::kernel::{
+    Answer, FileAcquire, FileAnswer, FileCommand, FileEnd, FileWant, Holder, Introduction, Nonce, Principal,
+    Resource, Sign, Tick, Ticket,
+};
+
+use super::{Next, SECOND, Tree};
+use crate::log::Log;
+
+/// A process with a session, and a subagent of that.
+#[derive(Debug)]
+pub(super) struct Agent {
+    number: usize,
+    /// Counts processes: another one has another session.
+    pub(super) life: u64,
+    pub(super) is_alive: bool,
+    /// The session, and its subagent.
+    actors: [Actor; 2],
+}
+
+#[derive(Debug, Default, Clone)]
+struct Actor {
+    /// What it has asked for, or edits.
+    files: Vec<FileWant>,
+    doing: Doing,
+    /// What it was blocked with.
+    report: Option<Ticket>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    #[default]
+    Nothing,
+    Asks,
+    Waits,
+    Edits,
+    Stopped,
+}
+
+impl Agent {
+    pub(super) fn new(number: usize) -> Self {
+        Self { number, life: 0, is_alive: true, actors: Default::default() }
+    }
+
+    /// Another process begins.
+    pub(super) fn begin(&mut self) {
+        self.life += 1;
+        self.is_alive = true;
+        self.actors = Default::default();
+    }
+
+    fn id(&self, actor: usize) -> Holder {
+        let below = if actor == 0 { "" } else { ".sub" };
+        Holder::parse(&format!("agent-{}-{}{below}", self.number, self.life)).expect("a plain name")
+    }
+
+    pub(super) fn has(&self, session: &Holder) -> bool {
+        self.actor_of(session).is_some()
+    }
+
+    fn actor_of(&self, session: &Holder) -> Option<usize> {
+        (0..2).find(|actor| self.id(*actor) == *session)
+    }
+
+    fn introduction(&self, actor: usize) -> Introduction {
+        Introduction {
+            id: self.id(actor),
+            parent: (actor == 1).then(|| self.id(0)),
+            agent: "claude".into(),
+            session: format!("{}", self.number).into(),
+            process: format!("boot/{}/{}", self.number, self.life).into(),
+            task: None,
+        }
+    }
+
+    fn acquire(&self, actor: usize, checked: Vec<Holder>) -> FileCommand {
+        let files = self.actors[actor].files.clone();
+        FileCommand::Acquire(FileAcquire { session: self.introduction(actor), files, checked })
+    }
+}
+
+impl Tree {
+    /// A session does the next thing, and plans when it does another.
+    pub(super) fn acts(&mut self, number: usize, log: &mut Log) {
+        let agent = &self.agents[number];
+        if !agent.is_alive || self.winding_down {
+            return;
+        }
+        let (life, which) = (agent.life, usize::from(self.rng.percent(35)));
+        let doing = agent.actors[which].doing;
+        let pause = match doing {
+            Doing::Nothing => self.wants_something(number, which),
+            // Its answer did not come: it asks the same again.
+            Doing::Asks => self.asks(number, which, Vec::new()),
+            // Now and then one asks before its time, or gives up and never comes back.
+            Doing::Waits if self.rng.percent(8) => self.asks(number, which, Vec::new()),
+            Doing::Waits if self.rng.percent(4) => self.is_done(number, which),
+            Doing::Waits => 20 * SECOND,
+            Doing::Edits => self.is_through(number, which, log),
+            Doing::Stopped => self.a_person_looks(number, which, log),
+        };
+        let at = self.now + self.rng.delay(100_000, pause.max(SECOND));
+        self.agenda.plan(at, Next::Acts { agent: number, life });
+    }
+
+    fn wants_something(&mut self, number: usize, which: usize) -> u64 {
+        let count = self.rng.between(1, 4);
+        let files: Vec<FileWant> = (0..count).map(|_| self.any_file()).collect();
+        let actor = &mut self.agents[number].actors[which];
+        (actor.files, actor.doing) = (files, Doing::Asks);
+        self.asks(number, which, Vec::new())
+    }
+
+    /// Some files have two names.
+    fn any_file(&mut self) -> FileWant {
+        let name = self.rng.below(8);
+        let aliases = if name < 2 { vec![resource(8)] } else { Vec::new() };
+        FileWant { resource: resource(name), aliases, nonces: vec![Nonce([7; 16]); 2] }
+    }
+
+    fn asks(&mut self, number: usize, which: usize, checked: Vec<Holder>) -> u64 {
+        let agent = &self.agents[number];
+        let (id, command) = (agent.id(which), agent.acquire(which, checked.clone()));
+        self.send(Some(id.clone()), command, Some((id, checked)));
+        10 * SECOND
+    }
+
+    /// Whoever asks for it looked whether those in the way live, and asks again.
+    pub(super) fn asks_again(&mut self, by: &Holder, checked: Vec<Holder>) {
+        let found = self.find(by).filter(|_| !self.winding_down);
+        if let Some((number, which)) = found.filter(|(number, _)| self.agents[*number].is_alive) {
+            self.asks(number, which, checked);
+        }
+    }
+
+    fn find(&self, id: &Holder) -> Option<(usize, usize)> {
+        let mut agents = self.agents.iter().enumerate();
+        agents.find_map(|(number, agent)| Some((number, agent.actor_of(id)?)))
+    }
+
+    pub(super) fn hears(&mut self, by: &Holder, answer: &Answer, stamp: Tick, log: &mut Log) {
+        let Some((number, which)) = self.find(by) else { return };
+        let Answer::File(answer) = answer else { return };
+        let actor = &mut self.agents[number].actors[which];
+        match &**answer {
+            FileAnswer::Granted { left, .. } => {
+                log.count(if left.is_empty() { "file had" } else { "file had that another left" });
+                (actor.doing, actor.report) = (Doing::Edits, None);
+            }
+            FileAnswer::MustCheck { sessions } => {
+                let (living, dead): (Vec<_>, Vec<_>) =
+                    sessions.iter().cloned().partition(|session| self.lives(session));
+                if !dead.is_empty() {
+                    log.count("dead owner found by who wanted its file");
+                    self.end(dead, FileEnd::Died);
+                }
+                let at = self.now + self.rng.delay(100, 30_000);
+                self.agenda.plan(at, Next::AsksAgain { by: by.clone(), checked: living });
+            }
+            FileAnswer::Wait { until, .. } => {
+                if actor.doing != Doing::Waits && !self.rng.percent(10) {
+                    let at = self.now + until.since(stamp).0 + self.rng.delay(100, SECOND);
+                    self.agenda.plan(at, Next::AsksAgain { by: by.clone(), checked: Vec::new() });
+                }
+                self.agents[number].actors[which].doing = Doing::Waits;
+            }
+            FileAnswer::Blocked { report, .. } => {
+                (actor.doing, actor.report) = (Doing::Stopped, Some(*report));
+            }
+            FileAnswer::Noted | FileAnswer::Released { .. } => {}
+        }
+    }
+
+    fn is_done(&mut self, number: usize, which: usize) -> u64 {
+        self.agents[number].actors[which].doing = Doing::Nothing;
+        20 * SECOND
+    }
+
+    /// What it edited is as it should be: it commits, or not.
+    fn is_through(&mut self, number: usize, which: usize, log: &mut Log) -> u64 {
+        let agent = &self.agents[number];
+        let id = agent.id(which);
+        let files = &agent.actors[which].files;
+        let names: Vec<Resource> = files
+            .iter()
+            .flat_map(|file| std::iter::once(&file.resource).chain(&file.aliases))
+            .cloned()
+            .collect();
+        match self.rng.below(10) {
+            0..=4 => {
+                log.count("committed");
+                let sessions = vec![agent.id(0)];
+                self.send(None, FileCommand::Commit { sessions, resources: names }, None);
+                self.is_done(number, which)
+            }
+            5 | 6 => {
+                let session = agent.introduction(which);
+                self.send(None, FileCommand::Hear { session, sign: Sign::TurnEnded }, None);
+                let at = self.now + 30 * SECOND + self.rng.delay(100_000, 5 * SECOND);
+                self.agenda.plan(at, Next::RestIsDue { session: id });
+                self.agents[number].actors[which].doing = Doing::Nothing;
+                90 * SECOND
+            }
+            7 => {
+                let session = agent.introduction(which);
+                self.send(None, FileCommand::Hear { session, sign: Sign::Active }, None);
+                30 * SECOND
+            }
+            8 if which == 1 => {
+                self.end(vec![id], FileEnd::HandedUp);
+                self.is_done(number, which)
+            }
+            8 => {
+                log.count("session ended");
+                self.end(vec![id], FileEnd::Ended);
+                // Its subagent is gone with it.
+                self.agents[number].actors = Default::default();
+                60 * SECOND
+            }
+            _ => self.wants_something(number, which),
+        }
+    }
+
+    /// The session waits for an instruction.
+    fn a_person_looks(&mut self, number: usize, which: usize, log: &mut Log) -> u64 {
+        let agent = &self.agents[number];
+        let (id, actor) = (agent.id(which), &agent.actors[which]);
+        let Some(file) = actor.files.first().cloned() else { return self.is_done(number, which) };
+        let by = Principal::parse("token:person").expect("a plain name");
+        match (self.rng.below(6), actor.report) {
+            (0, _) => {
+                log.count("person gave a file");
+                self.send(None, FileCommand::Give { file, to: id, by }, None);
+            }
+            (1, _) => {
+                log.count("person took a file");
+                let (resources, detail) = (vec![file.resource], "in the way".into());
+                self.send(None, FileCommand::ForceRelease { resources, by, detail }, None);
+            }
+            (2 | 3, Some(report)) => {
+                log.count("person let go on");
+                let file = actor.files.iter().find(|file| file.aliases.is_empty()).cloned().unwrap_or(file);
+                self.send(None, FileCommand::Resume { report, file, checked: Vec::new() }, None);
+            }
+            (4, _) => return self.is_done(number, which),
+            _ => return self.asks(number, which, Vec::new()) * 4,
+        }
+        40 * SECOND
+    }
+
+    /// Half a minute after its turn, nothing was heard of a session, as far as its server knows.
+    pub(super) fn rest(&mut self, session: &Holder) {
+        let state = self.host.registrar().map(|registrar| registrar.state());
+        let known = state.and_then(|state| state.file_session(session));
+        let Some(turn_ended_at) = known.and_then(|known| known.turn_ended_at) else { return };
+        let keep = if self.rng.percent(30) { vec![resource(self.rng.below(8))] } else { Vec::new() };
+        let session = session.clone();
+        self.send(None, FileCommand::Rest { session, turn_ended_at, keep }, None);
+    }
+
+    /// The process is gone. Mostly somebody sees it soon; else whoever wants a file of its will.
+    pub(super) fn dies(&mut self, number: usize, log: &mut Log) {
+        let agent = &mut self.agents[number];
+        if !agent.is_alive {
+            return;
+        }
+        log.count("agent's process died");
+        agent.is_alive = false;
+        let ids = [agent.id(0), agent.id(1)];
+        ids.iter().for_each(|id| self.host.laws_mut().files_mut().died(id.clone()));
+        if self.rng.percent(60) {
+            self.end(vec![ids[0].clone()], FileEnd::Died);
+        }
+        let at = self.now + self.rng.delay(SECOND, 200 * SECOND);
+        self.agenda.plan(at, Next::IsBack { agent: number });
+    }
+}
+
+/// One of the names of the tree.
+pub(super) fn resource(number: u64) -> Resource {
+    Resource::parse(&format!("FILE:tree/{number}")).expect("a plain name")
+}

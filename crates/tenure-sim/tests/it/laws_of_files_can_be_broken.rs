@@ -1,0 +1,204 @@
+//! Each law of files is shown a history that breaks it, and must say so.
+
+use tenure_core::kernel::{
+    Blocked, Cause, Contended, Event, Fence, FileEnd, FileEvent, Holder, Introduction, Issued, Labels, Mode,
+    Nonce, Owner, Principal, Resource, Span, Tick, Ticket, TicketEnd, Want,
+};
+use tenure_core::lease::ReleaseReason;
+use tenure_sim::laws::{Laws, Violation};
+
+const SECOND: u64 = 1_000_000;
+const YEAR: Span = Span::from_secs(366 * 24 * 60 * 60);
+
+/// Applies the batches; all but the last event, and the moments after their batches, must be lawful. `s1` is known to live
+/// whenever `s2` asks, and `dead` is dead.
+fn verdict(batches: &[Vec<Event>]) -> Result<(), Violation> {
+    let mut laws = Laws::default();
+    laws.files_mut().vouch(1, holder("s2"), vec![holder("s1")]);
+    laws.files_mut().died(holder("dead"));
+    let (last, before) = batches.split_last().expect("a history has events");
+    for batch in before {
+        for event in batch {
+            laws.durable(event, event.at().0).expect("only the end breaks a law");
+        }
+        laws.all_is_in_order().expect("only the end breaks a law");
+    }
+    last.iter().try_for_each(|event| laws.durable(event, event.at().0))?;
+    laws.all_is_in_order()
+}
+
+fn breaks(before: &[Event], last: &[Event], law: &str) {
+    assert_eq!(verdict(&[before.to_vec()]), Ok(()), "what comes before is lawful");
+    let Violation(text) = verdict(&[before.to_vec(), last.to_vec()]).expect_err("this history breaks a law");
+    assert!(text.contains(law), "found {text:?}, not {law:?}");
+}
+
+fn keeps(before: &[Event], last: &[Event]) {
+    assert_eq!(verdict(&[before.to_vec(), last.to_vec()]), Ok(()));
+}
+
+fn holder(name: &str) -> Holder {
+    Holder::parse(name).unwrap()
+}
+
+fn at(seconds: u64) -> Tick {
+    Tick(seconds * SECOND)
+}
+
+fn about(event: FileEvent) -> Event {
+    Event::File(Box::new(event))
+}
+
+fn began(name: &str) -> Event {
+    let none = || "x".into();
+    let (id, parent) = (holder(name), name.rsplit_once('.').map(|(parent, _)| holder(parent)));
+    let session = Introduction { id, parent, agent: none(), session: none(), process: none(), task: None };
+    about(FileEvent::Began { session, at: at(0) })
+}
+
+fn has(fence: u64, name: &str, file: &str, when: u64) -> Event {
+    goes_on(fence, name, file, when, None)
+}
+
+fn goes_on(fence: u64, name: &str, file: &str, when: u64, continues: Option<u64>) -> Event {
+    Event::Issued(Issued {
+        fence: Fence(fence),
+        resource: Resource::parse(file).unwrap(),
+        holder: holder(name),
+        principal: Principal::parse("system:files").unwrap(),
+        mode: Mode::Exclusive,
+        at: at(when),
+        expires_at: at(when).saturating_add(YEAR),
+        ttl: YEAR,
+        nonce: Nonce::default(),
+        labels: Labels::default(),
+        key: None,
+        ticket: None,
+        continues: continues.map(Fence),
+        authority: None,
+    })
+}
+
+fn contended(ticket: u64, name: &str, owner: &str, when: u64, retry: u64) -> Event {
+    about(FileEvent::Contended(Contended {
+        ticket: Ticket(ticket),
+        session: holder(name),
+        want: Want::new(Resource::parse("a").unwrap(), Mode::Exclusive, YEAR, Nonce::default()),
+        owner: holder(owner),
+        at: at(when),
+        retry_at: at(retry),
+        circle: Vec::new(),
+    }))
+}
+
+fn blocked(ticket: u64, owner: &str, when: u64) -> Event {
+    let (owner, seen_at, circle) = (Owner::named(holder(owner)), at(0), Vec::new());
+    let found = Blocked { at: at(when), owner, held_since: at(0), seen_at, circle };
+    about(FileEvent::Blocked { ticket: Ticket(ticket), found })
+}
+
+fn closed(ticket: u64, when: u64) -> Event {
+    about(FileEvent::Closed { ticket: Ticket(ticket), at: at(when), end: TicketEnd::Served })
+}
+
+fn turn_over(name: &str, when: u64) -> Event {
+    about(FileEvent::TurnEnded { session: holder(name), at: at(when) })
+}
+
+fn seen(name: &str, when: u64) -> Event {
+    about(FileEvent::Seen { session: holder(name), at: at(when), task: None })
+}
+
+fn released(lease: u64, name: &str, when: u64, reason: ReleaseReason) -> Event {
+    Event::Released { lease: Fence(lease), at: at(when), by: holder(name), reason }
+}
+
+fn revoked(lease: u64, when: u64, cause: Cause) -> Event {
+    let (by, detail) = (Principal::parse("system:files").unwrap(), "".into());
+    Event::Revoked { lease: Fence(lease), at: at(when), cause, by, detail }
+}
+
+fn ended(name: &str, when: u64, end: FileEnd) -> Event {
+    about(FileEvent::Ended { session: holder(name), at: at(when), end, detail: "".into() })
+}
+
+/// s1 has a; s2 and s3 are there.
+fn start() -> Vec<Event> {
+    vec![began("s1"), began("s2"), began("s3"), began("dead"), has(1, "s1", "a", 0)]
+}
+
+fn and(events: &[Event]) -> Vec<Event> {
+    start().into_iter().chain(events.iter().cloned()).collect()
+}
+
+#[test]
+fn two_owners_of_one_file() {
+    breaks(&start(), &[has(2, "s2", "a", 1)], "both hold");
+}
+
+#[test]
+fn a_file_of_a_session_that_is_over() {
+    breaks(&and(&[ended("s2", 1, FileEnd::Ended)]), &[has(2, "s2", "b", 2)], "is over, or never was");
+    breaks(&start(), &[has(2, "nobody", "b", 2)], "is over, or never was");
+    breaks(&start(), &[ended("s1", 1, FileEnd::Ended)], "is over and has files");
+    breaks(&and(&[ended("s2", 1, FileEnd::Ended)]), &[ended("s2", 2, FileEnd::Ended)], "ends twice");
+    breaks(&and(&[began("s2.x")]), &[ended("s2", 1, FileEnd::Ended)], "ends before its subagents");
+    breaks(&and(&[ended("s2", 1, FileEnd::Ended)]), &[seen("s2", 2)], "heard of and over");
+}
+
+#[test]
+fn a_denial_for_one_of_whom_nobody_knows_that_it_lives() {
+    breaks(&start(), &[contended(1, "s3", "s1", 1, 181)], "nobody made sure that it lives");
+    let waits = and(&[contended(1, "s2", "s1", 1, 181)]);
+    keeps(&waits, &[blocked(1, "s1", 181)]);
+    // s3 has it meanwhile, and nobody looked at that one.
+    let other = [released(1, "s1", 2, ReleaseReason::Completed), has(2, "s3", "a", 3)];
+    let waits: Vec<Event> = waits.into_iter().chain(other).collect();
+    breaks(&waits, &[blocked(1, "s3", 181)], "nobody made sure that it lives");
+    breaks(&waits, &[blocked(1, "s1", 181)], "who has nothing");
+    breaks(&and(&[ended("s3", 1, FileEnd::Ended)]), &[contended(1, "s2", "s3", 2, 182)], "who is over");
+}
+
+#[test]
+fn a_retry_at_another_time_or_twice() {
+    breaks(&start(), &[contended(1, "s2", "s1", 1, 180)], "is to be tried again after");
+    breaks(&start(), &[contended(1, "s2", "s1", 1, 182)], "is to be tried again after");
+    let waits = and(&[contended(1, "s2", "s1", 1, 181)]);
+    breaks(&waits, &[contended(2, "s2", "s1", 2, 182)], "two tickets");
+    breaks(&waits, &[blocked(1, "s1", 180)], "too early");
+    let stopped: Vec<Event> = waits.iter().cloned().chain([blocked(1, "s1", 181)]).collect();
+    breaks(&stopped, &[blocked(1, "s1", 400)], "a second time");
+    breaks(&waits, &[closed(7, 3)], "closed and not there");
+    breaks(&waits, &[blocked(7, "s1", 181)], "blocked and not there");
+    breaks(&waits, &[ended("s2", 5, FileEnd::Ended)], "is over and has a ticket");
+}
+
+#[test]
+fn a_file_that_is_lost_before_its_time() {
+    let free = |when| released(1, "s1", when, ReleaseReason::Voluntary);
+    keeps(&start(), &[released(1, "s1", 1, ReleaseReason::Completed)]);
+    keeps(&start(), &[revoked(1, 1, Cause::Revoked)]);
+    keeps(&start(), &[free(1), ended("s1", 1, FileEnd::Ended)]);
+    breaks(&start(), &[free(1)], "lost a file before its time");
+    let rests = and(&[turn_over("s1", 10)]);
+    keeps(&rests, &[free(40)]);
+    breaks(&rests, &[free(39)], "lost a file before its time");
+    let busy: Vec<Event> = rests.into_iter().chain([seen("s1", 20)]).collect();
+    breaks(&busy, &[free(60)], "lost a file before its time");
+    breaks(&start(), &[revoked(1, 1, Cause::Reclaimed)], "lost a file before its time");
+    let expired = Event::Expired { lease: Fence(1), at: at(400 * 24 * 60 * 60) };
+    breaks(&start(), &[expired], "on a file expires");
+}
+
+#[test]
+fn a_file_that_is_handed_to_nobody() {
+    let handed = revoked(1, 1, Cause::Transferred);
+    keeps(&start(), &[handed.clone(), goes_on(2, "s2", "a", 1, Some(1))]);
+    breaks(&start(), &[handed], "nobody has it");
+}
+
+#[test]
+fn a_living_session_that_is_taken_for_dead() {
+    keeps(&start(), &[ended("dead", 1, FileEnd::Died)]);
+    breaks(&start(), &[ended("s2", 1, FileEnd::Died)], "lives and is taken for dead");
+}
