@@ -70,10 +70,7 @@ fn a_person_gives_takes_and_lets_go_on_and_an_agent_may_not() {
     assert!(!stage.repository(".claude").exists());
     assert_eq!(stage.run(&["report", "resume", &report]).code, Some(75), "it is still held");
     let shown = stage.run(&["report", "show", &report]);
-    assert!(
-        shown.output.contains("waiting_for_instruction") && shown.output.contains("180") == false,
-        "{shown:?}"
-    );
+    assert!(shown.output.contains("waiting_for_instruction"), "{shown:?}");
     let taken = stage.run(&["force-release", "a", "--reason", "a test"]);
     assert!(
         taken.code == Some(0) && taken.output.starts_with("a was taken from claude session-one"),
