@@ -11,7 +11,7 @@ use crate::workspace::{Workspace, files_below};
 
 /// Rows that are done. Once a row stands here, a test must go on naming it.
 const DONE: &[(&str, u32, u32)] =
-    &[("S0", 1, 85), ("S1", 1, 48), ("S2", 1, 111), ("S3", 1, 35), ("O", 1, 19)];
+    &[("S0", 1, 85), ("S1", 1, 48), ("S2", 1, 111), ("S3", 1, 35), ("S4", 1, 63), ("O", 1, 20)];
 
 /// Where the rows are kept.
 const REQUIREMENTS: &str = "docs/requirements.md";

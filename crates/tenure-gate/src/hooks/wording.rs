@@ -22,7 +22,7 @@ pub struct Holder {
     pub suspended: bool,
     /// How long it has held the file.
     pub held_for: Duration,
-    /// How long ago it last edited the file, if it did.
+    /// How long ago something was last heard of it, if that is known.
     pub last_edit: Option<Duration>,
 }
 
@@ -177,12 +177,12 @@ pub fn not_understood(unheard: &Unheard) -> String {
     )
 }
 
-/// `claude (task "…", session S, pid 7, alive) has held it for 5 min, last edit 40 s ago`.
+/// `claude (task "…", session S, pid 7, alive) has held it for 5 min, last heard of 40 s ago`.
 fn holding(holder: &Holder) -> String {
     let process = holder.process.map(|process| format!(", pid {process}"));
     let state = if holder.suspended { "suspended" } else { "alive" };
     let edit = match holder.last_edit {
-        Some(ago) => format!("last edit {} ago", span(ago)),
+        Some(ago) => format!("last heard of {} ago", span(ago)),
         None => "no edit yet".to_owned(),
     };
     format!(

@@ -318,7 +318,7 @@ fn asked_without_git() {
 }
 
 /// Every git that is started, by a `git` that writes down how it was called.
-// S4-6, S4-40, S4-41, S4-60
+// S4-6, S4-40, S4-41, S4-60. Nor is a branch, a worktree or anything else of how the repository is used changed: S4-7, S4-8
 #[test]
 fn every_git_that_is_started_only_reads() {
     let repository = Repository::new();

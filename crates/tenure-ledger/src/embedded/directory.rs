@@ -48,8 +48,11 @@ impl Disk for Directory {
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.0)? {
-            // A name that is no text is none of ours.
-            names.extend(entry?.file_name().into_string().ok());
+            let entry = entry?;
+            // A ledger has no folders: what others keep in one beside it is theirs. A name that is no text is none of ours.
+            if !entry.file_type()?.is_dir() {
+                names.extend(entry.file_name().into_string().ok());
+            }
         }
         Ok(names)
     }

@@ -45,7 +45,7 @@ fn whoever_is_blocked_is_told_all_there_is_to_know() {
     assert_eq!(
         blocked(&a_blocked()),
         "`src/a.rs` was not changed: claude (session 7f3a, pid 4121, alive, task \"fix the parser\") has held it for 12 \
-         min 5 s, last edit 40 s ago. The one retry, 180 s after the first attempt, is used up and the file is still held. \
+         min 5 s, last heard of 40 s ago. The one retry, 180 s after the first attempt, is used up and the file is still held. \
          Stop this task here and tell the person: state waiting_for_instruction, report R-17. Do not go around this with \
          the shell, a copy, git stash or a worktree: the other one's work would be lost. Other files remain editable. The \
          person can look at it with `tenure report show R-17`, hand the file over with `tenure give`, or end the lease with \
@@ -66,7 +66,7 @@ fn whoever_asks_again_is_told_that_the_retry_is_on_its_way() {
     assert_eq!(
         held(&a_held()),
         "`src/a.rs` was not changed: claude (session 7f3a, pid 4121, alive, task \"fix the parser\") has held it for 12 \
-         min 5 s, last edit 40 s ago. The one retry of this session is scheduled and comes in 95 s; asking again \
+         min 5 s, last heard of 40 s ago. The one retry of this session is scheduled and comes in 95 s; asking again \
          before that changes nothing. Do not go around this with the shell, a copy, git stash or a worktree: the other \
          one's work would be lost. Other files remain editable."
     );
@@ -78,7 +78,7 @@ fn where_no_hook_can_wait_the_retry_is_asked_for() {
     assert_eq!(
         waiting(&Held { retry_in: seconds(180), ..a_held() }),
         "`src/a.rs` was not changed: claude (session 7f3a, pid 4121, alive, task \"fix the parser\") has held it for 12 \
-         min 5 s, last edit 40 s ago. You are in line. Work on something else, and make this same edit once more in 180 s, \
+         min 5 s, last heard of 40 s ago. You are in line. Work on something else, and make this same edit once more in 180 s, \
          not earlier: that is the one retry, and if the file is still held then, the task stops and waits. Do not go around \
          this with the shell, a copy, git stash or a worktree: the other one's work would be lost. Other files remain \
          editable."
