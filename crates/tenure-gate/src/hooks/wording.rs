@@ -183,7 +183,7 @@ fn holding(holder: &Holder) -> String {
     let state = if holder.suspended { "suspended" } else { "alive" };
     let edit = match holder.last_edit {
         Some(ago) => format!("last heard of {} ago", span(ago)),
-        None => "no edit yet".to_owned(),
+        None => "nothing heard of it yet".to_owned(),
     };
     format!(
         "{} (session {}{}, {state}{}) has held it for {}, {edit}",
