@@ -52,7 +52,9 @@ pub(super) fn answer(event: Option<&Event>, verdict: &Verdict) -> Answer {
         Verdict::Allow { note: None } | Verdict::Noted => Answer::silence(),
         Verdict::Deny { reason, stop } => match event {
             None => Answer::blocked(reason),
-            Some(Event::Writing { .. } | Event::Other) => Answer::json(&denial(reason, *stop)),
+            Some(Event::Writing { .. } | Event::Calling | Event::Other) => {
+                Answer::json(&denial(reason, *stop))
+            }
             Some(Event::Prompted) => Answer::json(&json!({"decision": "block", "reason": reason})),
             Some(_) => Answer::quiet(reason.clone()),
         },

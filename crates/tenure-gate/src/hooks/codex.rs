@@ -70,11 +70,13 @@ pub(super) fn answer(event: Option<&Event>, verdict: &Verdict) -> Answer {
         Verdict::Allow { note: None } | Verdict::Noted => Answer::silence(),
         Verdict::Deny { reason, .. } => match event {
             None => Answer::blocked(reason),
-            Some(Event::Writing { .. } | Event::Other) => Answer::json(&json!({"hookSpecificOutput": {
-                "hookEventName": "PreToolUse",
-                "permissionDecision": "deny",
-                "permissionDecisionReason": reason,
-            }})),
+            Some(Event::Writing { .. } | Event::Calling | Event::Other) => {
+                Answer::json(&json!({"hookSpecificOutput": {
+                    "hookEventName": "PreToolUse",
+                    "permissionDecision": "deny",
+                    "permissionDecisionReason": reason,
+                }}))
+            }
             Some(Event::Prompted) => Answer::json(&json!({"decision": "block", "reason": reason})),
             // At the end of a turn a denial would begin another one, for ever.
             Some(_) => Answer::quiet(reason.clone()),

@@ -33,6 +33,10 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Heard, Unheard> {
         "afterFileEdit" | "afterTabFileEdit" => told(fields, moment, tools::writes(fields, false)),
         "beforeReadFile" | "beforeTabFileRead" => told(fields, moment, tools::reads(fields)),
         "subagentStart" | "subagentStop" => helped(fields, moment),
+        // It names a command and no tool.
+        "beforeShellExecution" => {
+            hear(fields, moment, touch).map(|heard| Heard { event: Event::Calling, ..heard })
+        }
         _ => called(fields, moment),
     };
     let heard = heard.and_then(|heard| {
@@ -116,7 +120,10 @@ pub(super) fn answer(event: Option<&Event>, verdict: &Verdict) -> Answer {
 
 /// Whether Cursor waits for a permission, or may.
 fn asks(event: &Event) -> bool {
-    matches!(event, Event::Writing { .. } | Event::Read { .. } | Event::Other | Event::SubagentStarted)
+    matches!(
+        event,
+        Event::Writing { .. } | Event::Read { .. } | Event::Calling | Event::Other | Event::SubagentStarted
+    )
 }
 
 fn denial(reason: &str) -> String {

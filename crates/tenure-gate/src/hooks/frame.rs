@@ -49,7 +49,8 @@ impl Moment {
             (Moment::Ended, _) => {
                 Event::Ended { reason: reason.and_then(excerpt).unwrap_or_else(|| "unknown".to_owned()) }
             }
-            (Moment::Before | Moment::After { .. } | Moment::Other, _) => Event::Other,
+            (Moment::Before, _) => Event::Calling,
+            (Moment::After { .. } | Moment::Other, _) => Event::Other,
         }
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn answer(event: Option<&Event>, verdict: &Verdict) -> Answer {
         Verdict::Allow { note: None } | Verdict::Noted => Answer::silence(),
         Verdict::Deny { reason, stop } => match event {
             None => Answer::blocked(reason),
-            Some(Event::Writing { .. } | Event::Other | Event::Prompted) => {
+            Some(Event::Writing { .. } | Event::Calling | Event::Other | Event::Prompted) => {
                 let mut answer = json!({"decision": "deny", "reason": reason});
                 if *stop {
                     answer["continue"] = json!(false);

@@ -100,6 +100,8 @@ pub enum Event {
         /// As the agent wrote them.
         paths: Vec<PathBuf>,
     },
+    /// A tool is about to run that changes no file it names: a shell, a search, something unknown.
+    Calling,
     /// A sign of life and nothing more.
     Other,
     /// The session's turn is over.

@@ -52,14 +52,16 @@ fn hopeless() -> Stage {
 
 // S4-15, S4-11
 #[test]
-fn without_a_server_and_no_way_to_start_one_every_write_of_every_agent_is_denied() {
+fn without_a_server_and_no_way_to_start_one_every_call_of_every_agent_is_denied() {
     let stage = hopeless();
     let payloads = payloads();
-    let writes = |agent: Agent, bytes: &[u8]| {
-        hooks::read(agent, bytes).is_ok_and(|heard| matches!(heard.event, Event::Writing { .. }))
+    // Whatever a tool is about to do: what a shell would do to files, nobody would see.
+    let calls = |agent: Agent, bytes: &[u8]| {
+        hooks::read(agent, bytes)
+            .is_ok_and(|heard| matches!(heard.event, Event::Writing { .. } | Event::Calling))
     };
-    let count = payloads.iter().filter(|(agent, _, bytes)| writes(*agent, bytes)).count();
-    assert!(count > 15, "{count}");
+    let count = payloads.iter().filter(|(agent, _, bytes)| calls(*agent, bytes)).count();
+    assert!(count > 35, "{count}");
     // Several at once: each looks on for a while whether somebody else starts one.
     let stage = &stage;
     std::thread::scope(|scope| {
@@ -67,7 +69,7 @@ fn without_a_server_and_no_way_to_start_one_every_write_of_every_agent_is_denied
             scope.spawn(move || {
                 for (agent, name, bytes) in part {
                     let said = stage.hook(agent.as_str(), bytes);
-                    if writes(*agent, bytes) {
+                    if calls(*agent, bytes) {
                         assert!(is_denied(*agent, &said), "{name}: {said:?}");
                         let fix = "tenure serve --listen none";
                         assert!(

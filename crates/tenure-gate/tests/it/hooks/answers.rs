@@ -171,7 +171,7 @@ fn a_note_goes_where_the_event_takes_one() {
 #[test]
 fn no_denial_of_any_kind_lets_an_edit_through() {
     // A tool that nobody knows, a file, or nothing that was understood; with a reason and without one.
-    let events = [Some(writing(&["a"])), Some(Event::Other), None];
+    let events = [Some(writing(&["a"])), Some(Event::Calling), Some(Event::Other), None];
     for agent in Agent::ALL {
         for event in &events {
             for (reason, stop) in [("held", false), ("held", true), ("", false), (" \n", true)] {

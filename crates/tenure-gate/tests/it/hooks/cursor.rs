@@ -35,14 +35,14 @@ fn its_tools_are_met_before_they_change_anything() {
     let more = json!({"tool_name": "Delete", "tool_input": {"path": "a"}, "tool_use_id": "t"});
     assert_eq!(said("preToolUse", more), called("Delete", Some("t"), writing(&["a"])));
     let more = json!({"tool_name": "Shell", "tool_input": {"command": "ls"}, "tool_use_id": "t"});
-    assert_eq!(said("preToolUse", more), called("Shell", Some("t"), Event::Other));
+    assert_eq!(said("preToolUse", more), called("Shell", Some("t"), Event::Calling));
     let more = json!({"tool_name": "write_file", "tool_input": "{\"path\": \"a\", \"content\": \"x\"}", "url": "http://x"});
     assert_eq!(said("beforeMCPExecution", more), called("write_file", None, writing_whole(&["a"])));
     let more = json!({"tool_name": "query", "tool_input": "{\"sql\": \"select 1\"}", "command": "npx x"});
-    assert_eq!(said("beforeMCPExecution", more), called("query", None, Event::Other));
+    assert_eq!(said("beforeMCPExecution", more), called("query", None, Event::Calling));
     assert_eq!(
         said("beforeShellExecution", json!({"command": "ls", "cwd": "/repo"})),
-        expected(Event::Other)
+        expected(Event::Calling)
     );
 }
 

@@ -76,16 +76,16 @@ fn claudes() -> Vec<(&'static str, Heard)> {
     let a = &["/repo/a.txt"];
     let rel = &["/repo/sub/rel.txt"];
     vec![
-        ("PreToolUse-Bash", claude("Bash", Event::Other)),
-        ("PreToolUse-Bash-after-cd", claude("Bash", Event::Other)),
-        ("PreToolUse-Bash-after-cd-2", in_sub(claude("Bash", Event::Other))),
-        ("PreToolUse-Bash-subagent", by_subagent(claude("Bash", Event::Other))),
+        ("PreToolUse-Bash", claude("Bash", Event::Calling)),
+        ("PreToolUse-Bash-after-cd", claude("Bash", Event::Calling)),
+        ("PreToolUse-Bash-after-cd-2", in_sub(claude("Bash", Event::Calling))),
+        ("PreToolUse-Bash-subagent", by_subagent(claude("Bash", Event::Calling))),
         ("PreToolUse-Edit", claude("Edit", writing(a))),
         ("PreToolUse-Edit-after-cd", in_sub(claude("Edit", writing(a)))),
         ("PreToolUse-Edit-subagent", by_subagent(claude("Edit", writing(a)))),
-        ("PreToolUse-Read", claude("Read", Event::Other)),
-        ("PreToolUse-Read-after-cd", in_sub(claude("Read", Event::Other))),
-        ("PreToolUse-Read-subagent", by_subagent(claude("Read", Event::Other))),
+        ("PreToolUse-Read", claude("Read", Event::Calling)),
+        ("PreToolUse-Read-after-cd", in_sub(claude("Read", Event::Calling))),
+        ("PreToolUse-Read-subagent", by_subagent(claude("Read", Event::Calling))),
         ("PreToolUse-Write", claude("Write", writing_whole(&["/repo/c.txt"]))),
         ("PreToolUse-Write-after-cd", in_sub(claude("Write", writing_whole(rel)))),
         ("PostToolUse-Bash", claude("Bash", Event::Other)),
@@ -120,13 +120,13 @@ fn claudes() -> Vec<(&'static str, Heard)> {
 fn codexes() -> Vec<(&'static str, Heard)> {
     let many = &["a.txt", "new/d.txt", "b.txt", "moved/b2.txt", "README.md"];
     vec![
-        ("PreToolUse-Bash", codex("Bash", Event::Other)),
-        ("PreToolUse-Bash-add", codex("Bash", Event::Other)),
+        ("PreToolUse-Bash", codex("Bash", Event::Calling)),
+        ("PreToolUse-Bash-add", codex("Bash", Event::Calling)),
         ("PreToolUse-Bash-multi", codex("Bash", writing_whole(&["e.txt"]))),
-        ("PreToolUse-Bash-workdir", codex("Bash", Event::Other)),
-        ("PreToolUse-Bash-workdir-2", in_sub(codex("Bash", Event::Other))),
+        ("PreToolUse-Bash-workdir", codex("Bash", Event::Calling)),
+        ("PreToolUse-Bash-workdir-2", in_sub(codex("Bash", Event::Calling))),
         ("PreToolUse-Bash-workdir-3", codex("Bash", writing_whole(&["sub/f.txt"]))),
-        ("PreToolUse-Bash-workdir-4", codex("Bash", Event::Other)),
+        ("PreToolUse-Bash-workdir-4", codex("Bash", Event::Calling)),
         ("PreToolUse-apply_patch", codex("apply_patch", writing(&["a.txt"]))),
         ("PreToolUse-apply_patch-add", codex("apply_patch", writing_whole(&["c.txt"]))),
         ("PreToolUse-apply_patch-add-2", codex("apply_patch", writing(&["a.txt"]))),
@@ -141,7 +141,7 @@ fn codexes() -> Vec<(&'static str, Heard)> {
         ("SessionEnd", ended("other")),
         ("Stop", turn_ended(false)),
         ("UserPromptSubmit", prompted()),
-        ("codemode-PreToolUse-Bash", in_code_mode(codex("Bash", Event::Other))),
+        ("codemode-PreToolUse-Bash", in_code_mode(codex("Bash", Event::Calling))),
         ("codemode-PreToolUse-apply_patch", in_code_mode(codex("apply_patch", writing(&["a.txt"])))),
         ("codemode-PostToolUse-Bash", in_code_mode(codex("Bash", Event::Other))),
         ("codemode-PostToolUse-apply_patch", in_code_mode(codex("apply_patch", wrote(&["a.txt"])))),
@@ -154,13 +154,14 @@ fn codexes() -> Vec<(&'static str, Heard)> {
 
 fn geminis() -> Vec<(&'static str, Heard)> {
     let shell = || called("run_shell_command", None, Event::Other);
+    let before = || called("run_shell_command", None, Event::Calling);
     vec![
         ("BeforeTool-replace", called("replace", None, writing(&["/repo/a.txt"]))),
         ("BeforeTool-write_file", called("write_file", None, writing_whole(&["/repo/c.txt"]))),
         ("BeforeTool-write_file-relative", called("write_file", None, writing_whole(&["rel.txt"]))),
-        ("BeforeTool-read_file", called("read_file", None, Event::Other)),
-        ("BeforeTool-run_shell_command", shell()),
-        ("BeforeTool-run_shell_command-relative", shell()),
+        ("BeforeTool-read_file", called("read_file", None, Event::Calling)),
+        ("BeforeTool-run_shell_command", before()),
+        ("BeforeTool-run_shell_command-relative", before()),
         ("AfterTool-replace", called("replace", None, wrote(&["/repo/a.txt"]))),
         ("AfterTool-write_file", called("write_file", None, wrote(&["/repo/c.txt"]))),
         ("AfterTool-write_file-relative", called("write_file", None, wrote(&["rel.txt"]))),
@@ -181,9 +182,9 @@ fn opencodes() -> Vec<(&'static str, Heard)> {
         ("tool.execute.before-edit", opencode("edit", writing(&["/repo/a.txt"]))),
         ("tool.execute.before-write", opencode("write", writing_whole(&["/repo/c.txt"]))),
         ("tool.execute.before-write-relative", opencode("write", writing_whole(&["rel.txt"]))),
-        ("tool.execute.before-read", opencode("read", Event::Other)),
-        ("tool.execute.before-bash", opencode("bash", Event::Other)),
-        ("tool.execute.before-bash-relative", opencode("bash", Event::Other)),
+        ("tool.execute.before-read", opencode("read", Event::Calling)),
+        ("tool.execute.before-bash", opencode("bash", Event::Calling)),
+        ("tool.execute.before-bash-relative", opencode("bash", Event::Calling)),
         ("tool.execute.after-edit", opencode_after("edit", wrote(&["/repo/a.txt"]))),
         ("tool.execute.after-write", opencode_after("write", wrote(&["/repo/c.txt"]))),
         ("tool.execute.after-write-relative", opencode_after("write", wrote(&["rel.txt"]))),

@@ -30,7 +30,7 @@ fn unclear(command: &str) {
 }
 
 fn nothing(command: &str) {
-    assert_eq!(event(&json!(command)), Ok(Event::Other), "{command}");
+    assert_eq!(event(&json!(command)), Ok(Event::Calling), "{command}");
 }
 
 // S4-15: no shell sees these edits, so the hook has to.

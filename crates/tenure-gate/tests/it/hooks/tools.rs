@@ -62,13 +62,13 @@ fn a_tool_that_nobody_knows_changes_the_files_that_it_names_if_it_is_called_so()
         ("write_files", json!({"files": [{"path": "a"}, {"path": "b"}]}), writing(&["a", "b"])),
         ("apply_patch_v2", json!({"patch": "*** Begin Patch\n*** Delete File: a\n"}), writing(&["a"])),
         ("search_replace", json!({"path": ["a", "b"]}), writing(&["a", "b"])),
-        ("mcp__fs__read_file", json!({"path": "a"}), Event::Other),
-        ("mcp__fs__list_directory", json!({"path": "a"}), Event::Other),
-        ("mcp__fs__create_directory", json!({"path": "a"}), Event::Other),
-        ("mcp__tracker__create_issue", json!({"title": "x"}), Event::Other),
-        ("json_replace", json!({"path": {"a": 1}}), Event::Other),
-        ("TodoWrite", json!({"todos": []}), Event::Other),
-        ("WebFetch", json!({"url": "https://example.org/edit", "path": 7}), Event::Other),
+        ("mcp__fs__read_file", json!({"path": "a"}), Event::Calling),
+        ("mcp__fs__list_directory", json!({"path": "a"}), Event::Calling),
+        ("mcp__fs__create_directory", json!({"path": "a"}), Event::Calling),
+        ("mcp__tracker__create_issue", json!({"title": "x"}), Event::Calling),
+        ("json_replace", json!({"path": {"a": 1}}), Event::Calling),
+        ("TodoWrite", json!({"todos": []}), Event::Calling),
+        ("WebFetch", json!({"url": "https://example.org/edit", "path": 7}), Event::Calling),
     ];
     for (tool, input, expected) in table {
         for agent in Agent::ALL {
@@ -80,7 +80,7 @@ fn a_tool_that_nobody_knows_changes_the_files_that_it_names_if_it_is_called_so()
 #[test]
 fn only_what_was_read_is_known_to_the_session() {
     let mut payload = before(Agent::Gemini, "read_many_files", &json!({"include": ["a", "src/*.rs", "b"]}));
-    assert_eq!(read_json(Agent::Gemini, &payload).expect("before").event, Event::Other);
+    assert_eq!(read_json(Agent::Gemini, &payload).expect("before").event, Event::Calling);
     payload["hook_event_name"] = json!("AfterTool");
     assert_eq!(
         read_json(Agent::Gemini, &payload).expect("after").event,

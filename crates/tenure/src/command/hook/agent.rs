@@ -32,7 +32,7 @@ fn respond(agent: Agent, bytes: &[u8], decide: impl FnOnce(Agent, &Heard) -> Ver
     };
     let verdict = catch_unwind(AssertUnwindSafe(|| decide(agent, &heard)));
     let verdict = verdict.unwrap_or_else(|_| match heard.event {
-        Event::Writing { .. } => denial("there is a mistake in Tenure itself"),
+        Event::Writing { .. } | Event::Calling => denial("there is a mistake in Tenure itself"),
         _ => Verdict::Noted,
     });
     hooks::answer(agent, Some(&heard), &verdict)
@@ -44,7 +44,8 @@ fn decide(agent: Agent, heard: &Heard) -> Verdict {
         (Event::Writing { paths, whole }, Ok(runtime)) => {
             runtime.block_on(permission::ask(agent, heard, paths, *whole))
         }
-        (Event::Writing { .. }, Err(error)) => {
+        (Event::Calling, Ok(runtime)) => runtime.block_on(permission::call(agent, heard)),
+        (Event::Writing { .. } | Event::Calling, Err(error)) => {
             denial(&format!("the system gives no means to connect: {error}"))
         }
         (_, Ok(runtime)) => {

@@ -11,7 +11,7 @@ use tenure_gate::hooks::{Heard, Patience, Verdict};
 use tokio::time::timeout;
 
 use super::agent::denial;
-use super::speaker::wish;
+use super::speaker::{news, wish};
 use super::waiting::{Wait, Woken};
 use super::words;
 use crate::daemon::{Local, start};
@@ -37,6 +37,30 @@ pub async fn ask(agent: Agent, heard: &Heard, paths: &[PathBuf], whole: bool) ->
         Ok(verdict) if heard.patience == Patience::Brief => words::come_back(&verdict, &asking.wish),
         Ok(verdict) => asking.wait(verdict).await,
         Err(verdict) => verdict,
+    }
+}
+
+/// Whether a tool may run that names no file which it changes. It may; but while nobody can be asked, what it does to files
+/// would be seen by nobody.
+pub async fn call(agent: Agent, heard: &Heard) -> Verdict {
+    let Ok(news) = news(agent, heard) else { return Verdict::Noted };
+    let found = Local::find().and_then(|local| local.client().map(|client| (local, client)));
+    let (local, client) = match found {
+        Ok(found) => found,
+        Err(error) => return nobody_answers(&error.to_string(), "tenure serve --listen none"),
+    };
+    match timeout(PATIENCE, client.tell_files(&news)).await {
+        Ok(Err(error)) if may_be_gone(&error) => {
+            if let Err(error) = start(&local).await {
+                return nobody_answers(&error.to_string(), &error.fix());
+            }
+            let _ = timeout(PATIENCE, client.tell_files(&news)).await;
+            Verdict::Noted
+        }
+        Ok(Err(error @ Error::Unreachable { .. })) => {
+            nobody_answers(&error.to_string(), "tenure serve --listen none")
+        }
+        _ => Verdict::Noted,
     }
 }
 

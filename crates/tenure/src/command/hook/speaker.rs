@@ -44,6 +44,7 @@ pub fn news(agent: Agent, heard: &Heard) -> Result<FileNews, NotText> {
         | Event::Prompted
         | Event::Writing { .. }
         | Event::SubagentStarted
+        | Event::Calling
         | Event::Other => (FileEventKind::Active, &[], None),
     };
     let paths = paths.iter().map(|path| text(path)).collect::<Result<Vec<_>, _>>()?;
