@@ -20,6 +20,7 @@ mod files_payloads;
 mod files_people;
 mod files_places;
 mod files_processes;
+mod files_real_times;
 mod files_resting;
 mod files_stage;
 mod files_stale;
