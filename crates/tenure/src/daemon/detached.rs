@@ -35,7 +35,9 @@ fn start(socket: OsString) -> io::Result<u32> {
     // A session of its own: no terminal, and no group that somebody ends.
     rustix::process::setsid()?;
     let said = io::stderr().as_fd().try_clone_to_owned()?;
-    let mut daemon = Command::new("/proc/self/exe");
+    // By its own name where it still has it, so that people find it; a replaced program has none.
+    let named = std::env::current_exe().ok().filter(|program| program.is_file());
+    let mut daemon = Command::new(named.unwrap_or_else(|| PathBuf::from("/proc/self/exe")));
     daemon.arg0("tenure").args(["serve", "--listen", "none", "--socket"]).arg(socket);
     daemon.stdin(Stdio::null()).stdout(said).stderr(Stdio::inherit());
     // Not in somebody's checkout, which could not be removed or unmounted then.

@@ -51,13 +51,14 @@ fn the_server_has_nothing_of_whoever_started_it() {
         fs::read_link(format!("/proc/{daemon}/cwd")).unwrap(),
         stage.path("").components().collect::<std::path::PathBuf>()
     );
-    // pid, name, state, parent, group, session
+    // After the name: state, parent, group, session, terminal.
     let stat = fs::read_to_string(format!("/proc/{daemon}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
     let own = fs::read_to_string("/proc/self/stat").unwrap();
     let own: Vec<&str> = own.rsplit(") ").next().unwrap().split(' ').collect();
     assert_ne!(fields[3], own[3], "it is in a session of its own");
-    assert_ne!(fields[4], "0", "{stat}");
+    assert_ne!(fields[1], std::process::id().to_string(), "{stat}");
+    assert_eq!(fields[4], "0", "it has no terminal: {stat}");
 }
 
 #[test]

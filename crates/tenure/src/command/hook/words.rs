@@ -179,8 +179,13 @@ mod tests {
     }
 
     fn verdict(kind: VerdictKind) -> FileVerdict {
-        let held =
-            |path: &str| HeldBy { path: path.to_owned(), owner: owner(), held_ms: 300_000, idle_ms: 2_000 };
+        let held = |path: &str| HeldBy {
+            path: path.to_owned(),
+            resource: String::new(),
+            owner: owner(),
+            held_ms: 300_000,
+            idle_ms: 2_000,
+        };
         let held = match kind {
             VerdictKind::Wait | VerdictKind::Blocked => vec![held("src/a.rs"), held("src/b.rs")],
             VerdictKind::Granted | VerdictKind::Stale => Vec::new(),
