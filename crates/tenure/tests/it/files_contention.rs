@@ -17,9 +17,8 @@ fn of_two_agents_that_edit_one_file_at_once_no_edit_is_lost_and_never_are_both_a
     let stage = Stage::with_seconds(1, 30);
     fs::write(stage.repository("a"), "0\n").unwrap();
     let rounds = |name: &'static str| {
-        let stage = &stage;
+        let (stage, mut agent) = (&stage, FakeAgent::of_kind(&stage, name, "codex"));
         move || {
-            let mut agent = FakeAgent::of_kind(stage, name, "codex");
             let (mut allowed, mut denied) = (0, 0);
             for round in 0..ROUNDS {
                 let session = format!("{name}-{round}");
@@ -44,7 +43,9 @@ fn of_two_agents_that_edit_one_file_at_once_no_edit_is_lost_and_never_are_both_a
         }
     };
     let (one, two) = std::thread::scope(|scope| {
-        let (one, two) = (scope.spawn(rounds("one")), scope.spawn(rounds("two")));
+        // Both agents are there before either begins.
+        let (one, two) = (rounds("one"), rounds("two"));
+        let (one, two) = (scope.spawn(one), scope.spawn(two));
         (one.join().unwrap(), two.join().unwrap())
     });
     assert!(one.0 > 0 && two.0 > 0 && one.1 + two.1 > 0, "they met: {one:?} {two:?}");

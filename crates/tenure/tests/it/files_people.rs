@@ -56,6 +56,7 @@ fn a_release_by_force_and_a_gift_are_in_the_ledger() {
 #[test]
 fn what_only_a_person_may_is_refused_to_whatever_an_agent_started() {
     let (stage, _one, mut two, report) = blocked();
+    assert_eq!(stage.run(&["install", "git"]).code, Some(0));
     for command in [
         "force-release a".to_owned(),
         "give a --to s2".to_owned(),
@@ -75,5 +76,6 @@ fn what_only_a_person_may_is_refused_to_whatever_an_agent_started() {
         }
     }
     assert_eq!(stage.owner("a").as_deref(), Some("s1"));
+    assert!(stage.repository(".git/hooks/post-commit").exists());
     assert_eq!(stage.json(&["report", "show", &report, "--json"])["state"], json!("waiting_for_instruction"));
 }

@@ -27,23 +27,31 @@ struct Trace {
 impl Trace {
     fn read(text: &str) -> Self {
         let mut trace = Self::default();
-        for line in text.lines() {
-            let Some((process, call)) = line.split_once(' ') else { continue };
-            let (process, call): (u32, _) = (process.parse().unwrap(), call.trim_start());
+        let split = |line: &str| {
+            let (process, call) = line.split_once(' ').unwrap();
+            (process.parse::<u32>().unwrap(), call.trim_start().to_owned())
+        };
+        let calls: Vec<(u32, String)> = text.lines().map(split).collect();
+        // First who is whose child: a parent may stand still until its child has become another program.
+        for (process, call) in &calls {
             let makes_one = ["clone", "fork", "vfork", "<... clone", "<... fork", "<... vfork"];
-            if makes_one.iter().any(|name| call.starts_with(name)) {
-                if let Some(child) = call.rsplit(" = ").next().and_then(|child| child.parse().ok()) {
-                    trace.parents.insert(child, process);
-                }
-            } else if call.starts_with("execve(") && !call.contains(" = -1 ") {
-                trace.executes(process, arguments(call));
+            if makes_one.iter().any(|name| call.starts_with(name))
+                && let Some(child) = call.rsplit(" = ").next().and_then(|child| child.parse().ok())
+            {
+                trace.parents.insert(child, *process);
+            }
+        }
+        for (process, call) in &calls {
+            if call.starts_with("execve(") && !call.contains(" = -1 ") {
+                trace.executes(*process, arguments(call));
             }
         }
         trace
     }
 
     fn executes(&mut self, process: u32, arguments: Vec<String>) {
-        if arguments[0] == env!("CARGO_BIN_EXE_tenure") {
+        // The server is made from the hook that needs it, by the name that a process has for its own program.
+        if [env!("CARGO_BIN_EXE_tenure"), "/proc/self/exe"].contains(&&*arguments[0]) {
             self.own += 1;
             self.of_tenure.insert(process);
             return;
