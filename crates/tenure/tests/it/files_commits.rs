@@ -137,3 +137,36 @@ fn a_commit_that_fails_lets_go_of_nothing() {
     runs(&mut agent, &["chmod +x .git/hooks/commit-msg", "! git commit --quiet --all --message two"]);
     assert_eq!(stage.held(), ["a"]);
 }
+
+// S4-29
+#[test]
+fn a_commit_of_very_many_files_lets_go_of_them_too() {
+    let (stage, mut agent) = edited();
+    // Names so long that they do not fit into one request, and more of them than fit.
+    runs(
+        &mut agent,
+        &[
+            "name=$(printf 'x%.0s' $(seq 200))",
+            "mkdir -p many/$name && for i in $(seq 10500); do : > many/$name/$name-$i; done",
+            "git add .",
+            "git commit --quiet --message many",
+        ],
+    );
+    assert!(stage.held().is_empty(), "{:?}", stage.held());
+}
+
+#[test]
+fn what_was_deleted_or_renamed_is_let_go_of_when_that_is_committed() {
+    let stage = Stage::with_seconds(1, 30);
+    assert_eq!(stage.run(&["install", "git"]).code, Some(0));
+    let mut agent = FakeAgent::of_kind(&stage, "one", "codex");
+    let mut patch = stage.patch("s1", "a");
+    let text = "*** Begin Patch\n*** Delete File: a\n*** Update File: b\n*** Move to: c\n@@\n-one\n+two\n*** End Patch\n";
+    patch["tool_input"]["command"] = text.into();
+    assert!(agent.hook(&patch).allows());
+    assert_eq!(stage.held(), ["a", "b", "c"]);
+    runs(&mut agent, &["rm a", "mv b c", "echo two > c"]);
+    assert_eq!(stage.held(), ["a", "b", "c"]);
+    runs(&mut agent, &["git add --all", "git commit --quiet --message moved"]);
+    assert!(stage.held().is_empty(), "{:?}", stage.held());
+}
