@@ -53,6 +53,32 @@ fn of_two_agents_that_edit_one_file_at_once_no_edit_is_lost_and_never_are_both_a
     assert!(stage.held().is_empty());
 }
 
+// S4-17, S4-44, S4-45, O-20
+#[test]
+fn a_file_that_nobody_has_is_free_and_whoever_asks_first_has_it_with_its_record() {
+    let stage = Stage::with_seconds(60, 30);
+    let mut one = FakeAgent::start(&stage, "one");
+    one.hook(&stage.event("s1", "SessionStart"));
+    let free = stage.run(&["who", "a", "--json"]);
+    assert_eq!(free.code, Some(1), "{free:?}");
+    assert!(stage.held().is_empty());
+    assert!(one.hook(&stage.edit("s1", "a")).allows());
+    let files = stage.json(&["files", "--json"]);
+    let record = &files[0];
+    assert_eq!((&record["path"], &record["leaseState"]), (&json!("a"), &json!("OWNED")), "{files}");
+    assert!(record["resource"].as_str().unwrap().ends_with("/a"), "{files}");
+    let owner = format!("claude/s1@{}.", one.process());
+    assert!(record["owner"]["holder"].as_str().unwrap().starts_with(&owner), "{files}");
+    let time = |files: &Value, field: &str| milliseconds(files[0][field].as_str().unwrap());
+    // Whatever is heard is a heartbeat, and asking again is the same lease. What comes close together counts as one.
+    wait_until("time goes on", || stage.json(&["files", "--json"])[0]["idleMs"].as_u64() > Some(1_000));
+    assert!(one.hook(&stage.edit("s1", "a")).allows());
+    let later = stage.json(&["files", "--json"]);
+    assert_eq!(later[0]["acquiredAt"], record["acquiredAt"], "{later}");
+    assert!(time(&later, "lastHeartbeatAt") > time(&files, "lastHeartbeatAt"), "{later}");
+    assert_eq!(stage.ledger("lease.issued").len(), 1);
+}
+
 // S4-12, S4-23, S4-24, S4-46, S4-47, S4-56
 #[test]
 fn contention_is_an_event_and_the_retry_is_due_after_exactly_the_interval() {
