@@ -144,6 +144,36 @@ fn who_is_still_denied_at_the_retry_is_stopped_and_the_report_has_its_six_fields
     assert_eq!(stage.owner("a").as_deref(), Some("s1"));
 }
 
+// S4-25, S4-28, S4-42
+#[test]
+fn a_call_that_needs_several_files_is_blocked_by_the_one_that_is_not_free_and_gets_none() {
+    let stage = Stage::with_seconds(3, 30);
+    let (mut one, mut three) = (FakeAgent::start(&stage, "one"), FakeAgent::start(&stage, "three"));
+    assert!(one.hook(&stage.edit("s1", "a")).allows());
+    assert!(three.hook(&stage.edit("s3", "b")).allows());
+    let mut two = FakeAgent::of_kind(&stage, "two", "codex");
+    let mut patch = stage.patch("s2", "a");
+    let text =
+        "*** Begin Patch\n*** Delete File: a\n*** Delete File: b\n*** Add File: c\n+new\n*** End Patch\n";
+    patch["tool_input"]["command"] = json!(text);
+    patch["tool_use_id"] = json!("call_1");
+    two.begin_hook(&patch);
+    two.waits();
+    one.hook(&stage.event("s1", "SessionEnd"));
+    let said = two.end();
+    let reason = said.reason();
+    assert!(reason.contains("`b` was not changed") && reason.contains("session s3"), "{reason}");
+    assert_eq!(stage.held(), ["b"], "all or nothing");
+    let reports = stage.json(&["report", "list", "--json"]);
+    assert_eq!(reports["reports"].as_array().unwrap().len(), 1, "{reports}");
+    assert_eq!(reports["reports"][0]["blockedFile"], "b", "{reports}");
+    // Once it is free, the same call passes.
+    three.hook(&stage.event("s3", "SessionEnd"));
+    let said = two.hook(&patch);
+    assert!(said.allows(), "{said:?}");
+    assert_eq!(stage.held(), ["a", "b", "c"]);
+}
+
 // S4-63
 #[test]
 fn two_agents_that_wait_for_each_other_are_both_told_and_stop_after_their_time() {

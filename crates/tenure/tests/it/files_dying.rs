@@ -83,3 +83,19 @@ fn an_owner_that_died_while_no_server_ran_has_nothing() {
     assert!(said.allows() && !said.errors.contains("contention"), "{said:?}");
     assert_eq!(stage.owner("a").as_deref(), Some("s2"));
 }
+
+// S4-15
+#[test]
+fn a_server_that_cannot_be_started_again_for_the_retry_is_a_denial() {
+    let (stage, one, mut two) = contended(4);
+    two.begin_hook(&stage.edit("s2", "a"));
+    two.waits();
+    std::fs::write(stage.path("file"), "").unwrap();
+    stage.configure(&format!("data = '{}'\n", stage.path("file/data").display()));
+    signal(stage.daemon().unwrap(), "KILL");
+    // Free by now, but nobody can say so.
+    drop(one);
+    let said = two.end();
+    assert!(said.reason().contains("tenure serve --listen none"), "{said:?}");
+    assert!(stage.servers().is_empty());
+}

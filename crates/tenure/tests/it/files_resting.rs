@@ -75,3 +75,15 @@ fn a_turn_that_ends_while_something_runs_in_the_background_is_not_at_rest() {
     agent.hook(&stop);
     stays("it has its file", Duration::from_secs(u64::from(IDLE) + 1), || stage.held() == ["a"]);
 }
+
+// S4-33, S4-59
+#[test]
+fn a_turn_that_ended_before_the_server_was_killed_is_still_over_after_it() {
+    let (stage, mut agent) = edited();
+    agent.hook(&stage.event("s1", "Stop"));
+    crate::commands::signal(stage.daemon().unwrap(), "KILL");
+    wait_until("it is gone", || stage.daemon().is_none());
+    let mut two = FakeAgent::start(&stage, "two");
+    two.hook(&stage.event("s2", "SessionStart"));
+    wait_until("it is free", || stage.held().is_empty());
+}
