@@ -117,6 +117,7 @@ fn who_is_still_denied_at_the_retry_is_stopped_and_the_report_has_its_six_fields
     let said = two.hook(&stage.edit("s2", "a"));
     let answer: Value = serde_json::from_str(&said.output).unwrap();
     assert_eq!(answer["continue"], false, "{said:?}");
+    assert_eq!(said.errors.matches("contention").count(), 1, "it asked twice in all: {said:?}");
     let reports = stage.json(&["report", "list", "--json"]);
     let listed = &reports["reports"][0];
     let id = listed["id"].as_str().unwrap();
