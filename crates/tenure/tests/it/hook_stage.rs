@@ -178,8 +178,9 @@ impl Said {
     }
 }
 
-/// A process called `claude` that runs hooks one by one, and lives between them.
+/// A process that is called like an agent, runs hooks one by one, and lives between them.
 pub struct FakeAgent {
+    kind: &'static str,
     process: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -189,10 +190,17 @@ pub struct FakeAgent {
 
 impl FakeAgent {
     pub fn start(stage: &Stage, name: &str) -> Self {
+        Self::of_kind(stage, name, "claude")
+    }
+
+    /// The same, called like this agent.
+    pub fn of_kind(stage: &Stage, name: &str, kind: &'static str) -> Self {
         let folder = stage.path(name);
         fs::create_dir(&folder).unwrap();
-        let program = folder.join("claude");
-        fs::copy("/bin/bash", &program).unwrap();
+        let program = folder.join(kind);
+        // By a process of its own: a program that a thread here still has open for writing cannot be started.
+        let copied = Command::new("cp").arg("/bin/bash").arg(&program).status().unwrap();
+        assert!(copied.success());
         let script = r#"while read -r line; do eval "$line"; echo "code $?"; done"#;
         let mut command = stage.shell_command("");
         let environment: Vec<_> = command
@@ -204,7 +212,7 @@ impl FakeAgent {
         let mut process =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-        Self { process, input, output: BufReader::new(output), folder, asked: 0 }
+        Self { kind, process, input, output: BufReader::new(output), folder, asked: 0 }
     }
 
     pub fn process(&self) -> u32 {
@@ -237,7 +245,7 @@ impl FakeAgent {
     pub fn begin_hook(&mut self, payload: &Value) {
         let path = self.folder.join(format!("payload-{}", self.asked + 1));
         fs::write(&path, payload.to_string()).unwrap();
-        self.begin(&format!("\"$TENURE\" hook claude < {}", path.display()));
+        self.begin(&format!("\"$TENURE\" hook {} < {}", self.kind, path.display()));
     }
 
     /// Asks through the hook, and waits for the answer.

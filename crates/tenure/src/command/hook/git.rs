@@ -22,8 +22,10 @@ use crate::message::tell;
 
 /// How long git is held up for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How many paths go into one request.
-const PART: usize = 50_000;
+/// How many paths go into one request: the server takes no more.
+const PART: usize = 10_000;
+/// How long their names may be together. Each may stand there twice, and be written longer than it is.
+const PART_BYTES: usize = 512 << 10;
 /// The most that is read of what git says: one line for each reference.
 const MOST_BYTES: u64 = 16 << 20;
 /// How many files are named in a warning.
@@ -99,7 +101,7 @@ fn staged(root: &Path, client: &Client) -> Result<Option<CommitNote>, GitError> 
     let paths = texts(&git::staged_paths(root)?);
     let Some(root) = root.to_str() else { return Ok(None) };
     let mut all = None;
-    for part in paths.chunks(PART) {
+    for part in parts(&paths, String::len) {
         let staged = FileStaged { root: root.to_owned(), paths: part.to_vec(), session: session() };
         join(&mut all, wait_for(async { client.staged_files(&staged).await.ok() }));
     }
@@ -110,12 +112,29 @@ fn staged(root: &Path, client: &Client) -> Result<Option<CommitNote>, GitError> 
 fn committed(root: &Path, paths: Vec<PathBuf>, client: &Client) -> Result<Option<CommitNote>, GitError> {
     let Some(root_text) = root.to_str() else { return Ok(None) };
     let mut all = None;
-    for part in paths.chunks(PART) {
+    for part in parts(&paths, |path| path.as_os_str().len()) {
         let dirty = texts(&git::dirty(root, part)?);
         let commit = FileCommit { root: root_text.to_owned(), paths: texts(part), dirty, session: session() };
         join(&mut all, wait_for(async { client.commit_files(&commit).await.ok() }));
     }
     Ok(all)
+}
+
+/// What goes into each request.
+fn parts<T>(mut paths: &[T], length: impl Fn(&T) -> usize) -> Vec<&[T]> {
+    let mut parts = Vec::new();
+    while !paths.is_empty() {
+        let mut bytes = 0;
+        let fits = paths.iter().take(PART).take_while(|path| {
+            bytes += length(path);
+            bytes <= PART_BYTES
+        });
+        // One that is longer than all may be together goes alone.
+        let (part, rest) = paths.split_at(fits.count().max(1));
+        parts.push(part);
+        paths = rest;
+    }
+    parts
 }
 
 fn wait_for<T>(asked: impl Future<Output = Option<T>>) -> Option<T> {
@@ -188,4 +207,21 @@ fn words(note: &CommitNote, name: &str) -> String {
         text.push_str(&format!("tenure: warning: and {} more\n", lines.len() - MOST_NAMED));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_paths_are_told_in_parts_that_the_server_takes() {
+        let many = vec!["x".to_owned(); 2 * PART + 1];
+        let sizes: Vec<_> = parts(&many, String::len).iter().map(|part| part.len()).collect();
+        assert_eq!(sizes, [PART, PART, 1]);
+        let long = vec!["x".repeat(PART_BYTES / 2); 5];
+        let sizes: Vec<_> = parts(&long, String::len).iter().map(|part| part.len()).collect();
+        assert_eq!(sizes, [2, 2, 1]);
+        assert_eq!(parts(&["x".repeat(PART_BYTES + 1)], String::len).len(), 1);
+        assert!(parts(&[], String::len).is_empty());
+    }
 }

@@ -1,0 +1,140 @@
+//! What real agents send before they write, each answered in the form that it obeys.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tenure_gate::agent::Agent;
+use tenure_gate::hooks::{self, Event, Patience};
+
+use crate::hook_stage::{FakeAgent, Said, Stage};
+
+/// What an agent sent before it wrote, in this stage's repository.
+struct Sent {
+    agent: Agent,
+    name: String,
+    payload: Value,
+    files: Vec<PathBuf>,
+    waits: bool,
+}
+
+fn sent(stage: &Stage) -> Vec<Sent> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tenure-gate/tests/fixtures/hooks");
+    let mut texts = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if let Ok(agent) = name.split('-').next().unwrap().parse::<Agent>() {
+            texts.push((agent, name, fs::read_to_string(entry.path()).unwrap()));
+        }
+    }
+    let cursor = json!({
+        "conversation_id": "c1", "generation_id": "g1", "hook_event_name": "preToolUse", "tool_name": "Write",
+        "tool_input": {"file_path": "/repo/a.txt"}, "workspace_roots": ["/repo"], "cwd": "/repo",
+    });
+    texts.push((Agent::Cursor, "cursor-preToolUse-Write".to_owned(), cursor.to_string()));
+    let root = stage.repository("");
+    let root = root.to_str().unwrap().trim_end_matches('/');
+    let mut found = Vec::new();
+    for (agent, name, text) in texts {
+        let text = text.replace("/repo", root);
+        let Ok(heard) = hooks::read(agent, text.as_bytes()) else { continue };
+        let Event::Writing { paths, .. } = heard.event else { continue };
+        let cwd = heard.cwd.unwrap_or_else(|| root.into());
+        let files = paths.iter().map(|path| cwd.join(path)).collect();
+        let waits = heard.patience == Patience::Hold;
+        found.push(Sent { agent, name, payload: serde_json::from_str(&text).unwrap(), files, waits });
+    }
+    assert!(found.len() > 15, "{}", found.len());
+    for agent in Agent::ALL {
+        assert!(found.iter().any(|sent| sent.agent == agent), "{agent}");
+    }
+    found
+}
+
+/// How each agent is told that it may not, and its turn is over where a hook can end it.
+fn is_stopped(agent: Agent, said: &Said) -> bool {
+    let answer: Value = serde_json::from_str(&said.output).unwrap_or_default();
+    let specific = &answer["hookSpecificOutput"]["permissionDecision"];
+    said.code == Some(0)
+        && match agent {
+            Agent::Claude => specific == "deny" && answer["continue"] == false,
+            // With `continue` beside it Codex would make the edit.
+            Agent::Codex => specific == "deny" && answer.get("continue").is_none(),
+            Agent::Gemini => answer["decision"] == "deny" && answer["continue"] == false,
+            Agent::OpenCode => answer["decision"] == "deny" && answer["stop"] == true,
+            Agent::Cursor => answer["permission"] == "deny",
+        }
+}
+
+fn is_allowed(agent: Agent, said: &Said) -> bool {
+    let answer: Value = serde_json::from_str(&said.output).unwrap_or_default();
+    said.code == Some(0)
+        && match agent {
+            // An answer that allows would approve in the person's place, or count as a failure.
+            Agent::Claude | Agent::Codex | Agent::Gemini => said.output.is_empty(),
+            Agent::OpenCode => answer["decision"] == "allow",
+            // Silence is a denial to a hook that fails closed.
+            Agent::Cursor => answer["permission"] == "allow",
+        }
+}
+
+// S4-1, S4-11
+#[test]
+fn every_write_of_every_agent_is_let_through_where_the_file_is_free_and_is_leased_then() {
+    let stage = Stage::with_seconds(1, 30);
+    for (number, sent) in sent(&stage).iter().enumerate() {
+        let mut agent = FakeAgent::of_kind(&stage, &format!("agent-{number}"), sent.agent.as_str());
+        let said = agent.hook(&sent.payload);
+        assert!(is_allowed(sent.agent, &said), "{}: {said:?}", sent.name);
+        for file in &sent.files {
+            let who = stage.json(&["who", file.to_str().unwrap(), "--json"]);
+            assert_eq!(who["file"]["owner"]["pid"], agent.process(), "{}: {who}", sent.name);
+            assert_eq!(who["file"]["owner"]["agent"], sent.agent.as_str(), "{}", sent.name);
+        }
+    }
+}
+
+// S4-19, S4-27
+#[test]
+fn every_write_of_every_agent_is_stopped_where_the_file_is_held() {
+    let stage = Stage::with_seconds(1, 30);
+    let all = sent(&stage);
+    let mut owner = FakeAgent::start(&stage, "owner");
+    for file in all.iter().flat_map(|sent| &sent.files) {
+        let mut edit = stage.edit("owner", "a");
+        edit["tool_input"]["file_path"] = json!(file);
+        let said = owner.hook(&edit);
+        assert!(said.allows(), "{said:?}");
+    }
+    for (number, sent) in all.iter().enumerate() {
+        let mut agent = FakeAgent::of_kind(&stage, &format!("agent-{number}"), sent.agent.as_str());
+        let said = agent.hook(&sent.payload);
+        if sent.waits {
+            assert!(is_stopped(sent.agent, &said), "{}: {said:?}", sent.name);
+            assert!(said.output.contains("waiting_for_instruction"), "{}: {said:?}", sent.name);
+            assert_eq!(said.errors.matches("contention").count(), 1, "{}: {said:?}", sent.name);
+        } else {
+            assert!(is_stopped(sent.agent, &said), "{}: {said:?}", sent.name);
+            assert!(said.output.contains("once more in 1 s"), "{}: {said:?}", sent.name);
+        }
+    }
+}
+
+// S4-25, S4-26, S4-48
+#[test]
+fn in_code_mode_the_retry_that_is_asked_for_is_granted_where_the_file_is_free_by_then() {
+    let stage = Stage::with_seconds(2, 30);
+    let (mut one, mut two) = (FakeAgent::start(&stage, "one"), FakeAgent::of_kind(&stage, "two", "codex"));
+    assert!(one.hook(&stage.edit("s1", "a")).allows());
+    for _ in 0..3 {
+        let said = two.hook(&stage.patch("s2", "a"));
+        assert!(said.reason().contains("once more in"), "{said:?}");
+    }
+    assert_eq!(stage.ledger("file.contended").len(), 1, "one ticket, however often it is asked");
+    one.hook(&stage.event("s1", "SessionEnd"));
+    let said = two.hook(&stage.patch("s2", "a"));
+    assert!(said.allows() && said.output.is_empty(), "{said:?}");
+    assert_eq!(stage.owner("a").as_deref(), Some("s2"));
+    assert_eq!(stage.json(&["report", "list", "--json"]), json!({"reports": []}));
+}

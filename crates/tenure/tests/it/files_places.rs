@@ -1,0 +1,155 @@
+//! Repositories that are not the plain one: git goes on working, and files have their owners.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::hook_stage::{FakeAgent, Said, Stage};
+
+fn installed() -> (Stage, FakeAgent) {
+    let stage = Stage::with_seconds(1, 30);
+    let installed = stage.run(&["install", "git"]);
+    assert_eq!(installed.code, Some(0), "{installed:?}");
+    let agent = FakeAgent::start(&stage, "one");
+    (stage, agent)
+}
+
+fn runs(agent: &mut FakeAgent, lines: &[&str]) {
+    for line in lines {
+        let said = agent.run(&format!("{{ {line}; }}"));
+        assert_eq!(said.code, Some(0), "{line}: {said:?}");
+    }
+}
+
+/// Asks for a file anywhere.
+fn edit(agent: &mut FakeAgent, session: &str, path: &Path) -> Said {
+    agent.hook(&json!({
+        "session_id": session, "cwd": path.parent().unwrap(), "hook_event_name": "PreToolUse", "tool_name": "Edit",
+        "tool_input": {"file_path": path, "old_string": "one", "new_string": "two"}, "tool_use_id": "call-1",
+    }))
+}
+
+// S4-7, S4-8
+#[test]
+fn a_linked_working_tree_has_files_of_its_own() {
+    let (stage, mut one) = installed();
+    runs(&mut one, &["git worktree add --quiet ../linked"]);
+    let mut two = FakeAgent::start(&stage, "two");
+    assert!(edit(&mut one, "s1", &stage.repository("a")).allows());
+    assert!(edit(&mut two, "s2", &stage.path("linked/a")).allows(), "it is another file");
+    fs::write(stage.path("linked/a"), "two\n").unwrap();
+    let committed = two.run("git -C ../linked commit --quiet --all --message two");
+    assert_eq!((committed.code, committed.errors.as_str()), (Some(0), ""), "{committed:?}");
+    let files = stage.json(&["files", "--json"]);
+    assert_eq!(files.as_array().unwrap().len(), 1, "{files}");
+    assert_eq!(files[0]["owner"]["session"], "s1", "{files}");
+    assert!(stage.ledger("file.violated").is_empty());
+}
+
+#[test]
+fn a_submodule_is_a_tree_of_its_own() {
+    let (stage, mut one) = installed();
+    runs(
+        &mut one,
+        &[
+            "git init --quiet --initial-branch main ../library",
+            "echo one > ../library/a",
+            "git -C ../library add a",
+            "git -C ../library commit --quiet --message begin",
+            "git -c protocol.file.allow=always submodule --quiet add ../library part",
+            "git commit --quiet --message part",
+        ],
+    );
+    let mut two = FakeAgent::start(&stage, "two");
+    assert!(edit(&mut one, "s1", &stage.repository("a")).allows());
+    assert!(edit(&mut two, "s2", &stage.repository("part/a")).allows());
+    let said = edit(&mut one, "s1", &stage.repository("part/a"));
+    assert!(said.reason().contains("session s2"), "{said:?}");
+    fs::write(stage.repository("part/a"), "two\n").unwrap();
+    runs(
+        &mut two,
+        &[
+            "git -C part commit --quiet --all --message two",
+            "git add part",
+            "git commit --quiet --message up",
+        ],
+    );
+    assert_eq!(stage.owner("a").as_deref(), Some("s1"));
+}
+
+#[test]
+fn in_the_middle_of_a_rebase_files_have_owners_and_git_goes_on() {
+    let (stage, mut agent) = installed();
+    runs(
+        &mut agent,
+        &[
+            "git checkout --quiet -b side",
+            "echo side > a",
+            "git commit --quiet --all --message side",
+            "echo more > b",
+            "git commit --quiet --all --message more",
+            "git checkout --quiet main",
+            "echo main > a",
+            "git commit --quiet --all --message main",
+            "git checkout --quiet side",
+            "! git rebase --quiet main",
+        ],
+    );
+    agent.edits(&stage, "s1", "a", "both\n");
+    assert_eq!(stage.held(), ["a"]);
+    let mut two = FakeAgent::start(&stage, "two");
+    assert!(!two.hook(&stage.edit("s2", "a")).allows());
+    runs(&mut agent, &["git add a", "GIT_EDITOR=true git rebase --continue"]);
+    assert_eq!(stage.shell("git log --format=%s").output, "more\nside\nmain\nbegin\n");
+    assert!(stage.held().is_empty(), "the commit of the rebase was a commit: {:?}", stage.held());
+}
+
+#[test]
+fn in_the_middle_of_a_merge_files_have_owners_and_git_goes_on() {
+    let (stage, mut agent) = installed();
+    runs(
+        &mut agent,
+        &[
+            "git checkout --quiet -b side",
+            "echo side > a",
+            "git commit --quiet --all --message side",
+            "git checkout --quiet main",
+            "echo main > a",
+            "git commit --quiet --all --message main",
+            "! git merge --quiet side",
+        ],
+    );
+    agent.edits(&stage, "s1", "a", "both\n");
+    runs(&mut agent, &["git add a", "git commit --quiet --message merge"]);
+    assert_eq!(stage.shell("git log --merges --format=%s").output, "merge\n");
+    assert!(stage.held().is_empty(), "{:?}", stage.held());
+    assert_eq!(stage.shell("git status --porcelain").output, "");
+}
+
+// S4-17
+#[test]
+fn one_file_has_one_owner_whatever_it_is_called() {
+    let (stage, mut one) = installed();
+    runs(&mut one, &["mkdir sub", "ln -s ../a sub/link", "ln a hard", "ln -s repository ../elsewhere"]);
+    assert!(edit(&mut one, "s1", &stage.repository("a")).allows());
+    let mut two = FakeAgent::start(&stage, "two");
+    for (number, name) in
+        ["sub/../a", "./a", "sub/link", "hard", "../elsewhere/a", "sub//..//a"].iter().enumerate()
+    {
+        let said = edit(&mut two, &format!("s2-{number}"), &stage.repository(name));
+        assert!(said.reason().contains("session s1"), "{name}: {said:?}");
+    }
+    assert_eq!(stage.json(&["files", "--json"])[0]["path"], "a");
+}
+
+#[test]
+fn what_is_in_no_working_tree_needs_no_lease() {
+    let (stage, mut agent) = installed();
+    runs(&mut agent, &["git clone --quiet --bare . ../bare.git"]);
+    for path in ["elsewhere", "bare.git/config", "bare.git/new", "repository/.git/info/exclude"] {
+        let said = edit(&mut agent, "s1", &stage.path(path));
+        assert!(said.allows(), "{path}: {said:?}");
+    }
+    assert!(stage.held().is_empty());
+}

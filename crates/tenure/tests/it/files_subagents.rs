@@ -1,0 +1,73 @@
+//! Subagents: they may what those above them may, and are in each other's way.
+
+use serde_json::{Value, json};
+
+use crate::hook_stage::{FakeAgent, Stage};
+
+/// A subagent of this session says something.
+fn as_subagent(mut payload: Value, subagent: &str) -> Value {
+    payload["agent_id"] = json!(subagent);
+    payload["agent_type"] = json!("general-purpose");
+    payload
+}
+
+#[test]
+fn a_subagent_may_edit_what_its_parent_has_and_siblings_may_not_edit_each_others() {
+    let stage = Stage::with_seconds(1, 30);
+    let mut agent = FakeAgent::start(&stage, "one");
+    assert!(agent.hook(&stage.edit("s1", "a")).allows());
+    let said = agent.hook(&as_subagent(stage.edit("s1", "a"), "left"));
+    assert!(said.allows() && !said.errors.contains("contention"), "{said:?}");
+    assert!(agent.hook(&as_subagent(stage.edit("s1", "b"), "left")).allows());
+    let said = agent.hook(&as_subagent(stage.edit("s1", "b"), "right"));
+    assert!(said.reason().contains("`b`"), "{said:?}");
+    let report = &stage.json(&["report", "list", "--json"])["reports"][0];
+    assert!(report["owner"]["holder"].as_str().unwrap().ends_with("/left"), "{report}");
+    assert!(report["blocked"]["holder"].as_str().unwrap().ends_with("/right"), "{report}");
+}
+
+#[test]
+fn what_a_subagent_had_goes_to_its_parent_when_it_is_done() {
+    let stage = Stage::with_seconds(1, 30);
+    let mut agent = FakeAgent::start(&stage, "one");
+    assert!(agent.hook(&as_subagent(stage.edit("s1", "b"), "left")).allows());
+    let holder = |stage: &Stage| {
+        stage.json(&["who", "b", "--json"])["file"]["owner"]["holder"].as_str().unwrap_or_default().to_owned()
+    };
+    assert!(holder(&stage).ends_with("/left"));
+    let mut stop = as_subagent(stage.event("s1", "SubagentStop"), "left");
+    stop["background_tasks"] = json!([{"id": "left", "type": "subagent", "status": "running"}]);
+    agent.hook(&stop);
+    let parent = holder(&stage);
+    assert!(parent.starts_with("claude/s1@") && !parent.ends_with("/left"), "{parent}");
+    // A sibling may now, because its parent may.
+    assert!(agent.hook(&as_subagent(stage.edit("s1", "b"), "right")).allows());
+    // Another agent may not.
+    let mut two = FakeAgent::start(&stage, "two");
+    assert!(!two.hook(&stage.edit("s2", "b")).allows());
+}
+
+#[test]
+fn a_commit_of_the_session_lets_go_of_what_its_subagents_have_too() {
+    let stage = Stage::with_seconds(1, 30);
+    assert_eq!(stage.run(&["install", "git"]).code, Some(0));
+    let mut agent = FakeAgent::start(&stage, "one");
+    assert!(agent.hook(&as_subagent(stage.edit("s1", "a"), "left")).allows());
+    std::fs::write(stage.repository("a"), "two\n").unwrap();
+    let said = agent.run("git commit --quiet --all --message two");
+    assert_eq!((said.code, said.errors.as_str()), (Some(0), ""), "{said:?}");
+    assert!(stage.held().is_empty(), "{:?}", stage.held());
+    assert!(stage.ledger("file.violated").is_empty());
+}
+
+// S4-31, S4-51
+#[test]
+fn the_end_of_a_session_ends_its_subagents() {
+    let stage = Stage::with_seconds(1, 30);
+    let mut agent = FakeAgent::start(&stage, "one");
+    assert!(agent.hook(&stage.edit("s1", "a")).allows());
+    assert!(agent.hook(&as_subagent(stage.edit("s1", "b"), "left")).allows());
+    assert_eq!(stage.held(), ["a", "b"]);
+    agent.hook(&stage.event("s1", "SessionEnd"));
+    assert!(stage.held().is_empty(), "{:?}", stage.held());
+}
