@@ -92,6 +92,10 @@ pub(super) async fn commit(
     let now = app.registrar.now();
     for held in foreign(&app, &held, &sessions) {
         note.foreign.push(view::held_by(&app, &held.resource, &held.holder, now));
+        // Git tells of one commit twice: when it moves the branch, and after it.
+        if !app.files.violations.is_new(&held.resource, now) {
+            continue;
+        }
         let session = sessions.first().cloned();
         let detail = "it was committed by somebody else than its owner".into();
         let command = FileCommand::Violate { resource: held.resource.clone(), session, detail };

@@ -32,6 +32,7 @@ pub(crate) mod stopping;
 mod targets;
 mod trees;
 mod view;
+mod violations;
 pub(crate) mod watching;
 
 use std::path::{Path, PathBuf};
@@ -48,6 +49,7 @@ use self::resting::Resting;
 pub use self::settings::FileSettings;
 pub(crate) use self::stopping::Stopping;
 use self::trees::Trees;
+use self::violations::Violations;
 use self::watching::Watching;
 use crate::app::App;
 use crate::http::answer::Failure;
@@ -62,6 +64,7 @@ pub(crate) struct FileFace {
     contents: Contents,
     /// Nothing where its folder cannot be used: then nobody knows who wrote a line.
     blame: Option<Store>,
+    violations: Violations,
     watching: Watching,
     resting: Resting,
     /// Who asked when, and whether somebody wants the server to stop.
@@ -77,6 +80,7 @@ impl FileFace {
             trees: Trees::open(&folder),
             contents: Contents::default(),
             blame: Store::open(&folder.join("blame")).ok(),
+            violations: Violations::default(),
             watching: Watching::default(),
             resting: Resting::default(),
             stopping: Stopping::default(),

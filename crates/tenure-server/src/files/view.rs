@@ -59,7 +59,7 @@ pub(super) fn held_by(app: &App, resource: &Resource, holder: &Holder, now: Tick
     let (found, since, seen) = app.registrar.read(|state| {
         let lease = state.file_lease(resource).filter(|(_, _, other)| *other == holder);
         let since = lease.map_or(now, |(_, since, _)| since);
-        let seen = state.file_session(holder).map_or(since, |session| session.seen_at);
+        let seen = state.file_session(holder).map_or(since, |session| session.seen_at.max(since));
         (owner_of(state, holder), since, seen)
     });
     HeldBy {
@@ -91,16 +91,18 @@ impl Seen {
         let waiters: Vec<FileWaiter> = tickets.map(|ticket| waiter(state, ticket, now)).collect();
         let due = session.turn_ended_at.map(|at| at.saturating_add(state.limits().file_idle));
         let found = session.owner();
+        // Who gets a file is heard of, though signs of life within a second count once.
+        let seen_at = session.seen_at.max(lease.issued_at);
         let view = FileView {
             path: String::new(),
             root: None,
             resource: lease.resource.as_str().to_owned(),
             owner: unlooked(&found),
             acquired_at: time_of(state, lease.issued_at),
-            last_heartbeat_at: time_of(state, session.seen_at),
+            last_heartbeat_at: time_of(state, seen_at),
             lease_state: if waiters.is_empty() { "OWNED" } else { "CONTENDED" }.to_owned(),
             held_ms: now.since(lease.issued_at).as_millis(),
-            idle_ms: now.since(session.seen_at).as_millis(),
+            idle_ms: now.since(seen_at).as_millis(),
             released_in_ms: due.map(|due| due.since(now).as_millis()),
             waiters,
         };

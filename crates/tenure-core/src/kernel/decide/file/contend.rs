@@ -105,7 +105,8 @@ fn block(draft: &mut Draft<'_>, ticket: &FileTicket, family: &[Holder], file: &F
         at: now,
         owner: known.map_or_else(|| Owner::named(owner.clone()), |session| session.owner()),
         held_since,
-        seen_at: known.map_or(held_since, |session| session.seen_at),
+        // Who gets a file is heard of, though signs of life within a second count once.
+        seen_at: known.map_or(held_since, |session| session.seen_at.max(held_since)),
         circle,
     };
     draft.push_file(FileEvent::Blocked { ticket: ticket.ticket, found });
