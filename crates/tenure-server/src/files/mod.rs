@@ -8,6 +8,7 @@
 //!             news        what else hooks say: that something was read or written, that a turn or a session is over
 //!             commit      what was committed is let go of
 //!             watching    resting     what ends by itself: with its process, or when nothing is heard
+//!             violations  what was changed all the same
 //!             list  reports  people  blame     what a person sees, and may do
 //! ```
 //!
@@ -32,6 +33,7 @@ pub(crate) mod stopping;
 mod targets;
 mod trees;
 mod view;
+mod violations;
 pub(crate) mod watching;
 
 use std::path::{Path, PathBuf};

@@ -97,8 +97,7 @@ fn what_is_not_known_of_a_holder_is_left_out() {
         ..holder()
     };
     let text = held(&Held { holder, ..a_held() });
-    let start =
-        "`src/a.rs` was not changed: a person (session 7f3a, suspended) has held it for 0 s, nothing heard of it yet. ";
+    let start = "`src/a.rs` was not changed: a person (session 7f3a, suspended) has held it for 0 s, nothing heard of it yet. ";
     assert!(text.starts_with(start), "{text}");
 }
 
