@@ -236,6 +236,12 @@ impl Server {
         self.app.registrar.ended().await;
     }
 
+    /// What its parts are tested with.
+    #[cfg(test)]
+    pub(crate) fn app(&self) -> &Arc<App> {
+        &self.app
+    }
+
     /// Waits until somebody of this machine wants the server to stop, or nobody needs it any more.
     pub async fn told_to_stop(&self) {
         self.app.files.stopping.asked().await;

@@ -1,5 +1,6 @@
 //! `POST /v1/files/acquire`: an agent is about to change files.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use tenure_gate::paths::FileKey;
 
 use super::local::Local;
 use super::speaker::{Speaker, Spoken};
-use super::{apart, ask, blame, contents, liveness, targets, view, watching};
+use super::{apart, ask, blame, contents, liveness, targets, view, violations, watching};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
@@ -58,11 +59,14 @@ pub(super) async fn acquire(
 ) -> Result<Response, Failure> {
     let Asked { spoken, cwd, paths, whole } = read(fields)?;
     let speaker = apart(move || spoken.find(local)).await?;
+    // Before anything is got in its name: whoever asks may hang up at any moment.
+    watching::watch(&app, &speaker.own.process);
     introduce(&app, &caller, &speaker).await?;
     let session = speaker.own.id.clone();
     let mut rounds = 0;
     let (files, answer, now) = loop {
         let files = look(&app, &cwd, &paths).await?;
+        files.iter().try_for_each(|file| caller.require_resource(&file.resource))?;
         let (answer, now) = settle(&app, &caller, &speaker, &files).await?;
         if !matches!(answer, FileAnswer::Granted { .. }) || look(&app, &cwd, &paths).await? == files {
             break (files, answer, now);
@@ -76,6 +80,7 @@ pub(super) async fn acquire(
             ));
         }
     };
+    // Once more: it may have ended before its session was known.
     watching::watch(&app, &speaker.own.process);
     if let FileAnswer::Granted { leases, .. } = &answer
         && !leases.is_empty()
@@ -84,8 +89,8 @@ pub(super) async fn acquire(
     }
     let verdict = match answer {
         FileAnswer::Granted { left, .. } => granted(&app, &session, files, left, whole, now).await?,
-        FileAnswer::Wait { held, until } => waits(&app, &session, &held, until, now),
-        FileAnswer::Blocked { held, report } => blocked(&app, &session, &held, report, now),
+        FileAnswer::Wait { held, until } => waits(&app, &session, held, until, now).await?,
+        FileAnswer::Blocked { held, report } => blocked(&app, &session, held, report, now).await?,
         _ => return Err(unexpected()),
     };
     Ok(json(StatusCode::OK, &if_only_warned(&app, &session, verdict)))
@@ -168,37 +173,57 @@ async fn dirty_of(files: &[FileKey], left: &[(Resource, LeftFile)]) -> Vec<Resou
     let is_left = |file: &&FileKey| left.iter().any(|(resource, _)| resource.as_str() == file.resource);
     let files: Vec<FileKey> = files.iter().filter(is_left).cloned().collect();
     let looked = tokio::task::spawn_blocking(move || {
-        let is_dirty = |file: &FileKey| {
-            let dirty = git::dirty(&file.tree.root, std::slice::from_ref(&file.relative));
-            dirty.map_or(true, |dirty| !dirty.is_empty())
+        // Git is asked once for each tree: whoever waits for the answer does not wait for as many as there are files.
+        let mut trees: BTreeMap<&Path, Vec<&FileKey>> = BTreeMap::new();
+        files.iter().for_each(|file| trees.entry(&file.tree.root).or_default().push(file));
+        let dirty_in = |(root, files): (&Path, Vec<&FileKey>)| {
+            let paths: Vec<PathBuf> = files.iter().map(|file| file.relative.clone()).collect();
+            let dirty = git::dirty(root, &paths).unwrap_or(paths);
+            let names = files.into_iter().filter(|file| dirty.contains(&file.relative));
+            names.filter_map(|file| Resource::parse(&file.resource).ok()).collect::<Vec<_>>()
         };
-        files
-            .iter()
-            .filter(|file| is_dirty(file))
-            .filter_map(|file| Resource::parse(&file.resource).ok())
-            .collect()
+        trees.into_iter().flat_map(dirty_in).collect()
     });
     looked.await.unwrap_or_default()
 }
 
-fn waits(app: &App, session: &Holder, held: &[HeldFile], until: Tick, now: Tick) -> FileVerdict {
-    let mut verdict = with_held(app, session, VerdictKind::Wait, held, now);
+async fn waits(
+    app: &Arc<App>,
+    session: &Holder,
+    held: Vec<HeldFile>,
+    until: Tick,
+    now: Tick,
+) -> Result<FileVerdict, Failure> {
+    let mut verdict = with_held(app, session, VerdictKind::Wait, held, now).await?;
     // Rounded up: who comes back then comes back in time.
     verdict.retry_in_ms = Some(until.since(now).0.div_ceil(1_000));
-    verdict.circle = circle(app, held);
-    verdict
+    Ok(verdict)
 }
 
-fn blocked(app: &App, session: &Holder, held: &[HeldFile], report: Ticket, now: Tick) -> FileVerdict {
-    let mut verdict = with_held(app, session, VerdictKind::Blocked, held, now);
+async fn blocked(
+    app: &Arc<App>,
+    session: &Holder,
+    held: Vec<HeldFile>,
+    report: Ticket,
+    now: Tick,
+) -> Result<FileVerdict, Failure> {
+    let mut verdict = with_held(app, session, VerdictKind::Blocked, held, now).await?;
     verdict.report = Some(view::report_id(report));
-    verdict.circle = circle(app, held);
-    verdict
+    Ok(verdict)
 }
 
-fn with_held(app: &App, session: &Holder, kind: VerdictKind, held: &[HeldFile], now: Tick) -> FileVerdict {
-    let held = held.iter().map(|held| view::held_by(app, &held.resource, &held.holder, now)).collect();
-    FileVerdict { held, ..empty(app, session, kind) }
+async fn with_held(
+    app: &Arc<App>,
+    session: &Holder,
+    kind: VerdictKind,
+    held: Vec<HeldFile>,
+    now: Tick,
+) -> Result<FileVerdict, Failure> {
+    let (own, circle) = (app.clone(), circle(app, &held));
+    let shown = apart(move || {
+        Ok(held.iter().map(|held| view::held_by(&own, &held.resource, &held.holder, now)).collect())
+    });
+    Ok(FileVerdict { held: shown.await?, circle, ..empty(app, session, kind) })
 }
 
 /// Who waits for whom, as the tickets of whoever asked say.
@@ -228,16 +253,12 @@ fn empty(app: &App, session: &Holder, verdict: VerdictKind) -> FileVerdict {
 }
 
 /// Where the gate only warns, whoever is told that somebody else has a file may change it, and that is told too.
-fn if_only_warned(app: &App, session: &Holder, mut verdict: FileVerdict) -> FileVerdict {
+fn if_only_warned(app: &Arc<App>, session: &Holder, mut verdict: FileVerdict) -> FileVerdict {
     if !app.files.settings.warn_only || verdict.held.is_empty() {
         return verdict;
     }
-    for held in &verdict.held {
-        let Ok(resource) = Resource::parse(&held.resource) else { continue };
-        let (session, detail) = (Some(session.clone()), "it was only warned, as configured".into());
-        let command = FileCommand::Violate { resource, session, detail };
-        app.registrar.see_to(tenure_core::kernel::Command::File(Box::new(command)));
-    }
+    let resources = verdict.held.iter().filter_map(|held| Resource::parse(&held.resource).ok()).collect();
+    violations::tell(app, resources, Some(session.clone()), "it was only warned, as configured");
     verdict.verdict = VerdictKind::Granted;
     verdict
 }

@@ -1,6 +1,6 @@
 //! `GET /v1/files/blame`: which session wrote the lines that are not committed.
 
-use std::fs;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use tenure_gate::paths::FileKey;
 
 use super::list::{Which, shown};
 use super::local::Local;
-use super::{FileFace, apart, view};
+use super::{FileFace, apart, contents, view};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
@@ -82,11 +82,15 @@ pub(super) async fn note_all_of(app: &Arc<App>, session: &Holder) {
 }
 
 /// What was committed is in git.
-pub(super) fn forget(app: &App, resources: &[Resource]) {
-    let Some(store) = &app.files.blame else { return };
-    for resource in resources {
-        let _ = store.forget(resource.as_str());
-    }
+pub(super) async fn forget(app: &Arc<App>, resources: Vec<Resource>) {
+    let app = app.clone();
+    let forgotten = tokio::task::spawn_blocking(move || {
+        let Some(store) = &app.files.blame else { return };
+        for resource in resources {
+            let _ = store.forget(resource.as_str());
+        }
+    });
+    let _ = forgotten.await;
 }
 
 /// Nothing depends on it: what cannot be written down is not known later.
@@ -126,8 +130,9 @@ fn nobody() -> Author {
 }
 
 fn content_of(path: &std::path::Path) -> Option<Vec<u8>> {
-    let about = fs::metadata(path).ok()?;
-    if !about.is_file() || about.len() > MOST_BYTES { None } else { fs::read(path).ok() }
+    let mut content = Vec::new();
+    contents::open(path, MOST_BYTES)?.read_to_end(&mut content).ok()?;
+    Some(content)
 }
 
 fn line(line: tenure_gate::blame::BlamedLine) -> BlamedLine {

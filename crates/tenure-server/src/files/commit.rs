@@ -1,20 +1,20 @@
 //! `POST /v1/files/commit`: what was committed, and is clean, is let go of by whoever committed it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use tenure_api::CommitNote;
-use tenure_core::kernel::{Command, FileAnswer, FileCommand, Holder, Resource, State as Kernel};
+use tenure_api::{CommitNote, HeldBy};
+use tenure_core::kernel::{FileAnswer, FileCommand, Holder, Resource, State as Kernel};
 use tenure_gate::paths::{FileKey, Target, target_of, work_tree_of};
 use tenure_gate::process::{self, Process};
 
 use super::acquire::{absolute, strings};
 use super::local::Local;
-use super::{apart, ask, blame, identity, liveness, resting, view};
+use super::{apart, ask, blame, identity, liveness, resting, view, violations};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
@@ -38,6 +38,12 @@ struct Held {
     resource: Resource,
     holder: Holder,
     is_dirty: bool,
+}
+
+impl Held {
+    fn named(&self) -> (Resource, Holder) {
+        (self.resource.clone(), self.holder.clone())
+    }
 }
 
 /// Say what was committed.
@@ -64,7 +70,11 @@ pub(super) async fn commit(
     let (sessions, held) =
         apart(move || Ok((committers(&own, local, hint.as_deref()), find(&own, &committed)?))).await?;
     let open = {
-        let (app, holders) = (app.clone(), sessions.clone());
+        // What subagents have is let go of as well.
+        let holders: BTreeSet<Holder> = held.iter().map(|held| held.holder.clone()).collect();
+        let holders: Vec<Holder> =
+            holders.into_iter().filter(|holder| !is_foreign(&app, holder, &sessions)).collect();
+        let app = app.clone();
         apart(move || {
             Ok(holders.iter().flat_map(|holder| resting::still_open(&app, holder)).collect::<Vec<_>>())
         })
@@ -88,19 +98,15 @@ pub(super) async fn commit(
             note.released.extend(resources.iter().map(|resource| view::path(&app, resource)));
         }
     }
-    blame::forget(&app, &resources);
+    blame::forget(&app, resources).await;
+    let foreign: Vec<_> = foreign(&app, &held, &sessions).map(Held::named).collect();
     let now = app.registrar.now();
-    for held in foreign(&app, &held, &sessions) {
-        note.foreign.push(view::held_by(&app, &held.resource, &held.holder, now));
-        // Git tells of one commit twice: when it moves the branch, and after it.
-        if !app.files.violations.is_new(&held.resource, now) {
-            continue;
-        }
-        let session = sessions.first().cloned();
-        let detail = "it was committed by somebody else than its owner".into();
-        let command = FileCommand::Violate { resource: held.resource.clone(), session, detail };
-        app.registrar.see_to(Command::File(Box::new(command)));
-    }
+    // Git tells of one commit twice: when it moves the branch, and after it.
+    let resources = foreign.iter().map(|(resource, _)| resource.clone());
+    let resources = resources.filter(|resource| app.files.violations.is_new(resource, now)).collect();
+    let detail = "it was committed by somebody else than its owner";
+    violations::tell(&app, resources, sessions.first().cloned(), detail);
+    note.foreign = shown(&app, foreign).await?;
     Ok(json(StatusCode::OK, &note))
 }
 
@@ -126,22 +132,34 @@ pub(super) async fn staged(
         apart(move || Ok((committers(&own, local, hint.as_deref()), targets(&own, &staged)?))).await?;
     let held = holders_of(&app, &files);
     // Somebody who died a moment ago has nothing.
-    let owners: Vec<Holder> = held.iter().map(|held| held.holder.clone()).collect();
-    let living = liveness::check(&app, &owners).await;
+    let owners: BTreeSet<Holder> = held.iter().map(|held| held.holder.clone()).collect();
+    let living = liveness::check(&app, &owners.into_iter().collect::<Vec<_>>()).await;
     let now = app.registrar.now();
-    let mut note = CommitNote { released: Vec::new(), foreign: Vec::new(), left_dirty: Vec::new() };
-    for held in foreign(&app, &held, &sessions).filter(|held| living.contains(&held.holder)) {
-        note.foreign.push(view::held_by(&app, &held.resource, &held.holder, now));
-    }
+    let foreign = foreign(&app, &held, &sessions).filter(|held| living.contains(&held.holder));
+    let foreign = shown(&app, foreign.map(Held::named).collect()).await?;
+    let mut left_behind = Vec::new();
     for (file, _) in files.iter().filter(|(file, _)| caller.may_see(&file.resource)) {
         let resource = Resource::parse(&file.resource)?;
         let left = app.registrar.read(|state| state.left_file(&resource).cloned());
         let is_others = |left: &tenure_core::kernel::LeftFile| !sessions.contains(&left.owner.holder);
         if let Some(left) = left.filter(is_others) {
-            note.left_dirty.push(view::left_by(&app, &resource, &left, now));
+            left_behind.push((resource, left));
         }
     }
-    Ok(json(StatusCode::OK, &note))
+    let own = app.clone();
+    let left_dirty = apart(move || {
+        Ok(left_behind.iter().map(|(resource, left)| view::left_by(&own, resource, left, now)).collect())
+    });
+    Ok(json(StatusCode::OK, &CommitNote { released: Vec::new(), foreign, left_dirty: left_dirty.await? }))
+}
+
+/// Who has these, as it is now. It looks at their processes.
+async fn shown(app: &Arc<App>, held: Vec<(Resource, Holder)>) -> Result<Vec<HeldBy>, Failure> {
+    let (own, now) = (app.clone(), app.registrar.now());
+    apart(move || {
+        Ok(held.iter().map(|(resource, holder)| view::held_by(&own, resource, holder, now)).collect())
+    })
+    .await
 }
 
 /// The sessions in whose name a process commits: the nearest agent above it, and of its sessions the one that it names, or of
@@ -200,13 +218,15 @@ fn holders_of(app: &App, files: &[(FileKey, bool)]) -> Vec<Held> {
 
 /// What belongs neither to these sessions nor to subagents of theirs.
 fn foreign<'a>(app: &'a App, held: &'a [Held], sessions: &'a [Holder]) -> impl Iterator<Item = &'a Held> {
-    held.iter().filter(move |held| {
-        let root = app.registrar.read(|state| {
-            let parent = |id: &Holder| state.file_session(id).and_then(|session| session.parent.clone());
-            std::iter::successors(Some(held.holder.clone()), parent).last()
-        });
-        root.is_none_or(|root| !sessions.contains(&root))
-    })
+    held.iter().filter(move |held| is_foreign(app, &held.holder, sessions))
+}
+
+fn is_foreign(app: &App, holder: &Holder, sessions: &[Holder]) -> bool {
+    let root = app.registrar.read(|state| {
+        let parent = |id: &Holder| state.file_session(id).and_then(|session| session.parent.clone());
+        std::iter::successors(Some(holder.clone()), parent).last()
+    });
+    root.is_none_or(|root| !sessions.contains(&root))
 }
 
 fn read(mut fields: Fields, is_done: bool) -> Result<Committed, Failure> {

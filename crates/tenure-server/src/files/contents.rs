@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use rustix::fs::OFlags;
 use tenure_core::kernel::{Holder, Resource};
 
 /// The most that is remembered. What is forgotten is not objected to.
@@ -50,13 +52,18 @@ impl Contents {
     }
 }
 
+/// Opens a file to be read. Nothing for what is none, or is larger than that. Whoever opens a pipe would wait for somebody to
+/// write into it, perhaps for ever.
+pub(super) fn open(path: &Path, most: u64) -> Option<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
+    let about = file.metadata().ok()?;
+    (about.is_file() && about.len() <= most).then_some(file)
+}
+
 /// What a file holds now; nothing if that cannot be said, or it is too large. It reads the disk.
 pub(super) fn content_of(path: &Path) -> Option<Content> {
-    let mut file = File::open(path).ok()?;
-    let about = file.metadata().ok()?;
-    if !about.is_file() || about.len() > MOST_BYTES {
-        return None;
-    }
+    let mut file = open(path, MOST_BYTES)?;
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; 64 << 10];
     loop {

@@ -31,11 +31,18 @@ struct Watched {
 }
 
 impl Deaths {
-    /// Is told something when the process ends; nothing, if the system gives no thread for it.
+    /// Is told something when the process ends; nothing, if there is no thread for it.
     pub(super) fn watch(&self, watch: Watch) -> Option<oneshot::Receiver<()>> {
         let shared = self.shared()?;
         let (tell, told) = oneshot::channel();
-        shared.state.lock().unwrap_or_else(PoisonError::into_inner).new.push(Watched { watch, tell });
+        {
+            let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+            // Nobody would be told by a thread that has ended.
+            if state.is_over {
+                return None;
+            }
+            state.new.push(Watched { watch, tell });
+        }
         shared.ring();
         Some(told)
     }
@@ -69,6 +76,14 @@ impl Shared {
     }
 
     fn listen(&self) {
+        self.watch_all();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.is_over = true;
+        // Whoever waits is told, and looks for itself.
+        state.new.clear();
+    }
+
+    fn watch_all(&self) {
         let mut watched: Vec<Watched> = Vec::new();
         loop {
             {
@@ -83,7 +98,6 @@ impl Shared {
             descriptors.extend(own.iter().map(|descriptor| PollFd::new(descriptor, PollFlags::IN)));
             match poll(&mut descriptors, None) {
                 Ok(_) | Err(Errno::INTR) => {}
-                // Whoever waits is told, and looks for itself.
                 Err(_) => return,
             }
             let ended: Vec<bool> = descriptors[1..].iter().map(|found| !found.revents().is_empty()).collect();
@@ -96,5 +110,24 @@ impl Shared {
                 let _ = watched.tell.send(());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_gate::process::Process;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn when_the_thread_has_ended_nobody_waits_for_it() {
+        let deaths = Deaths::default();
+        let own = || Watch::of(&Process::own().unwrap()).unwrap();
+        let told = deaths.watch(own()).unwrap();
+        let shared = deaths.shared().unwrap();
+        shared.state.lock().unwrap().is_over = true;
+        shared.ring();
+        assert!(told.await.is_err(), "it ends without a word, and whoever waits looks for itself");
+        assert!(deaths.watch(own()).is_none());
     }
 }

@@ -9,12 +9,12 @@ use axum::response::Response;
 use serde::Deserialize;
 use tenure_api::{Files, OneFile, SessionOfAgent};
 use tenure_core::kernel::{Owner, Resource};
-use tenure_gate::paths::{FileKey, Target, target_of};
+use tenure_gate::paths::FileKey;
 
 use super::acquire::absolute;
 use super::local::Local;
 use super::view::Seen;
-use super::{apart, view};
+use super::{apart, targets, view};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
@@ -30,19 +30,12 @@ pub(super) struct Which {
 impl Which {
     /// The file that is asked for. It looks at the disk.
     pub(super) fn find(app: &App, path: &Path) -> Result<FileKey, Failure> {
-        let target =
-            target_of(path, Path::new("/")).map_err(|error| Failure::invalid("path", &error.to_string()))?;
-        match target {
-            Target::File(file) => {
-                app.files.trees.note(&file.tree);
-                Ok(file)
-            }
-            Target::Outside => {
-                let reason =
-                    "is in no working tree of git, or is git's own; only files of a working tree have owners";
-                Err(Failure::invalid("path", reason))
-            }
-        }
+        let file = targets::one(app, path).map_err(|error| Failure::invalid("path", &error.to_string()))?;
+        file.ok_or_else(|| {
+            let reason =
+                "is in no working tree of git, or is git's own; only files of a working tree have owners";
+            Failure::invalid("path", reason)
+        })
     }
 
     pub(super) async fn read(app: &Arc<App>, uri: &Uri) -> Result<FileKey, Failure> {
@@ -122,15 +115,19 @@ pub(super) async fn shown(app: &Arc<App>, file: FileKey) -> Result<OneFile, Fail
     let (app, now) = (app.clone(), app.registrar.now());
     apart(move || {
         let resource = Resource::parse(&file.resource)?;
+        // Somebody may have it by another name that it has.
+        let names = targets::names(&file)?;
         let (seen, left) = app.registrar.read(|state| {
-            let holder = state.file_lease(&resource).map(|(_, _, holder)| holder.clone());
-            let lease = holder
-                .and_then(|holder| state.leases_of_holder(&holder).find(|lease| *lease.resource == resource));
-            (lease.and_then(|lease| Seen::of(state, &lease, now)), state.left_file(&resource).cloned())
+            let held = |name: &Resource| {
+                let (_, _, holder) = state.file_lease(name)?;
+                let lease = state.leases_of_holder(holder).find(|lease| lease.resource == name)?;
+                Seen::of(state, &lease, now)
+            };
+            (names.iter().filter_map(held).collect::<Vec<_>>(), state.left_file(&resource).cloned())
         });
         Ok(OneFile {
             path: view::relative(&file),
-            file: seen.and_then(|seen| seen.shown(&app)),
+            file: seen.into_iter().find_map(|seen| seen.shown(&app)),
             left: left.map(|left| view::left_by(&app, &resource, &left, now)),
         })
     })

@@ -40,8 +40,9 @@ impl Local {
         if agents.is_empty() {
             return Ok(());
         }
-        let own = Process::of(self.pid).ok();
-        let line: Vec<Process> = own.into_iter().chain(process::ancestors(self.pid)).collect();
+        // Who cannot be looked at is not taken for a person: an agent could send its question and be gone.
+        let own = Process::of(self.pid).map_err(|_| unseen())?;
+        let line: Vec<Process> = std::iter::once(own).chain(process::ancestors(self.pid)).collect();
         let is_agent = line.iter().any(|process| agents.iter().any(|agent| agent.is_same(process)));
         if !is_agent {
             return Ok(());
@@ -52,4 +53,12 @@ impl Local {
              blocked session go on, or stop the server: run the command in a terminal of your own",
         ))
     }
+}
+
+fn unseen() -> Failure {
+    Failure::new(
+        Code::AgentForbidden,
+        "the process that asked has ended, or is in a pid namespace that cannot be seen from here, so nobody knows whether a \
+         coding agent started it; only a person may do this: run the command in a terminal of your own, on this machine",
+    )
 }

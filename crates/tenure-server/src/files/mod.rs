@@ -8,6 +8,7 @@
 //!             news        what else hooks say: that something was read or written, that a turn or a session is over
 //!             commit      what was committed is let go of
 //!             watching    resting     what ends by itself: with its process, or when nothing is heard
+//!             violations  what was changed all the same
 //!             list  reports  people  blame     what a person sees, and may do
 //! ```
 //!

@@ -72,6 +72,10 @@ pub(super) async fn news(
             hear(&app, &caller, &speaker, Sign::TurnEnded).await?;
             app.files.resting.wake();
         }
+        // Where it is not said which one, nobody is over: else the session itself would lose all that it has.
+        News::SubagentEnded if speaker.own.parent.is_none() => {
+            hear(&app, &caller, &speaker, Sign::Active).await?;
+        }
         News::SubagentEnded => {
             let detail = if detail.is_empty() { "the subagent is done" } else { &detail };
             liveness::end(&app, vec![speaker.own.id], FileEnd::HandedUp, detail).await;

@@ -45,6 +45,7 @@ pub(super) async fn give(
     }
     let own = app.clone();
     let file = apart(move || Which::find(&own, &path)).await?;
+    caller.require_resource(&file.resource)?;
     let command = FileCommand::Give { file: targets::want(&file)?, to, by: caller.principal.clone() };
     ask(&app, &caller, command).await?;
     let told = shown(&app, file).await?.file;
@@ -75,6 +76,7 @@ pub(super) async fn force_release(
     local.must_be_a_person(&app)?;
     let own = app.clone();
     let file = apart(move || Which::find(&own, &path)).await?;
+    caller.require_resource(&file.resource)?;
     let resources = targets::names(&file)?;
     let nobody =
         || Failure::new(Code::NotFound, "no session has this file; `tenure files` shows what is held");

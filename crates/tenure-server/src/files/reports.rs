@@ -10,7 +10,6 @@ use tenure_api::{BlockerReport, BlockerReports, Code};
 use tenure_core::kernel::{
     FileAnswer, FileCommand, FileTicket, Holder, Owner, State as Kernel, Ticket, TicketEnd,
 };
-use tenure_gate::paths::{Target, target_of};
 
 use super::local::Local;
 use super::{apart, ask, liveness, targets, view};
@@ -85,12 +84,14 @@ pub(super) async fn resume(
     if liveness::check(&app, std::slice::from_ref(&session)).await.is_empty() {
         return Err(no_such_report());
     }
-    let place = super::FileFace::path_of(&app, &resource);
+    caller.require_resource(resource.as_str())?;
+    let own = app.clone();
     let file = apart(move || {
         // As it is reached now; a file that cannot be looked at has the one name that the report knows.
-        let found = place.and_then(|path| target_of(&path, std::path::Path::new("/")).ok());
+        let place = super::FileFace::path_of(&own, &resource);
+        let found = place.and_then(|path| targets::one(&own, &path).ok().flatten());
         match found {
-            Some(Target::File(file)) if file.resource == resource.as_str() => targets::want(&file),
+            Some(file) if file.resource == resource.as_str() => targets::want(&file),
             _ => Ok(tenure_core::kernel::FileWant { resource, aliases: Vec::new(), nonces: Vec::new() }),
         }
     })

@@ -5,11 +5,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::kernel::{Command, FileCommand, Holder, Resource, State, Tick};
+use tenure_core::kernel::{Command, FileCommand, FileEnd, FileSession, Holder, Resource, State, Tick};
 use tenure_gate::process::open_for_writing;
 use tokio::sync::Notify;
 
-use super::{FileFace, identity};
+use super::{FileFace, identity, liveness, watching};
 use crate::app::App;
 
 /// How often is looked again at what could not be let go of yet.
@@ -38,6 +38,8 @@ pub(crate) async fn run(app: Arc<App>) {
 
 async fn let_go_for_ever(app: &Arc<App>) {
     loop {
+        watching::watch_all(app);
+        hand_up_late(app).await;
         let now = app.registrar.now();
         let idle = app.registrar.read(|state| {
             let idle = state
@@ -60,6 +62,22 @@ async fn let_go_for_ever(app: &Arc<App>) {
     }
 }
 
+/// A turn ends after its subagents. Where there was no room to hand up what they have, that is done as soon as there is; until
+/// then nobody's timer runs for it.
+async fn hand_up_late(app: &Arc<App>) {
+    let late: Vec<Holder> = app.registrar.read(|state| {
+        let is_late = |session: &&FileSession| {
+            let parent = session.parent.as_ref().and_then(|parent| state.file_session(parent));
+            let ended_at = parent.and_then(|parent| parent.turn_ended_at);
+            ended_at.is_some_and(|ended_at| session.seen_at <= ended_at)
+        };
+        state.file_sessions().filter(is_late).map(|session| session.id.clone()).collect()
+    });
+    if !late.is_empty() {
+        liveness::end(app, late, FileEnd::HandedUp, "the turn of its session is over").await;
+    }
+}
+
 /// Says whether nothing is left.
 async fn rest(app: &Arc<App>, session: Holder, turn_ended_at: Tick) -> bool {
     let looked = {
@@ -67,6 +85,12 @@ async fn rest(app: &Arc<App>, session: Holder, turn_ended_at: Tick) -> bool {
         tokio::task::spawn_blocking(move || still_open(&app, &session))
     };
     let Ok(keep) = looked.await else { return false };
+    let keeps_all = app
+        .registrar
+        .read(|state| state.leases_of_holder(&session).all(|lease| keep.contains(lease.resource)));
+    if keeps_all {
+        return false;
+    }
     super::blame::note_all_of(app, &session).await;
     let is_empty = keep.is_empty();
     let command = FileCommand::Rest { session, turn_ended_at, keep };
@@ -98,4 +122,27 @@ pub(super) fn still_open(app: &App, session: &Holder) -> Vec<Resource> {
         keep.extend(held.iter().filter(|name| FileFace::path_of(app, name).is_none()).cloned());
     }
     keep
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::kernel::Sign;
+    use tenure_gate::process::Process;
+
+    use super::super::watching::tests::{hear, session, until_gone};
+    use crate::{Server, Settings};
+
+    #[tokio::test]
+    async fn a_subagent_that_could_not_be_handed_up_is_as_soon_as_there_is_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Server::start(Settings::new(folder.path())).await.unwrap();
+        let (app, own) = (server.app(), Process::own().unwrap());
+        hear(app, session("claude/one", None, &own), Sign::Active).await;
+        hear(app, session("claude/one/helper", Some("claude/one"), &own), Sign::Active).await;
+        hear(app, session("claude/one", None, &own), Sign::TurnEnded).await;
+        app.files.resting.wake();
+        until_gone(app, "claude/one/helper").await;
+        assert_eq!(app.registrar.read(|state| state.file_sessions().count()), 1);
+        server.stop().await.unwrap();
+    }
 }

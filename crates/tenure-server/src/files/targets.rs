@@ -1,12 +1,12 @@
 //! From paths as an agent wrote them to files by all the names that lead to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tenure_core::kernel::{FileWant, Resource};
-use tenure_gate::paths::{FileKey, Target, target_of};
+use tenure_gate::paths::{FileKey, PathError, Target, target_of};
 
 use super::FileFace;
 use crate::app::App;
@@ -30,8 +30,16 @@ pub(super) fn find(app: &App, cwd: &Path, paths: &[String]) -> Result<Vec<FileKe
         }
     }
     let mut files: Vec<FileKey> = files.into_values().collect();
-    files.iter_mut().for_each(|file| add_names_of_links(app, file));
+    add_names_of_links(app, &mut files);
     Ok(files)
+}
+
+/// The one file that this absolute path reaches; nothing if it is in no working tree. It looks at the disk.
+pub(super) fn one(app: &App, path: &Path) -> Result<Option<FileKey>, PathError> {
+    let Target::File(mut file) = target_of(path, Path::new("/"))? else { return Ok(None) };
+    app.files.trees.note(&file.tree);
+    add_names_of_links(app, std::slice::from_mut(&mut file));
+    Ok(Some(file))
 }
 
 /// What the kernel is asked for.
@@ -54,22 +62,35 @@ pub(super) fn names(file: &FileKey) -> Result<Vec<Resource>, Failure> {
 
 /// A file that has another name now may have had only one when somebody got it: then that one is looked for among what is
 /// held, and stands for both.
-fn add_names_of_links(app: &App, file: &mut FileKey) {
-    let Some(identity) = file.identity.filter(|_| !file.aliases.is_empty()) else { return };
-    for (resource, path) in held_paths(app) {
-        let is_same = fs::metadata(&path).is_ok_and(|found| (found.dev(), found.ino()) == identity);
-        if is_same && !file.resources().any(|known| known == resource) {
-            file.aliases.push(resource);
+fn add_names_of_links(app: &App, files: &mut [FileKey]) {
+    let identity_of = |file: &FileKey| file.identity.filter(|_| !file.aliases.is_empty());
+    if files.iter().all(|file| identity_of(file).is_none()) {
+        return;
+    }
+    // All that is held is looked at once, however many files have links.
+    let held = held_by_identity(app);
+    for file in files {
+        let found = identity_of(file).and_then(|identity| held.get(&identity));
+        for resource in found.into_iter().flatten() {
+            if !file.resources().any(|known| known == resource) {
+                file.aliases.push(resource.clone());
+            }
         }
     }
 }
 
-/// Every file that somebody has, and where it is.
-fn held_paths(app: &App) -> Vec<(String, PathBuf)> {
+/// The names under which each file is held that somebody has, by its device and number.
+fn held_by_identity(app: &App) -> HashMap<(u64, u64), Vec<String>> {
     let held: Vec<Resource> = app.registrar.read(|state| {
         let leases = state.file_sessions().flat_map(|session| state.leases_of_holder(&session.id));
         leases.map(|lease| lease.resource.clone()).collect()
     });
-    let path = |resource: &Resource| FileFace::path_of(app, resource);
-    held.iter().filter_map(|resource| Some((resource.as_str().to_owned(), path(resource)?))).collect()
+    let mut found: HashMap<_, Vec<String>> = HashMap::new();
+    for resource in held {
+        let about = FileFace::path_of(app, &resource).and_then(|path| fs::metadata(path).ok());
+        if let Some(about) = about {
+            found.entry((about.dev(), about.ino())).or_default().push(resource.as_str().to_owned());
+        }
+    }
+    found
 }

@@ -53,6 +53,8 @@ impl Trees {
         if roots.get(&tree.id) == Some(&tree.root) {
             return;
         }
+        // What was there before has moved, or is gone: its names must not lead to files of this one.
+        roots.retain(|_, root| *root != tree.root);
         if roots.len() >= MOST {
             roots.retain(|_, root| root.exists());
         }
@@ -79,4 +81,23 @@ fn save(file: &Path, roots: &BTreeMap<String, PathBuf>) -> std::io::Result<()> {
     let mut written = fs::File::create(&beside)?;
     written.write_all(&serde_json::to_vec(roots)?)?;
     fs::rename(beside, file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_never_leads_to_a_file_of_the_tree_that_came_in_place_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let trees = Trees::open(folder.path());
+        let tree =
+            |id: &str| WorkTree { id: id.into(), root: "/project".into(), git_dir: "/project/.git".into() };
+        let path =
+            |id: &str| trees.named(&Resource::parse(&format!("FILE:{id}/a")).unwrap()).unwrap().absolute();
+        trees.note(&tree("old"));
+        assert_eq!(path("old"), Some("/project/a".into()));
+        trees.note(&tree("new"));
+        assert_eq!((path("old"), path("new")), (None, Some("/project/a".into())));
+    }
 }

@@ -1,6 +1,6 @@
 //! Being told when an agent's process ends: what it had is free at once.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -37,12 +37,21 @@ impl Watching {
 pub(crate) async fn start(app: &Arc<App>) {
     let known = app.registrar.read(liveness::by_process);
     for (process, sessions) in known {
-        if liveness::lives(&process) {
+        if liveness::lives(&process)
+            || !liveness::end(app, sessions, FileEnd::Died, "its process was gone when the server started")
+                .await
+        {
             watch(app, &process);
-        } else {
-            liveness::end(app, sessions, FileEnd::Died, "its process was gone when the server started").await;
         }
     }
+}
+
+/// Watches every process that the ledger knows of and nobody watches: whoever asked may have hung up before it was watched, or
+/// its process may have ended just before its session was known.
+pub(super) fn watch_all(app: &Arc<App>) {
+    let known: BTreeSet<Arc<str>> =
+        app.registrar.read(|state| state.file_sessions().map(|session| session.process.clone()).collect());
+    known.iter().for_each(|process| watch(app, process));
 }
 
 /// Watches the process of a session, unless it is watched.
@@ -80,5 +89,55 @@ async fn died(app: &App, process: &str) {
     // What nobody may watch is looked for.
     while liveness::lives(process) {
         tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::process::Command as Program;
+
+    use tenure_core::kernel::{Command, FileCommand, Holder, Introduction, Sign};
+    use tenure_gate::process::Process;
+
+    use super::*;
+    use crate::{Server, Settings};
+
+    pub(in crate::files) fn session(id: &str, parent: Option<&str>, process: &Process) -> Introduction {
+        Introduction {
+            id: Holder::parse(id).unwrap(),
+            parent: parent.map(|parent| Holder::parse(parent).unwrap()),
+            agent: "claude".into(),
+            session: "one".into(),
+            process: identity::text_of(process).into(),
+            task: None,
+        }
+    }
+
+    pub(in crate::files) async fn hear(app: &App, session: Introduction, sign: Sign) {
+        app.registrar.ask(Command::File(Box::new(FileCommand::Hear { session, sign }))).await;
+    }
+
+    pub(in crate::files) async fn until_gone(app: &App, id: &str) {
+        let id = Holder::parse(id).unwrap();
+        while app.registrar.read(|state| state.file_session(&id).is_some()) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    // S4-20, S4-32
+    #[tokio::test]
+    async fn a_session_that_nobody_began_to_watch_ends_with_its_process_all_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Server::start(Settings::new(folder.path())).await.unwrap();
+        let app = server.app();
+        let mut child = Program::new("sleep").arg("1000").spawn().unwrap();
+        let process = Process::of(child.id()).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // As if whoever asked had hung up right after that.
+        hear(app, session("claude/one", None, &process), Sign::Active).await;
+        app.files.resting.wake();
+        until_gone(app, "claude/one").await;
+        server.stop().await.unwrap();
     }
 }

@@ -12,6 +12,7 @@ mod disk;
 mod ending;
 mod error_pages;
 mod explaining;
+mod files;
 mod handing_over;
 mod hanging_up;
 #[path = "../../../tenure-control/tests/it/image.rs"]

@@ -1,0 +1,41 @@
+//! What sessions keep until they really let go of it.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use super::stage::{Agent, Stage};
+
+#[test]
+fn the_end_of_a_subagent_that_is_not_named_ends_nobody() {
+    let stage = Stage::new();
+    let mut agent = Agent::start(&stage, "one");
+    assert_eq!(agent.acquire(None, &["a"]), "GRANTED");
+    assert_eq!(agent.acquire(Some("helper"), &["b"]), "GRANTED");
+    assert_eq!(agent.tell(None, "subagent_ended", &[]).status, 200);
+    assert_eq!(stage.held().len(), 2, "{:?}", stage.held());
+    assert_eq!(agent.tell(Some("helper"), "subagent_ended", &[]).status, 200);
+    assert_eq!(stage.held().len(), 2, "{:?}", stage.held());
+}
+
+#[test]
+fn a_commit_does_not_let_go_of_what_a_subagent_still_writes() {
+    let stage = Stage::new();
+    let mut agent = Agent::start(&stage, "one");
+    assert_eq!(agent.acquire(Some("helper"), &["a"]), "GRANTED");
+    agent.run(&format!("exec 7>> {}", stage.file("a").display()));
+    assert_eq!(agent.commit(&["a"]), json!([]));
+    agent.run("exec 7>&-");
+    assert_eq!(agent.commit(&["a"]), json!(["a"]));
+}
+
+#[test]
+fn a_pipe_in_the_tree_holds_nobody_up() {
+    let stage = Stage::new();
+    let mut agent = Agent::start(&stage, "one");
+    assert!(Command::new("mkfifo").arg(stage.file("pipe")).status().unwrap().success());
+    assert_eq!(agent.acquire(None, &["pipe"]), "GRANTED");
+    for event in ["read", "wrote"] {
+        assert_eq!(agent.tell(None, event, &["pipe"]).status, 200);
+    }
+}

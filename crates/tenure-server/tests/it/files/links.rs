@@ -1,0 +1,59 @@
+//! A file that has a second name since somebody got it has one owner all the same, also where a person decides.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::stage::{Agent, Stage};
+
+/// `one` has `a`, which is called `b` too since then.
+fn linked() -> (Stage, Agent, Agent) {
+    let stage = Stage::new();
+    let (mut one, mut two) = (Agent::start(&stage, "one"), Agent::start(&stage, "two"));
+    assert_eq!(one.acquire(None, &["a"]), "GRANTED");
+    fs::remove_file(stage.file("b")).unwrap();
+    fs::hard_link(stage.file("a"), stage.file("b")).unwrap();
+    assert_eq!(two.tell(None, "active", &[]).status, 200);
+    (stage, one, two)
+}
+
+// S4-18
+#[test]
+fn who_gives_a_file_by_its_second_name_gives_all_of_it() {
+    let (stage, mut one, _two) = linked();
+    let given = stage.person("POST /v1/files/give", &json!({"path": stage.file("b"), "to": "two"}));
+    assert_eq!(given.status, 200, "{given:?}");
+    assert!(stage.held().iter().all(|(_, session)| session == "two"), "{:?}", stage.held());
+    assert_eq!(one.acquire(None, &["a"]), "WAIT");
+}
+
+// S4-18
+#[test]
+fn who_takes_a_file_by_its_second_name_takes_all_of_it() {
+    let (stage, _one, mut two) = linked();
+    let who = stage.person(&format!("GET /v1/files/one?path={}", stage.file("b").display()), &json!({}));
+    assert_eq!(who.json()["file"]["owner"]["session"], "one", "{who:?}");
+    let body = json!({"path": stage.file("b"), "reason": "a test"});
+    let taken = stage.person("POST /v1/files/force-release", &body);
+    assert_eq!(taken.status, 200, "{taken:?}");
+    assert_eq!(stage.held(), []);
+    assert_eq!(two.acquire(None, &["a"]), "GRANTED");
+}
+
+// S4-18
+#[test]
+fn who_was_blocked_does_not_go_on_while_the_file_has_an_owner_by_another_name() {
+    let stage = Stage::new();
+    let (mut one, mut two) = (Agent::start(&stage, "one"), Agent::start(&stage, "two"));
+    assert_eq!(one.acquire(None, &["a", "b"]), "GRANTED");
+    assert_eq!(two.acquire(None, &["b"]), "WAIT");
+    assert_eq!(two.acquire(None, &["b"]), "BLOCKED");
+    assert_eq!(one.commit(&["b"]), json!(["b"]));
+    fs::remove_file(stage.file("b")).unwrap();
+    fs::hard_link(stage.file("a"), stage.file("b")).unwrap();
+    let reports = stage.person("GET /v1/files/reports", &json!({})).json();
+    let report = reports["reports"][0]["id"].as_str().unwrap().to_owned();
+    let resumed = stage.person(&format!("POST /v1/files/reports/{report}/resume"), &json!({}));
+    resumed.is_problem(409, "HELD");
+    assert_eq!(stage.held(), [("a".to_owned(), "one".to_owned())]);
+}
