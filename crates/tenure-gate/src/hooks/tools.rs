@@ -12,7 +12,18 @@ use super::unheard::Wrong;
 pub const MOST_PATHS: usize = 1_000;
 
 /// Under which names tools give the path of a file.
-const PATHS: [&str; 6] = ["file_path", "filePath", "path", "notebook_path", "notebookPath", "target_file"];
+const PATHS: [&str; 10] = [
+    "file_path",
+    "filePath",
+    "path",
+    "notebook_path",
+    "notebookPath",
+    "target_file",
+    "relative_path",
+    "relativePath",
+    "absolute_path",
+    "pathInProject",
+];
 
 /// Under which names tools give both ends of a move.
 const ENDS: [&str; 12] = [
@@ -34,7 +45,8 @@ const ENDS: [&str; 12] = [
 const MANY: [&str; 3] = ["paths", "files", "include"];
 
 /// Names of tools that change files contain one of these.
-const VERBS: [&str; 8] = ["write", "edit", "delete", "create", "patch", "replace", "move", "rename"];
+const VERBS: [&str; 11] =
+    ["write", "edit", "delete", "create", "patch", "replace", "move", "rename", "insert", "append", "update"];
 
 /// What a tool does with files.
 #[derive(Debug, Clone, PartialEq, Eq)]

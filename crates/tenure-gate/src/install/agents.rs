@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::command::guarded;
 use super::json::Json;
 use super::settings::{Shape, Wanted};
 use super::{InstallError, Place, Scope};
@@ -73,13 +74,15 @@ fn claude(command: &str) -> Wanted {
 }
 
 fn codex(command: &str) -> Wanted {
-    let group = |timeout: Option<u64>| {
+    let group_of = |command: &str, timeout: Option<u64>| {
         let mut run = vec![("type", Json::text("command")), ("command", Json::text(command))];
         run.extend(timeout.map(|timeout| ("timeout", Json::Number(timeout))));
         Json::Object(vec![("hooks", Json::Array(vec![Json::Object(run)]))])
     };
+    let group = |timeout| group_of(command, timeout);
     let entries = vec![
-        ("PreToolUse", group(Some(PATIENCE))),
+        // It takes a program that is not there for a yes.
+        ("PreToolUse", group_of(&guarded(command, Agent::Codex.as_str()), Some(PATIENCE))),
         ("PostToolUse", group(None)),
         ("UserPromptSubmit", group(None)),
         ("SessionStart", group(None)),
@@ -165,8 +168,8 @@ pub fn notes(agent: Agent, scope: Scope) -> Vec<String> {
              those of Tenure. After every change of their command they must be trusted again."
         }
         Agent::Gemini => {
-            "Gemini CLI: hooks of a project run only in a folder that is trusted. If the hook crashes, an edit passes; \
-             `tenure guard -- gemini` closes that."
+            "Gemini CLI: hooks of a project run only in a folder that is trusted. If the hook is killed, an edit passes: it \
+             has no setting that closes that."
         }
         Agent::Cursor => {
             "Cursor: edits, deletions and MCP tools ask for their lease first, and are refused if the hook cannot run. \

@@ -9,6 +9,21 @@ pub fn hook_command(program: &Path, who: &str) -> Result<String, InstallError> {
     Ok(format!("{} hook {who}", quoted(program)?))
 }
 
+/// The same command behind a shell that says no in its place if the program is gone, for an agent that would go on.
+///
+/// It names `sh`: whose shell an agent takes for its hooks is not known. Nothing stays between the agent and the program.
+pub fn guarded(command: &str, who: &str) -> String {
+    let program = command.strip_suffix(&format!(" hook {who}")).unwrap_or(command);
+    format!("{}{program}", guard(who))
+}
+
+fn guard(who: &str) -> String {
+    format!(
+        "sh -c '[ -x \"$0\" ] || {{ echo \"Nothing was changed: $0 is gone, so nobody can say whether another agent is \
+         editing this. Ask the person to run: tenure install {who}\" >&2; exit 2; }}; exec \"$0\" hook {who}' "
+    )
+}
+
 /// The program as one word of a shell.
 pub fn quoted(program: &Path) -> Result<String, InstallError> {
     let path = named(program)?;
@@ -32,6 +47,8 @@ pub fn named(program: &Path) -> Result<&str, InstallError> {
 ///
 /// Other tools have a `hook` of their own; theirs stay.
 pub fn is_ours(command: &str, known: &[String], who: &str) -> bool {
+    let guarded = command.strip_prefix(&guard(who)).map(|program| format!("{program} hook {who}"));
+    let command = guarded.as_deref().unwrap_or(command);
     if known.iter().any(|known| known == command) {
         return true;
     }
@@ -61,6 +78,28 @@ mod tests {
         for program in ["tenure", "/a\nb/tenure", ""] {
             assert!(matches!(hook_command(Path::new(program), "claude"), Err(InstallError::Program)));
         }
+    }
+
+    // S4-15
+    #[test]
+    fn a_guarded_command_runs_the_program_and_blocks_with_a_reason_if_it_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("it's `a` $(b)/tenure");
+        let command = guarded(&hook_command(&program, "codex").unwrap(), "codex");
+        assert!(is_ours(&command, &[], "codex") && !is_ours(&command, &[], "claude"), "{command}");
+        let run = || std::process::Command::new("sh").args(["-c", &command]).output().unwrap();
+        let said = run();
+        assert_eq!((said.status.code(), said.stdout.as_slice()), (Some(2), b"".as_slice()));
+        assert!(String::from_utf8(said.stderr).unwrap().contains("tenure install codex"));
+        std::fs::create_dir(program.parent().unwrap()).unwrap();
+        std::fs::write(&program, "#!/bin/sh\necho \"$@\"\n").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&program, mode).unwrap();
+        let said = run();
+        assert_eq!((said.status.code(), said.stdout.as_slice()), (Some(0), b"hook codex\n".as_slice()));
+        let renamed = guarded("/build/tenure-1 hook codex", "codex");
+        assert!(!is_ours(&renamed, &[], "codex"));
+        assert!(is_ours(&renamed, &["/build/tenure-1 hook codex".to_owned()], "codex"));
     }
 
     #[test]

@@ -322,6 +322,8 @@ fn each_agent_gets_what_it_obeys() {
     let codex = read(".codex/hooks.json");
     assert_eq!(codex["SessionEnd"][0]["hooks"][0]["timeout"], 3, "more is refused");
     assert_eq!(codex["PreToolUse"][0]["hooks"][0]["timeout"], 240);
+    let gate = codex["PreToolUse"][0]["hooks"][0]["command"].as_str().unwrap();
+    assert!(gate.contains("exit 2") && gate.ends_with("'/opt/with space/tenure'"), "{gate}");
     for event in [
         "PostToolUse",
         "UserPromptSubmit",

@@ -16,6 +16,7 @@ use zeroize::Zeroizing;
 use crate::configuration::{
     Configuration, Listen, NO_SECRET, Place, Reach, WorkerConfiguration, intent_secrets, variable,
 };
+use crate::daemon::keep;
 use crate::exit;
 use crate::failure::Failure;
 use crate::message::{complain, tell};
@@ -102,6 +103,7 @@ async fn serve(settings: Settings, worker: Option<WorkerConfiguration>, place: &
         return cannot_serve(&io::Error::other("the system takes no handler for signals"));
     };
     let has_secret = settings.intent_secrets.is_some();
+    let data = settings.data.clone();
     let server = match Server::start(settings).await {
         Ok(server) => server,
         Err(error @ (StartError::NotLoopback(_) | StartError::Nowhere | StartError::Tls(_))) => {
@@ -119,6 +121,10 @@ async fn serve(settings: Settings, worker: Option<WorkerConfiguration>, place: &
             return code;
         }
     };
+    if let Some(socket) = server.socket() {
+        // Who looks in the usual place finds it without.
+        let _ = keep(&data, socket);
+    }
     say_where(&server);
     if !has_secret {
         tell(NO_SECRET);

@@ -34,7 +34,7 @@ use crate::worker::InvalidTemplate;
 
 pub use self::folders::Folders;
 pub use self::intents::api_leases;
-pub use self::place::{Place, variable};
+pub use self::place::{Here, Place, variable};
 pub use self::reach::{Listen, Reach};
 pub use self::secrets::{NO_SECRET, intent_secrets};
 pub use self::sources::{Flags, Sources};

@@ -21,6 +21,17 @@ pub struct Place {
     config: Option<PathBuf>,
 }
 
+/// Where the server of this machine is.
+#[derive(Debug, Clone)]
+pub struct Here {
+    /// Its socket, if it has one.
+    pub socket: Option<PathBuf>,
+    /// Its ledger. Nothing where the environment does not say where that belongs.
+    pub data: Option<PathBuf>,
+    /// Where a daemon says what it has to say.
+    pub log: Option<PathBuf>,
+}
+
 impl Place {
     /// The directory of a ledger that is to be read: it must be there.
     pub fn existing(self) -> Result<PathBuf, Failure> {
@@ -57,16 +68,16 @@ impl Place {
         super::api_leases(&Sources::new(flags, only_the_file, &folders)?)
     }
 
-    /// Where the server of this machine listens, if it does, and where a daemon says what it has to say. Nothing else of
-    /// the configuration is looked at: whoever asks has no time.
-    pub fn local(self) -> Result<(Option<PathBuf>, Option<PathBuf>), ConfigurationError> {
+    /// Where the server of this machine is. Nothing else of the configuration is looked at: whoever asks has no time.
+    pub fn local(self) -> Result<Here, ConfigurationError> {
         let folders = Folders::new(variable);
         let sources = self.sources(None, &folders)?;
         let socket = super::reach::socket(&sources, &folders)?;
         // Beside the data directory, not in it: a copy of that would bring it along.
         let log =
             folders.state("the log of the daemon", "").ok().map(|state| state.join("tenure-daemon.log"));
-        Ok((socket.map(|socket| socket.path), log))
+        let data = Configuration::data(&sources, &folders).ok();
+        Ok(Here { socket: socket.map(|socket| socket.path), data, log })
     }
 
     fn sources(

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use tenure_client::{Client, SettingsError};
 use thiserror::Error;
 
-use crate::configuration::{ConfigurationError, Place};
+use super::note;
+use crate::configuration::{ConfigurationError, Here, Place};
 
 /// Where the server of this machine listens, and where one that is started by itself says what it has to say.
 #[derive(Debug, Clone)]
@@ -34,11 +35,13 @@ impl Local {
     /// The place that `tenure serve` would choose: by flags that nobody gave, the environment, the configuration file.
     ///
     /// `TENURE_URL` and `TENURE_TOKEN` are not looked at: files are those of this machine, and its own system says who
-    /// asks.
+    /// asks. Where nobody listens, the server of the same ledger may listen elsewhere.
     pub fn find() -> Result<Self, NoPlace> {
-        let (socket, log) = Place::default().local()?;
+        let Here { socket, data, log } = Place::default().local()?;
         let socket = socket.ok_or(NoPlace::NoSocket)?;
-        Ok(Self { socket: std::path::absolute(&socket).unwrap_or(socket), log })
+        let socket = std::path::absolute(&socket).unwrap_or(socket);
+        let elsewhere = data.and_then(|data| note::elsewhere(&data, &socket));
+        Ok(Self { socket: elsewhere.unwrap_or(socket), log })
     }
 
     /// Speaks to whoever listens there. It connects when it is first asked for something.

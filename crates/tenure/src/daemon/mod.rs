@@ -2,8 +2,10 @@
 
 mod detached;
 mod local;
+mod note;
 mod start;
 
 pub use self::detached::{NAME, run};
 pub use self::local::Local;
+pub use self::note::keep;
 pub use self::start::{listens, start};

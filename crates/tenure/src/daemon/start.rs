@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use tenure_client::boot_microseconds as now;
 use tenure_gate::process::{Liveness, Process};
 use thiserror::Error;
@@ -144,9 +145,15 @@ async fn pause_before(until: u64, log: &Path) -> Result<(), NoDaemon> {
     Ok(())
 }
 
-/// Whether somebody listens. A socket whose server is dead refuses.
+/// Whether somebody listens. A socket whose server is dead refuses; one whose server takes nobody in, because it is stopped
+/// or too many wait, would keep us waiting for ever.
 pub fn listens(socket: &Path) -> bool {
-    UnixStream::connect(socket).is_ok()
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let connected = SocketAddrUnix::new(socket).and_then(|address| {
+        let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        connect(&stream, &address)
+    });
+    matches!(connected, Ok(()) | Err(Errno::AGAIN))
 }
 
 /// Starts it behind a process that cuts it off from us and ends at once.
@@ -195,4 +202,36 @@ fn last_words(log: &Path) -> String {
 
 fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_takes_nobody_in_keeps_nobody_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        assert!(!listens(&path));
+        let address = SocketAddrUnix::new(&path).unwrap();
+        let new =
+            || socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
+        let server = new();
+        rustix::net::bind(&server, &address).unwrap();
+        assert!(!listens(&path), "bound, and nobody listens");
+        rustix::net::listen(&server, 1).unwrap();
+        let mut waiting = Vec::new();
+        loop {
+            let one = new();
+            let connected = connect(&one, &address);
+            waiting.push(one);
+            if connected == Err(Errno::AGAIN) {
+                break;
+            }
+            connected.unwrap();
+        }
+        assert!(listens(&path));
+        drop(server);
+        assert!(!listens(&path), "nobody is there any more");
+    }
 }

@@ -124,6 +124,23 @@ fn hooks_are_put_in_and_a_commit_of_the_agent_lets_go_of_its_files() {
     assert_eq!(stage.shell("ls -A .git/hooks").output, before);
 }
 
+// S4-29
+#[test]
+fn a_commit_of_very_many_files_lets_go_of_all_of_them() {
+    let stage = Stage::new();
+    assert_eq!(stage.run(&["install", "git"]).code, Some(0));
+    let mut agent = FakeAgent::start(&stage, "one");
+    for name in ["a", "zz"] {
+        assert!(agent.hook(&stage.edit("s1", name)).allows());
+    }
+    let said = agent.run(
+        "{ mkdir many; (cd many; seq 12000 | split -l 1 -a 4 - many-); echo two > a; echo two > zz; git add .; git commit \
+         --quiet --message many; }",
+    );
+    assert_eq!((said.code, said.errors.as_str()), (Some(0), ""), "{said:?}");
+    assert_eq!(stage.json(&["files", "--json"]), json!([]));
+}
+
 #[test]
 fn who_commits_what_another_one_is_editing_is_warned_and_git_goes_on() {
     let (stage, agent) = owned();

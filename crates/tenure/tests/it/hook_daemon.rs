@@ -88,6 +88,21 @@ fn a_killed_server_is_started_again_and_knows_who_has_what() {
     assert_eq!(files.as_array().unwrap().len(), 2, "{files}");
 }
 
+// S4-18
+#[test]
+fn an_agent_with_another_runtime_folder_finds_the_same_server() {
+    let stage = Stage::new();
+    assert!(stage.hook("claude", stage.edit("s1", "a").to_string().as_bytes()).allows());
+    let daemon = stage.daemon().unwrap();
+    fs::create_dir(stage.path("elsewhere")).unwrap();
+    fs::write(stage.path("payload"), stage.edit("s2", "b").to_string()).unwrap();
+    let said = stage.shell("XDG_RUNTIME_DIR=\"$HOME/elsewhere\" \"$TENURE\" hook claude < ../payload");
+    assert!(said.allows() && said.output.is_empty(), "{said:?}");
+    let files = stage.shell("XDG_RUNTIME_DIR=\"$HOME/elsewhere\" \"$TENURE\" files --json");
+    assert!(files.output.contains("\"s1\"") && files.output.contains("\"s2\""), "{files:?}");
+    assert_eq!((stage.servers(), stage.daemon()), (vec![daemon], Some(daemon)));
+}
+
 #[test]
 fn nothing_is_started_for_what_is_over_or_for_git() {
     let stage = Stage::new();

@@ -96,6 +96,33 @@ fn a_hook_that_is_told_to_end_while_it_waits_denies() {
     }
 }
 
+// S4-15
+#[test]
+fn a_hook_that_is_told_to_end_before_the_server_has_answered_denies() {
+    let (stage, _one, mut two) = contended(LATE);
+    let daemon = stage.daemon().unwrap();
+    signal(daemon, "STOP");
+    for name in ["TERM", "INT", "HUP", "QUIT"] {
+        std::fs::write(stage.path("payload"), stage.edit("s2", "b").to_string()).unwrap();
+        two.begin("sh -c 'echo $$ > ../hook; exec \"$TENURE\" hook claude < ../payload'");
+        let hook = || std::fs::read_to_string(stage.path("hook")).ok()?.trim().parse::<u32>().ok();
+        // Signals 1, 2, 3 and 15 are bits 0, 1, 2 and 14.
+        wait_until("the hook asks", || hook().is_some_and(|hook| caught(hook) & 0x4007 == 0x4007));
+        signal(hook().unwrap(), name);
+        let said = two.end();
+        assert!(said.reason().contains("told to end"), "{name}: {said:?}");
+        std::fs::remove_file(stage.path("hook")).unwrap();
+    }
+    signal(daemon, "CONT");
+}
+
+/// Which signals a process catches.
+fn caught(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    line.and_then(|line| u64::from_str_radix(line.trim(), 16).ok()).unwrap_or(0)
+}
+
 #[test]
 fn a_hook_ends_with_its_agent_and_takes_nothing_for_it() {
     let (stage, mut one, mut two) = contended(LATE);

@@ -55,6 +55,8 @@ fn a_tool_that_nobody_knows_changes_the_files_that_it_names_if_it_is_called_so()
     let table = [
         ("mcp__fs__write_file", json!({"path": "a", "content": "x"}), writing_whole(&["a"])),
         ("mcp__fs__edit_file", json!({"path": "a", "edits": []}), writing(&["a"])),
+        ("mcp__code__insert_after_symbol", json!({"relative_path": "a", "body": "x"}), writing(&["a"])),
+        ("mcp__code__append_to_file", json!({"pathInProject": "a", "text": "x"}), writing(&["a"])),
         ("mcp__fs__move_file", json!({"source": "a", "destination": "b"}), writing(&["a", "b"])),
         ("rename_symbol", json!({"file_path": "a", "new_name": "x"}), writing(&["a"])),
         ("CreateFile", json!({"filePath": "a"}), writing(&["a"])),

@@ -3,6 +3,8 @@
 use std::io::{self, Read as _, Write as _};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook};
 use std::process::ExitCode;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 use tenure_gate::agent::Agent;
 use tenure_gate::hooks::{self, Answer, Event, Heard, MOST_BYTES, Verdict};
@@ -10,13 +12,17 @@ use tenure_gate::hooks::{self, Answer, Event, Heard, MOST_BYTES, Verdict};
 use super::{BLOCKED, permission, tell};
 use crate::message;
 
+/// How long an agent may take to say everything. Whoever waited on would be overtaken by the agent's own limit, and that lets
+/// the edit through.
+const LONGEST_PAYLOAD: Duration = Duration::from_secs(5);
+
 /// What is read of a payload that is too large, so that the agent is not cut off in the middle of it.
 const MOST_DRAINED: u64 = 1 << 30;
 
 /// Reads the payload, decides and answers.
 pub fn run(agent: Agent) -> ExitCode {
     set_hook(Box::new(own_mistake));
-    let answer = match payload() {
+    let answer = match within(LONGEST_PAYLOAD, || payload(io::stdin().lock())) {
         Ok(bytes) => respond(agent, &bytes, decide),
         Err(error) => blind(agent, &format!("what the agent says cannot be read: {error}")),
     };
@@ -73,14 +79,28 @@ fn blind(agent: Agent, why: &str) -> Answer {
 }
 
 /// What the agent says. One byte more than is ever understood shows that it is too much.
-fn payload() -> io::Result<Vec<u8>> {
+fn payload(mut input: impl io::Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let mut input = io::stdin().lock();
     let most = u64::try_from(MOST_BYTES).unwrap_or(u64::MAX).saturating_add(1);
     if input.by_ref().take(most).read_to_end(&mut bytes)? > MOST_BYTES {
         io::copy(&mut input.take(MOST_DRAINED), &mut io::sink())?;
     }
     Ok(bytes)
+}
+
+/// What `read` reads, or an error if that takes too long. Whoever still reads then ends with the process.
+fn within<T: Send + 'static>(
+    limit: Duration,
+    read: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let (sender, receiver) = channel();
+    std::thread::Builder::new().spawn(move || drop(sender.send(read())))?;
+    receiver.recv_timeout(limit).unwrap_or_else(|error| match error {
+        RecvTimeoutError::Timeout => {
+            Err(io::Error::other(format!("it has no end after {} s", limit.as_secs())))
+        }
+        RecvTimeoutError::Disconnected => Err(io::Error::other("there is a mistake in Tenure itself")),
+    })
 }
 
 fn say(answer: &Answer) -> ExitCode {
@@ -130,6 +150,17 @@ mod tests {
         let answer =
             respond(Agent::Claude, &payload_of("claude-PostToolUse-Edit"), |_, _| panic!("on purpose"));
         assert_eq!((answer.stdout.as_str(), answer.code), ("", 0));
+    }
+
+    #[test]
+    fn a_payload_without_an_end_is_not_waited_for() {
+        let (input, _open) = io::pipe().unwrap();
+        let read = within(Duration::from_millis(50), || payload(input));
+        assert!(read.unwrap_err().to_string().contains("no end"));
+        let (input, mut agent) = io::pipe().unwrap();
+        agent.write_all(b"{}").unwrap();
+        drop(agent);
+        assert_eq!(within(LONGEST_PAYLOAD, || payload(input)).unwrap(), b"{}");
     }
 
     #[test]

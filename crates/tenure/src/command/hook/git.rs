@@ -103,7 +103,9 @@ fn staged(root: &Path, client: &Client) -> Result<Option<CommitNote>, GitError> 
     let mut all = None;
     for part in parts(&paths, String::len) {
         let staged = FileStaged { root: root.to_owned(), paths: part.to_vec(), session: session() };
-        join(&mut all, wait_for(async { client.staged_files(&staged).await.ok() }));
+        // Who gives no answer to one part is not waited for with the next.
+        let Some(note) = wait_for(async { client.staged_files(&staged).await.ok() }) else { break };
+        join(&mut all, note);
     }
     Ok(all)
 }
@@ -115,7 +117,8 @@ fn committed(root: &Path, paths: Vec<PathBuf>, client: &Client) -> Result<Option
     for part in parts(&paths, |path| path.as_os_str().len()) {
         let dirty = texts(&git::dirty(root, part)?);
         let commit = FileCommit { root: root_text.to_owned(), paths: texts(part), dirty, session: session() };
-        join(&mut all, wait_for(async { client.commit_files(&commit).await.ok() }));
+        let Some(note) = wait_for(async { client.commit_files(&commit).await.ok() }) else { break };
+        join(&mut all, note);
     }
     Ok(all)
 }
@@ -142,15 +145,14 @@ fn wait_for<T>(asked: impl Future<Output = Option<T>>) -> Option<T> {
     runtime.block_on(async { timeout(PATIENCE, asked).await.ok()? })
 }
 
-fn join(all: &mut Option<CommitNote>, part: Option<CommitNote>) {
-    match (all, part) {
-        (Some(all), Some(part)) => {
+fn join(all: &mut Option<CommitNote>, part: CommitNote) {
+    match all {
+        Some(all) => {
             all.released.extend(part.released);
             all.foreign.extend(part.foreign);
             all.left_dirty.extend(part.left_dirty);
         }
-        (all, Some(part)) => *all = Some(part),
-        (_, None) => {}
+        None => *all = Some(part),
     }
 }
 

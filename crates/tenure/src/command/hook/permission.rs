@@ -12,19 +12,23 @@ use tokio::time::timeout;
 
 use super::agent::denial;
 use super::speaker::{news, wish};
-use super::waiting::{Wait, Woken};
+use super::waiting::{Wait, Woken, unless_told};
 use super::words;
 use crate::daemon::{Local, start};
 use crate::message::tell;
 
-/// How long an answer may take. Twice that and the start of a server, after [`LONGEST_WAIT`], stay below the 240 s that
-/// hooks are given.
+/// How long an answer may take. Twice that and the start of a server, after the payload and [`LONGEST_WAIT`], stay below the
+/// 240 s that hooks are given.
 const PATIENCE: Duration = Duration::from_secs(12);
 /// The longest that a hook waits in all, in microseconds. A second file of the call may be due later than the first.
 const LONGEST_WAIT: u64 = 200_000_000;
 
 /// Whether it may.
 pub async fn ask(agent: Agent, heard: &Heard, paths: &[PathBuf], whole: bool) -> Verdict {
+    unless_told(asked(agent, heard, paths, whole)).await
+}
+
+async fn asked(agent: Agent, heard: &Heard, paths: &[PathBuf], whole: bool) -> Verdict {
     let Ok(wish) = wish(agent, heard, paths, whole) else {
         return denial("a path or the working folder is not UTF-8");
     };
@@ -115,7 +119,7 @@ impl Asking {
     /// Waits until the one retry is due, and makes it. It is not woken earlier: a file that becomes free meanwhile is
     /// anybody's.
     async fn wait(&self, mut verdict: FileVerdict) -> Verdict {
-        let mut wait = Wait::begin(self.agent);
+        let wait = Wait::begin(self.agent);
         loop {
             // Never at once: two attempts without a pause would be a loop.
             let left = verdict.retry_in_ms.unwrap_or(0).max(1);
@@ -127,7 +131,7 @@ impl Asking {
             match wait.until(at).await {
                 Woken::Due => {}
                 Woken::AgentEnded => return denial("the agent ended while its hook waited"),
-                Woken::Told => return denial("the hook was told to end while it waited"),
+                Woken::NoClock => return denial("the system gives no means to wait"),
             }
             match self.once().await {
                 Ok(answer) if answer.verdict == VerdictKind::Wait => verdict = answer,

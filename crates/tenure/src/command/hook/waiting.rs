@@ -1,14 +1,33 @@
-//! Waits for the one retry, unless nobody wants the answer any more.
+//! Waits for the one retry, unless nobody wants the answer any more; and answers whoever wants the hook to end.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use tenure_gate::agent::Agent;
+use tenure_gate::hooks::Verdict;
 use tenure_gate::process::{Watch, agent_above};
 use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::agent::denial;
 use crate::watched::clock::Timer;
+
+/// What `asking` leads to, or a denial if somebody wants the hook to end before that: a hook that just ended, unanswered,
+/// would let the edit happen. It may be the agent, or a person with Ctrl-C.
+pub async fn unless_told(asking: impl Future<Output = Verdict>) -> Verdict {
+    let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()];
+    let [mut terminate, mut interrupt, mut hangup, mut quit] = kinds.map(|kind| signal(kind).ok());
+    tokio::select! {
+        biased;
+        verdict = asking => verdict,
+        () = told(&mut terminate) => denial(TOLD),
+        () = told(&mut interrupt) => denial(TOLD),
+        () = told(&mut hangup) => denial(TOLD),
+        () = told(&mut quit) => denial(TOLD),
+    }
+}
+
+const TOLD: &str = "the hook was told to end before there was an answer";
 
 /// Why a wait is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,32 +36,26 @@ pub enum Woken {
     Due,
     /// The agent's process is gone. A hook outlives an agent that is killed, and must not take files for it.
     AgentEnded,
-    /// Somebody wants the hook to end. Unanswered, the edit would happen.
-    Told,
+    /// Nobody can say when it is time.
+    NoClock,
 }
 
 /// What can end a wait.
 pub struct Wait {
     agent: Option<AsyncFd<OwnedFd>>,
-    signals: [Option<Signal>; 3],
 }
 
 impl Wait {
-    /// Begins to watch the agent above this process, and catches what ends a process.
+    /// Begins to watch the agent above this process.
     pub fn begin(agent: Agent) -> Self {
-        let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
-        Self { agent: watch(agent).ok().flatten(), signals: kinds.map(|kind| signal(kind).ok()) }
+        Self { agent: watch(agent).ok().flatten() }
     }
 
     /// Waits until the local clock says `at`.
-    pub async fn until(&mut self, at: u64) -> Woken {
-        let Ok(timer) = Timer::new() else { return Woken::Told };
-        let [terminate, interrupt, hangup] = &mut self.signals;
+    pub async fn until(&self, at: u64) -> Woken {
+        let Ok(timer) = Timer::new() else { return Woken::NoClock };
         tokio::select! {
             () = ends(self.agent.as_ref()) => Woken::AgentEnded,
-            () = told(terminate) => Woken::Told,
-            () = told(interrupt) => Woken::Told,
-            () = told(hangup) => Woken::Told,
             () = timer.wait_until(Some(at)) => Woken::Due,
         }
     }

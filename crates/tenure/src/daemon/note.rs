@@ -1,0 +1,77 @@
+//! Where the server of a ledger listens, written down beside the ledger.
+//!
+//! By itself a server listens in the folder that `XDG_RUNTIME_DIR` names, and not everybody has that variable: a terminal has
+//! it, `su`, `cron` and many a container do not. An agent without it would look elsewhere, find nobody, start a second
+//! server, and that one may not have the ledger. So whoever finds nobody looks here first.
+
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::start::listens;
+
+/// No path is longer.
+const MOST_BYTES: usize = 4096;
+
+/// Writes down that the server of the ledger in `data` listens on `socket`.
+pub fn keep(data: &Path, socket: &Path) -> io::Result<()> {
+    let socket = std::path::absolute(socket)?;
+    let note = beside(data);
+    let mut fresh = note.clone().into_os_string();
+    fresh.push(format!(".{}", std::process::id()));
+    let _ = fs::remove_file(&fresh);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+    file.write_all(socket.as_os_str().as_encoded_bytes())?;
+    fs::rename(fresh, note)
+}
+
+/// Where else it listens, if nobody does on `socket`.
+pub fn elsewhere(data: &Path, socket: &Path) -> Option<PathBuf> {
+    let bytes = fs::read(beside(data)).ok().filter(|bytes| bytes.len() <= MOST_BYTES)?;
+    let noted = PathBuf::from(OsString::from_vec(bytes));
+    // Almost always it is the same place, and then nothing more is asked.
+    let is_other = noted.is_absolute() && noted != socket;
+    (is_other && !listens(socket) && listens(&noted)).then_some(noted)
+}
+
+/// Beside the data directory, not in it: a copy of that would bring it along.
+fn beside(data: &Path) -> PathBuf {
+    let mut name = data.components().collect::<PathBuf>().into_os_string();
+    name.push(".socket");
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn a_note_counts_where_nobody_listens_in_the_usual_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let [data, usual, other] = ["data/", "usual", "other one"].map(|name| folder.path().join(name));
+        let found = || elsewhere(&data, &usual);
+        assert_eq!(found(), None, "there is no note");
+        keep(&data, &other).unwrap();
+        assert_eq!(found(), None, "nobody listens");
+        let listener = UnixListener::bind(&other).unwrap();
+        assert_eq!(found(), Some(other.clone()));
+        let both = UnixListener::bind(&usual).unwrap();
+        assert_eq!(found(), None, "the usual place comes first");
+        drop(both);
+        assert_eq!(found(), Some(other.clone()), "a dead socket is nobody");
+        drop(listener);
+        assert_eq!(found(), None, "nobody listens any more");
+        for text in ["", "relative", "/\0"] {
+            fs::write(beside(&data), text).unwrap();
+            assert_eq!(found(), None, "{text:?}");
+        }
+        let names: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names.len(), 3, "{names:?}");
+    }
+}
