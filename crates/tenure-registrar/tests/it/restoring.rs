@@ -121,7 +121,7 @@ fn a_replay_notices_what_is_missing_between_two_batches() {
     let mut replay = Replay::new(LEDGER, State::new(LEDGER.tag(), Limits::default(), HashKey::default()));
     let batch = |first| Batch {
         first: Seq(first),
-        records: vec![EventRecord::new("file.claimed", "", "somebody", [1])],
+        records: vec![EventRecord::new("song.claimed", "", "somebody", [1])],
         seal: Vec::new(),
         hash: Hash([7; 32]),
     };

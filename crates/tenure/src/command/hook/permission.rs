@@ -47,6 +47,10 @@ async fn asked(agent: Agent, heard: &Heard, paths: &[PathBuf], whole: bool) -> V
 /// Whether a tool may run that names no file which it changes. It may; but while nobody can be asked, what it does to files
 /// would be seen by nobody.
 pub async fn call(agent: Agent, heard: &Heard) -> Verdict {
+    unless_told(told_of(agent, heard)).await
+}
+
+async fn told_of(agent: Agent, heard: &Heard) -> Verdict {
     let Ok(news) = news(agent, heard) else { return Verdict::Noted };
     let found = Local::find().and_then(|local| local.client().map(|client| (local, client)));
     let (local, client) = match found {

@@ -224,7 +224,7 @@ mod tests {
             "session s1",
             "pid 7",
             "R-3",
-            "3 min",
+            "180 s",
             "codex/s2, claude/s1",
         ] {
             assert!(reason.contains(part), "{part}: {reason}");
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn who_cannot_wait_is_told_when_to_ask_once_more() {
         let (reason, stop) = reason(come_back(&verdict(VerdictKind::Wait), &wish()));
-        assert!(!stop && reason.contains("once more in 3 min, not earlier"), "{reason}");
+        assert!(!stop && reason.contains("once more in 180 s, not earlier"), "{reason}");
     }
 
     // S4-23
