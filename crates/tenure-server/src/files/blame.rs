@@ -51,7 +51,7 @@ pub(super) async fn blame(
         })?;
         let head = git::head_content(&file.tree.root, &file.relative)
             .map_err(|error| Failure::invalid("path", &error.to_string()))?;
-        let stored = own.files.blame.as_ref().and_then(|store| store.load(&file.resource));
+        let stored = own.files.blame().and_then(|store| store.load(&file.resource));
         let known = stored.unwrap_or_else(|| Attribution::unchanged(&content));
         let lines = known.report(&content, head.as_deref()).into_iter().map(line).collect();
         Ok(Blame { path: view::relative(&file), owner, lines })
@@ -85,7 +85,7 @@ pub(super) async fn note_all_of(app: &Arc<App>, session: &Holder) {
 pub(super) async fn forget(app: &Arc<App>, resources: Vec<Resource>) {
     let app = app.clone();
     let forgotten = tokio::task::spawn_blocking(move || {
-        let Some(store) = &app.files.blame else { return };
+        let Some(store) = app.files.blame() else { return };
         for resource in resources {
             let _ = store.forget(resource.as_str());
         }
@@ -98,7 +98,7 @@ async fn write_down(app: &Arc<App>, author: Option<Author>, files: Vec<(String, 
     let (Some(author), false) = (author, files.is_empty()) else { return };
     let app = app.clone();
     let written = tokio::task::spawn_blocking(move || {
-        let Some(store) = &app.files.blame else { return };
+        let Some(store) = app.files.blame() else { return };
         for (resource, path) in files {
             let Some(content) = content_of(&path) else { continue };
             let before = store.load(&resource);

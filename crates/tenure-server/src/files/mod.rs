@@ -37,7 +37,7 @@ mod violations;
 pub(crate) mod watching;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tenure_core::kernel::{Answer, Command, FileAnswer, FileCommand, Resource, Tick};
 use tenure_gate::blame::Store;
@@ -63,8 +63,9 @@ pub(crate) struct FileFace {
     settings: FileSettings,
     trees: Trees,
     contents: Contents,
-    /// Nothing where its folder cannot be used: then nobody knows who wrote a line.
-    blame: Option<Store>,
+    /// Where it is kept who wrote which line. The folder is made when it is first needed.
+    blame_folder: PathBuf,
+    blame: OnceLock<Option<Store>>,
     violations: Violations,
     watching: Watching,
     resting: Resting,
@@ -80,12 +81,18 @@ impl FileFace {
             settings,
             trees: Trees::open(&folder),
             contents: Contents::default(),
-            blame: Store::open(&folder.join("blame")).ok(),
+            blame_folder: folder.join("blame"),
+            blame: OnceLock::new(),
             violations: Violations::default(),
             watching: Watching::default(),
             resting: Resting::default(),
             stopping: Stopping::default(),
         }
+    }
+
+    /// Who wrote which line. Nothing where its folder cannot be used: then nobody knows.
+    fn blame(&self) -> Option<&Store> {
+        self.blame.get_or_init(|| Store::open(&self.blame_folder).ok()).as_ref()
     }
 
     /// Where a file is; nothing if its tree is not known, or the name is one more name of a file that has another.
