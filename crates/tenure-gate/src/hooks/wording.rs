@@ -23,7 +23,7 @@ pub struct Holder {
     /// How long it has held the file.
     pub held_for: Duration,
     /// How long ago something was last heard of it, if that is known.
-    pub last_edit: Option<Duration>,
+    pub last_heard: Option<Duration>,
 }
 
 /// A file that is held, while the one retry is still to come.
@@ -181,12 +181,12 @@ pub fn not_understood(unheard: &Unheard) -> String {
 fn holding(holder: &Holder) -> String {
     let process = holder.process.map(|process| format!(", pid {process}"));
     let state = if holder.suspended { "suspended" } else { "alive" };
-    let edit = match holder.last_edit {
+    let heard = match holder.last_heard {
         Some(ago) => format!("last heard of {} ago", span(ago)),
         None => "nothing heard of it yet".to_owned(),
     };
     format!(
-        "{} (session {}{}, {state}{}) has held it for {}, {edit}",
+        "{} (session {}{}, {state}{}) has held it for {}, {heard}",
         line(&holder.agent, 40),
         line(&holder.session, 64),
         process.unwrap_or_default(),

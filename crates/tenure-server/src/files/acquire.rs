@@ -15,6 +15,7 @@ use tenure_gate::git;
 use tenure_gate::paths::FileKey;
 
 use super::local::Local;
+use super::read::{absolute, strings};
 use super::speaker::{Speaker, Spoken};
 use super::{apart, ask, blame, contents, liveness, targets, view, violations, watching};
 use crate::app::App;
@@ -28,8 +29,6 @@ use crate::http::refusal::unexpected;
 const MOST: usize = 1_000;
 /// How often the names of files may change under the question before it is given up.
 const MOST_ROUNDS: usize = 8;
-/// How many may be found dead in one question: each is looked at once.
-const MOST_LOOKS: usize = 64;
 
 struct Asked {
     spoken: Spoken,
@@ -67,7 +66,11 @@ pub(super) async fn acquire(
     let (files, answer, now) = loop {
         let files = look(&app, &cwd, &paths).await?;
         files.iter().try_for_each(|file| caller.require_resource(&file.resource))?;
-        let (answer, now) = settle(&app, &caller, &speaker, &files).await?;
+        let question = |checked| {
+            let (session, files) = (speaker.own.clone(), targets::wants(&files)?);
+            Ok(FileCommand::Acquire(FileAcquire { session, files, checked }))
+        };
+        let (answer, now) = liveness::settle(&app, &caller, question).await?;
         if !matches!(answer, FileAnswer::Granted { .. }) || look(&app, &cwd, &paths).await? == files {
             break (files, answer, now);
         }
@@ -111,28 +114,6 @@ pub(super) async fn introduce(app: &Arc<App>, caller: &Caller, speaker: &Speaker
 async fn look(app: &Arc<App>, cwd: &Path, paths: &[String]) -> Result<Vec<FileKey>, Failure> {
     let (app, cwd, paths) = (app.clone(), cwd.to_owned(), paths.to_owned());
     apart(move || targets::find(&app, &cwd, &paths)).await
-}
-
-/// Asks until it is known of everybody in the way that they live, or that they do not.
-async fn settle(
-    app: &Arc<App>,
-    caller: &Caller,
-    speaker: &Speaker,
-    files: &[FileKey],
-) -> Result<(FileAnswer, Tick), Failure> {
-    let mut checked: Vec<Holder> = Vec::new();
-    for _ in 0..MOST_LOOKS {
-        let command = FileAcquire {
-            session: speaker.own.clone(),
-            files: targets::wants(files)?,
-            checked: checked.clone(),
-        };
-        match ask(app, caller, FileCommand::Acquire(command)).await? {
-            (FileAnswer::MustCheck { sessions }, _) => checked.extend(liveness::check(app, &sessions).await),
-            answered => return Ok(answered),
-        }
-    }
-    Err(Failure::invalid("paths", "are wanted by so many at once that nobody could be looked at; ask again"))
 }
 
 async fn granted(
@@ -273,18 +254,4 @@ fn read(mut fields: Fields) -> Result<Asked, Failure> {
         return Err(Failure::invalid("paths", "is empty; name at least one file"));
     }
     Ok(Asked { spoken, cwd, paths, whole })
-}
-
-pub(super) fn absolute(text: &str, field: &str) -> Result<PathBuf, Failure> {
-    let path = PathBuf::from(text);
-    if path.is_absolute() { Ok(path) } else { Err(Failure::invalid(field, "must be an absolute path")) }
-}
-
-/// A list of texts, which may be missing.
-pub(super) fn strings(fields: &mut Fields, name: &'static str, most: usize) -> Result<Vec<String>, Failure> {
-    let list = fields.optional_list(name)?.unwrap_or_default();
-    if list.len() <= most {
-        return Ok(list);
-    }
-    Err(Failure::invalid(name, &format!("has {} entries; at most {most} are allowed", list.len())))
 }

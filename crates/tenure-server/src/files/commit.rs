@@ -12,8 +12,8 @@ use tenure_core::kernel::{FileAnswer, FileCommand, Holder, Resource, State as Ke
 use tenure_gate::paths::{FileKey, Target, target_of, work_tree_of};
 use tenure_gate::process::{self, Process};
 
-use super::acquire::{absolute, strings};
 use super::local::Local;
+use super::read::{absolute, strings};
 use super::{apart, ask, blame, identity, liveness, resting, view, violations};
 use crate::app::App;
 use crate::http::answer::{Failure, json};

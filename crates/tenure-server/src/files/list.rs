@@ -8,11 +8,11 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde::Deserialize;
 use tenure_api::{Files, OneFile, SessionOfAgent};
-use tenure_core::kernel::{Owner, Resource};
+use tenure_core::kernel::{FileSession, Resource};
 use tenure_gate::paths::FileKey;
 
-use super::acquire::absolute;
 use super::local::Local;
+use super::read::absolute;
 use super::view::Seen;
 use super::{apart, targets, view};
 use crate::app::App;
@@ -59,31 +59,24 @@ pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
         let leases = state.file_sessions().flat_map(|session| state.leases_of_holder(&session.id));
         let seen = leases.filter(|lease| caller.may_see(lease.resource.as_str()));
         let files: Vec<Seen> = seen.filter_map(|lease| Seen::of(state, &lease, now)).collect();
-        let sessions: Vec<(Owner, SessionOfAgent)> = state
-            .file_sessions()
-            .filter(|_| caller.may_see(""))
-            .map(|session| {
-                let own = session.owner();
-                let files = state.leases_of_holder(&session.id).count();
-                let told = SessionOfAgent {
-                    owner: view::owner(&Owner::named(session.id.clone())),
-                    parent: session.parent.as_ref().map(|parent| parent.as_str().to_owned()),
-                    known_ms: now.since(session.began_at).as_millis(),
-                    idle_ms: now.since(session.seen_at).as_millis(),
-                    files,
-                };
-                (own, told)
-            })
-            .collect();
+        let told = |session: &FileSession| {
+            let files = state.leases_of_holder(&session.id).count();
+            (session.clone(), files)
+        };
+        let sessions: Vec<_> = state.file_sessions().filter(|_| caller.may_see("")).map(told).collect();
         (files, sessions)
     });
     let told = apart(move || {
         let mut files: Vec<_> = files.into_iter().filter_map(|seen| seen.shown(&app)).collect();
         files.sort_by(|one, other| (&one.root, &one.path).cmp(&(&other.root, &other.path)));
-        let sessions = sessions
-            .into_iter()
-            .map(|(own, told)| SessionOfAgent { owner: view::owner(&own), ..told })
-            .collect();
+        let told = |(session, files): (FileSession, usize)| SessionOfAgent {
+            owner: view::owner(&session.owner()),
+            parent: session.parent.as_ref().map(|parent| parent.as_str().to_owned()),
+            known_ms: now.since(session.began_at).as_millis(),
+            idle_ms: now.since(session.seen_at).as_millis(),
+            files,
+        };
+        let sessions = sessions.into_iter().map(told).collect();
         Ok(Files { files, sessions })
     });
     Ok(json(StatusCode::OK, &told.await?))

@@ -3,12 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tenure_core::kernel::{Answer, Command, FileCommand, FileEnd, Holder, State};
+use tenure_api::Code;
+use tenure_core::kernel::{Answer, Command, FileAnswer, FileCommand, FileEnd, Holder, State, Tick};
 use tenure_gate::process::Liveness;
 use tenure_registrar::Reply;
 
-use super::identity;
+use super::{ask, identity};
 use crate::app::App;
+use crate::http::answer::Failure;
+use crate::http::auth::Caller;
+
+/// How often is asked anew: each time somebody else is in the way, who is looked at once.
+const MOST_LOOKS: usize = 64;
 
 /// Looks at each of these sessions now. Those that live are answered; those that do not are over, with what they had.
 pub(super) async fn check(app: &Arc<App>, sessions: &[Holder]) -> Vec<Holder> {
@@ -26,6 +32,24 @@ pub(super) async fn check(app: &Arc<App>, sessions: &[Holder]) -> Vec<Holder> {
         end(app, dead, FileEnd::Died, "its process is gone").await;
     }
     living.into_iter().map(|(id, _)| id).collect()
+}
+
+/// Asks until it is known of everybody in the way that they live, or that they do not. `question` makes the question, given whose
+/// life was just made sure of.
+pub(super) async fn settle(
+    app: &Arc<App>,
+    caller: &Caller,
+    question: impl Fn(Vec<Holder>) -> Result<FileCommand, Failure>,
+) -> Result<(FileAnswer, Tick), Failure> {
+    let mut checked: Vec<Holder> = Vec::new();
+    for _ in 0..MOST_LOOKS {
+        match ask(app, caller, question(checked.clone())?).await? {
+            (FileAnswer::MustCheck { sessions }, _) => checked.extend(check(app, &sessions).await),
+            answered => return Ok(answered),
+        }
+    }
+    let detail = "others get and lose this faster than anybody can be looked at; nothing happened, ask again";
+    Err(Failure::new(Code::Busy, detail))
 }
 
 /// Whether the process of a session lives. One that stands still does.

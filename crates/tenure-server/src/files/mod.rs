@@ -25,6 +25,7 @@ mod liveness;
 mod local;
 mod news;
 mod people;
+mod read;
 mod reports;
 pub(crate) mod resting;
 mod settings;

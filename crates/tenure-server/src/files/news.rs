@@ -10,8 +10,9 @@ use serde_json::json as value;
 use tenure_core::kernel::{FileCommand, FileEnd, Holder, Resource, Sign};
 use tenure_gate::paths::FileKey;
 
-use super::acquire::{absolute, introduce, strings};
+use super::acquire::introduce;
 use super::local::Local;
+use super::read::{absolute, strings};
 use super::speaker::{Speaker, Spoken};
 use super::{apart, ask, blame, contents, liveness, targets, watching};
 use crate::app::App;

@@ -10,9 +10,9 @@ use tenure_api::{Code, FileView};
 use tenure_core::kernel::{FileAnswer, FileCommand, Holder, State as Kernel};
 use tenure_core::rules::names::check_name;
 
-use super::acquire::absolute;
 use super::list::{Which, shown};
 use super::local::Local;
+use super::read::absolute;
 use super::{apart, ask, liveness, targets};
 use crate::app::App;
 use crate::http::answer::{Failure, json};

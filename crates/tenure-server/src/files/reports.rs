@@ -7,20 +7,15 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use tenure_api::{BlockerReport, BlockerReports, Code};
-use tenure_core::kernel::{
-    FileAnswer, FileCommand, FileTicket, Holder, Owner, State as Kernel, Ticket, TicketEnd,
-};
+use tenure_core::kernel::{FileAnswer, FileCommand, FileTicket, Owner, State as Kernel, Ticket, TicketEnd};
 
 use super::local::Local;
-use super::{apart, ask, liveness, targets, view};
+use super::{apart, liveness, targets, view};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
 use crate::http::refusal::unexpected;
 use crate::http::times::time_of;
-
-/// How many may be found dead in one question.
-const MOST_LOOKS: usize = 64;
 
 /// Every report that is remembered, the oldest first.
 #[utoipa::path(
@@ -96,18 +91,11 @@ pub(super) async fn resume(
         }
     })
     .await?;
-    let mut checked: Vec<Holder> = Vec::new();
-    for _ in 0..MOST_LOOKS {
-        let command = FileCommand::Resume { report, file: file.clone(), checked: checked.clone() };
-        match ask(&app, &caller, command).await?.0 {
-            FileAnswer::MustCheck { sessions } => checked.extend(liveness::check(&app, &sessions).await),
-            FileAnswer::Granted { .. } => {
-                return Ok(json(StatusCode::OK, &one(app, &caller, report).await?));
-            }
-            _ => return Err(unexpected()),
-        }
+    let question = |checked| Ok(FileCommand::Resume { report, file: file.clone(), checked });
+    match liveness::settle(&app, &caller, question).await?.0 {
+        FileAnswer::Granted { .. } => Ok(json(StatusCode::OK, &one(app, &caller, report).await?)),
+        _ => Err(unexpected()),
     }
-    Err(unexpected())
 }
 
 async fn one(app: Arc<App>, caller: &Caller, ticket: Ticket) -> Result<BlockerReport, Failure> {

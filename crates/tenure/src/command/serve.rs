@@ -121,7 +121,7 @@ async fn serve(settings: Settings, worker: Option<WorkerConfiguration>, place: &
             return code;
         }
     };
-    if let Some(socket) = server.socket() {
+    if let Some(socket) = server.socket().filter(|_| !place.names_a_ledger()) {
         // Who looks in the usual place finds it without.
         let _ = keep(&data, socket);
     }

@@ -33,6 +33,11 @@ pub struct Here {
 }
 
 impl Place {
+    /// Whether the ledger was named on the command line. Hooks know no command line, so they never look for that one.
+    pub fn names_a_ledger(&self) -> bool {
+        self.data.is_some()
+    }
+
     /// The directory of a ledger that is to be read: it must be there.
     pub fn existing(self) -> Result<PathBuf, Failure> {
         let folders = Folders::new(variable);

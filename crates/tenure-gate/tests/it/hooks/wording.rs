@@ -21,7 +21,7 @@ fn holder() -> Holder {
         process: Some(4121),
         suspended: false,
         held_for: seconds(725),
-        last_edit: Some(seconds(40)),
+        last_heard: Some(seconds(40)),
     }
 }
 
@@ -93,7 +93,7 @@ fn what_is_not_known_of_a_holder_is_left_out() {
         process: None,
         suspended: true,
         held_for: seconds(0),
-        last_edit: None,
+        last_heard: None,
         ..holder()
     };
     let text = held(&Held { holder, ..a_held() });
@@ -173,7 +173,7 @@ fn no_text_is_long_or_more_than_a_paragraph_whatever_others_are_called() {
         task: Some(odd.clone()),
         session: odd.clone(),
         held_for: Duration::MAX,
-        last_edit: Some(Duration::MAX),
+        last_heard: Some(Duration::MAX),
         ..holder()
     };
     let held_odd = Held { file: odd.clone(), holder: holder.clone(), retry_in: Duration::MAX };

@@ -110,7 +110,7 @@ fn first(verdict: &FileVerdict, wish: &FileAsk) -> (String, Holder) {
                 process: None,
                 suspended: false,
                 held_for: Duration::ZERO,
-                last_edit: None,
+                last_heard: None,
             };
             (file, nobody)
         }
@@ -128,7 +128,7 @@ fn holder(held: &HeldBy) -> Holder {
         process: Some(owner.pid).filter(|pid| *pid != 0),
         suspended: owner.suspended,
         held_for: Duration::from_millis(held.held_ms),
-        last_edit: Some(Duration::from_millis(held.idle_ms)),
+        last_heard: Some(Duration::from_millis(held.idle_ms)),
     }
 }
 
