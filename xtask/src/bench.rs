@@ -2,6 +2,7 @@
 
 use crate::problem::Problem;
 use crate::process;
+use crate::tools;
 use crate::workspace::Workspace;
 
 /// Measures, on a machine that does nothing else
@@ -27,13 +28,23 @@ enum Subject {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// What a guard adds to opening a file and to whole commands; needs hyperfine
+    Gate {
+        /// The benchmark's own arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
-/// Runs the benchmark, and ends as it ends.
+/// Runs the benchmark, and ends as it ends. What it measures with is installed where it is missing.
 pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> {
     let (package, bench, arguments) = match &arguments.subject {
         Subject::Core { arguments } => ("tenure-core", "core", arguments),
         Subject::Ledger { arguments } => ("tenure-registrar", "ledger", arguments),
+        Subject::Gate { arguments } => {
+            tools::install_hyperfine()?;
+            ("tenure", "gate", arguments)
+        }
     };
     let mut command = process::cargo();
     command.args(["bench", "--quiet", "--package", package, "--bench", bench, "--"]).args(arguments);

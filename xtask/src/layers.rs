@@ -70,8 +70,14 @@ const LAYERS: &[Layer] = &[
         reason: "who may move a device, and a device to move; no socket, file or clock",
     },
     Layer {
-        name: "tenure-gate",
+        name: "tenure-seccomp",
         uses: &[],
+        external: None,
+        reason: "calls of processes that wait for an answer; the only crate that may be unsafe, in one module",
+    },
+    Layer {
+        name: "tenure-gate",
+        uses: &["tenure-seccomp"],
         external: None,
         reason: "what is on this machine: files, processes, git, agents and their hooks; knows no lease",
     },
@@ -111,6 +117,7 @@ const LAYERS: &[Layer] = &[
             "tenure-history",
             "tenure-ledger",
             "tenure-registrar",
+            "tenure-seccomp",
             "tenure-server",
         ],
         external: None,

@@ -1,6 +1,7 @@
 //! What people and CI run. One file is one command; its doc comment is its help text.
 
 mod advisories;
+mod agents;
 mod architecture;
 mod bench;
 mod bugs;

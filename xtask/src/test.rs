@@ -9,7 +9,7 @@ use crate::problem::Problem;
 use crate::process::{self, Stopwatch, say};
 use crate::tools::{self, DENY, NEXTEST};
 use crate::workspace::Workspace;
-use crate::{layers, mcp, python, rows, schemathesis, traces};
+use crate::{agents, layers, mcp, python, rows, schemathesis, traces};
 
 /// Installs what the tests need, then checks, lints, builds and tests everything
 ///
@@ -68,7 +68,8 @@ fn run_steps(workspace: &Workspace, arguments: &Arguments, steps: &mut Steps) ->
             tools::install_missing(workspace)?;
             schemathesis::install_missing(workspace)?;
             mcp::install_missing(workspace)?;
-            python::install_missing(workspace)
+            python::install_missing(workspace)?;
+            agents::install_missing(workspace)
         })?;
     }
     steps.run("fetch dependencies", || fetch(workspace))?;
@@ -129,6 +130,7 @@ fn nextest(workspace: &Workspace, profile: Profile, traces: &Path) -> Result<(),
     let mut command = process::command(NEXTEST.require(workspace)?);
     command.args(["nextest", "run", "--workspace", "--all-targets", "--locked", "--profile", profile.name()]);
     command.current_dir(&workspace.root).env(traces::VARIABLE, traces);
+    command.env(agents::VARIABLE, agents::folder(workspace));
     lint_while_building(&mut command)?;
     if let Some(cases) = profile.cases()
         && std::env::var_os("PROPTEST_CASES").is_none()

@@ -51,13 +51,21 @@ const PACKAGES: &[(Need, &str)] = &[
     (Need::Program("strace"), "strace"),
     (Need::Program("unshare"), "util-linux"),
     (Need::Program("mount"), "mount"),
+    // Ways to change a file, each of which must pass the gate.
+    (Need::Program("perl"), "perl"),
+    (Need::Program("rsync"), "rsync"),
+    (Need::Program("python3"), "python3"),
+    (Need::Program("curl"), "curl"),
     // Schemathesis, the MCP client and what tests the Python client come from PyPI, into folders of their own, which Python alone cannot make.
     (Need::PythonModule("ensurepip"), "python3-venv"),
+    // Coding agents come from npm, into a folder of their own; one of them is started by node.
+    (Need::Program("node"), "nodejs"),
+    (Need::Program("npm"), "npm"),
 ];
 
 /// Installs whatever is missing. Touches no network if nothing is.
 pub fn install_missing(workspace: &Workspace) -> Result<(), Problem> {
-    install_packages()?;
+    install_packages(PACKAGES)?;
     // One folder for both builds, because they share many dependencies; large, and not needed again.
     let build = folder(workspace).join("build");
     for tool in [NEXTEST, DENY] {
@@ -127,9 +135,14 @@ fn parse_version(answer: &str) -> Option<Version> {
     Some((numbers.next()??, numbers.next()??, numbers.next()??))
 }
 
+/// Installs what times whole commands.
+pub fn install_hyperfine() -> Result<(), Problem> {
+    install_packages(&[(Need::Program("hyperfine"), "hyperfine")])
+}
+
 /// Installs the Debian packages that are missing, if this is root on a Debian machine.
-fn install_packages() -> Result<(), Problem> {
-    let missing: Vec<_> = PACKAGES.iter().filter(|(need, _)| !need.is_met()).collect();
+fn install_packages(packages: &[(Need, &str)]) -> Result<(), Problem> {
+    let missing: Vec<_> = packages.iter().filter(|(need, _)| !need.is_met()).collect();
     if missing.is_empty() {
         return Ok(());
     }

@@ -29,9 +29,9 @@ pub use control::ControlStatus;
 pub use event::ServerEvent;
 pub use explanation::{Explanation, Refused};
 pub use file::{
-    Blame, BlamedLine, BlockerReport, BlockerReports, CommitNote, FileAsk, FileChange, FileCommit,
-    FileEventKind, FileForce, FileGive, FileNews, FileOwner, FileSpeaker, FileStaged, FileVerdict, FileView,
-    FileWaiter, Files, HeldBy, LeftBy, OneFile, SessionOfAgent, VerdictKind,
+    AuditedTree, Blame, BlamedLine, BlockerReport, BlockerReports, CommitNote, FileAsk, FileChange,
+    FileCommit, FileEventKind, FileForce, FileGive, FileNews, FileOwner, FileSpeaker, FileStaged,
+    FileVerdict, FileView, FileWaiter, Files, HeldBy, LeftBy, OneFile, SessionOfAgent, Standing, VerdictKind,
 };
 pub use lease::{Granted, GrantedAll, Lease, LeaseState, OneLease, Page, Recall, Renewed};
 pub use problem::Problem;

@@ -6,8 +6,12 @@
 
 pub mod agent;
 pub mod blame;
+pub mod calls;
+pub mod coverage;
 pub mod git;
 pub mod hooks;
 pub mod install;
 pub mod paths;
 pub mod process;
+pub mod system;
+pub mod watch;

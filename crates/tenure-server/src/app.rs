@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use crate::agents::{AgentSettings, Agents, Counters};
 use crate::control::Control;
-use crate::files::FileFace;
+use crate::files::{FileFace, FileObserver};
 use crate::http::Names;
 use crate::http::events::Hub;
 use crate::intents::{Changes, IntentSecrets, IntentSettings, Intents};
@@ -77,7 +77,8 @@ impl App {
         let metrics = Arc::new(Metrics::default());
         let counters = Counters::new(control.desk.clone());
         let changes = Changes::new(registrar.view(), counters.clone());
-        let events = Hub::start(registrar.feed(), metrics.clone(), changes.clone());
+        let observer = FileObserver::new(files.listeners(), changes.clone());
+        let events = Hub::start(registrar.feed(), metrics.clone(), observer);
         let intents = Intents::new(intents, intent_secrets, changes);
         let agents = Agents::new(agents, counters);
         let refusals = Refusals::default();

@@ -183,6 +183,7 @@ impl Server {
         http::finish_revoking_tokens(&app).await;
         app.control.start(&app.registrar).await;
         files::watching::start(&app).await;
+        files::audit::start(&app);
         tokio::spawn(files::resting::run(app.clone()));
         tokio::spawn(files::stopping::when_idle(app.clone()));
         let (socket, local, no_socket) = listen_locally(place.as_ref(), network.is_some())?;

@@ -3,9 +3,12 @@
 mod command;
 mod configuration;
 mod daemon;
+mod descriptors;
 mod duration;
 mod exit;
 mod failure;
+mod gone;
+mod guard;
 mod mcp;
 mod message;
 mod output;
@@ -30,6 +33,12 @@ struct Arguments {
 
 fn main() -> ExitCode {
     if let Some(code) = command::assistant(std::env::args_os()) {
+        return code;
+    }
+    if let Some(code) = guard::assistant(std::env::args_os()) {
+        return code;
+    }
+    if let Some(code) = command::doctors_assistant(std::env::args_os()) {
         return code;
     }
     // Before anything else: a hook has to be quick, and a wrong command line of one must not let an edit through.

@@ -37,11 +37,25 @@ pub struct FileAsk {
     #[schema(min_length = 1, max_length = 4096, example = "/home/me/project")]
     pub cwd: String,
     /// Which files: all of them, or none.
-    #[schema(min_items = 1, max_items = 1000)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 1000)]
     pub paths: Vec<String>,
+    /// Names that are changed themselves, and not what a link of that name leads to: what is renamed, removed or linked.
+    /// Together with `paths` at least one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 1000)]
+    pub entries: Vec<String>,
     /// Whether the whole content is replaced: what changed since it was read would be lost.
     #[serde(default)]
     pub whole: bool,
+    /// For a guard: the process that is about to change them. It is below the one that asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
+    pub process: Option<u32>,
+    /// For a guard: whether the session was named by whoever started it. Else it speaks for the session that was last heard of
+    /// from the agent's process.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub named: bool,
 }
 
 /// What was heard from an agent.
@@ -60,6 +74,8 @@ pub enum FileEventKind {
     SubagentEnded,
     /// The session is over.
     Ended,
+    /// For a guard: it speaks for the agent above it from now on, also when whoever started it is gone.
+    Guarding,
 }
 
 /// `POST /v1/files/events`: something was heard from an agent.

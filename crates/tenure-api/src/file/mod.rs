@@ -7,7 +7,8 @@ mod view;
 
 pub use ask::{FileAsk, FileCommit, FileEventKind, FileForce, FileGive, FileNews, FileSpeaker, FileStaged};
 pub use report::{BlockerReport, BlockerReports};
-pub use verdict::{CommitNote, FileVerdict, HeldBy, LeftBy, VerdictKind};
+pub use verdict::{CommitNote, FileVerdict, HeldBy, LeftBy, Standing, VerdictKind};
 pub use view::{
-    Blame, BlamedLine, FileChange, FileOwner, FileView, FileWaiter, Files, OneFile, SessionOfAgent,
+    AuditedTree, Blame, BlamedLine, FileChange, FileOwner, FileView, FileWaiter, Files, OneFile,
+    SessionOfAgent,
 };

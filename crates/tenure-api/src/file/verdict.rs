@@ -47,6 +47,23 @@ pub struct FileVerdict {
     /// What changed since the session read it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<String>,
+    /// Whether some of it is got only now: until then, others could change it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub newly: bool,
+    /// For a guard: how long the grant can be relied on without asking again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Standing>,
+}
+
+/// How long a grant can be relied on without asking again: while the eight bytes at the beginning of a file are this number,
+/// the least significant byte first. They change before anybody is told that one of the leases is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Standing {
+    /// Which file: absolute.
+    pub file: String,
+    /// Which number.
+    pub mark: u64,
 }
 
 /// A file that somebody else has.

@@ -97,6 +97,26 @@ pub struct Files {
     pub files: Vec<FileView>,
     /// Who lives.
     pub sessions: Vec<SessionOfAgent>,
+    /// Where agents are at work, and how much of that is watched for changes that no lease explains.
+    #[serde(default)]
+    pub audit: Vec<AuditedTree>,
+}
+
+/// A working tree that is watched for changes that no lease explains.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditedTree {
+    /// Where it is.
+    pub root: String,
+    /// How many of its folders are watched.
+    pub folders: u64,
+    /// How many are not, though they should be.
+    pub unwatched: u64,
+    /// Why some are not, or none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// How often changes were missed, because too many came at once.
+    pub missed: u64,
 }
 
 /// `GET /v1/files/one`: one file.

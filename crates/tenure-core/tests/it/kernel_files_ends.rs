@@ -237,3 +237,34 @@ fn what_is_left_without_a_commit_is_told_to_the_next_of_another_family() {
     world.play("71  session s3 commits a+b  -> 9 COMPLETED, 10 COMPLETED, lets go a b");
     assert_eq!((left(&world.state, "a"), left(&world.state, "b")), (None, None));
 }
+
+#[test]
+fn what_was_got_before_a_session_had_a_name_is_its_own_afterwards() {
+    check(
+        "
+           0  session guard wants a in p        -> began guard, granted 1
+           1  session s2 wants a checked guard  -> began s2, contended t1 a of guard due 181, waits a of guard t1 until 181
+           2  session s1 adopts guard in q      -> guard is taken
+           3  session s1 adopts guard in p      -> began s1, revoked 1 Transferred, over guard HANDED_UP, noted
+           4  session s1 wants a in p           -> seen s1, granted
+           6  session s1 adopts guard in p      -> seen s1, noted
+           7  session s1 commits a              -> 2 COMPLETED, lets go a
+           8  session s2 wants a                -> seen s2, closed t1 SERVED, granted 3
+        ",
+    );
+}
+
+#[test]
+fn what_goes_on_in_the_background_of_a_turn_that_is_over_begins_no_new_one() {
+    // S4-33
+    check(
+        "
+           0  session s1 wants a                -> began s1, granted 1
+           5  session s1 turn ends              -> turn over s1, noted
+          20  session s1 wants b background     -> seen s1, turn over s1, granted 2
+          51  session s1 rests 20               -> 1 VOLUNTARY, 2 VOLUNTARY, lets go a b
+          60  session s1 is active              -> seen s1, noted
+          70  session s1 wants c background     -> seen s1, granted 3
+        ",
+    );
+}

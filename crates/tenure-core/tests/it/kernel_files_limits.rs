@@ -17,7 +17,7 @@ fn names(count: usize, beginning: &str) -> Vec<FileWant> {
 fn wants(session: &str, files: Vec<FileWant>, checked: &[&str]) -> Command {
     let checked = checked.iter().map(|name| holder(name)).collect();
     let session = introduce(session, None, None, None);
-    Command::File(Box::new(FileCommand::Acquire(FileAcquire { session, files, checked })))
+    Command::File(Box::new(FileCommand::Acquire(FileAcquire { session, files, checked, background: false })))
 }
 
 fn hears(session: Introduction) -> Command {

@@ -161,7 +161,12 @@ fn ask(step: &Step, model: &mut Model, state: &State, now: u64) -> Option<(Comma
                 (files.iter().map(|file| names(file)).collect(), checked.names());
             let said = model.acquire(SESSIONS[*session], &files, &checked, now);
             let files = files.iter().map(|file| want(file)).collect();
-            let acquire = FileAcquire { session: introduction(*session), files, checked: holders(&checked) };
+            let acquire = FileAcquire {
+                session: introduction(*session),
+                files,
+                checked: holders(&checked),
+                background: false,
+            };
             (FileCommand::Acquire(acquire), said)
         }
         Step::Commit { sessions, files } => {

@@ -37,7 +37,9 @@ pub fn session(name: &str, words: &[&str]) -> Command {
             session: introduction(),
             files: files.split('+').map(file).collect(),
             checked: option("checked").map(holders).unwrap_or_default(),
+            background: words.contains(&"background"),
         }),
+        ["adopts", from, ..] => FileCommand::Adopt { from: holder(from), to: introduction() },
         ["commits", files] => FileCommand::Commit { sessions: vec![id], resources: resources(files) },
         ["rests", since, ..] => FileCommand::Rest {
             session: id,

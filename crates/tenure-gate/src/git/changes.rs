@@ -106,13 +106,13 @@ fn is_commit(name: &str) -> bool {
 }
 
 /// Plainly below the root: no `..`, no `.`, not absolute, not the root itself.
-fn is_below(path: &Path) -> bool {
+pub(super) fn is_below(path: &Path) -> bool {
     let mut components = path.components().peekable();
     components.peek().is_some() && components.all(|component| matches!(component, Component::Normal(_)))
 }
 
 /// The paths that git can be asked about, in parts that fit a command line.
-fn in_parts(paths: &[PathBuf]) -> Vec<Vec<OsString>> {
+pub(super) fn in_parts(paths: &[PathBuf]) -> Vec<Vec<OsString>> {
     let mut parts = Vec::new();
     let (mut part, mut size) = (Vec::new(), 0);
     for path in paths.iter().filter(|path| is_below(path)) {
@@ -130,7 +130,7 @@ fn in_parts(paths: &[PathBuf]) -> Vec<Vec<OsString>> {
     parts
 }
 
-fn names(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
+pub(super) fn names(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
     listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(to_path)
 }
 
@@ -139,7 +139,7 @@ fn to_path(name: &[u8]) -> PathBuf {
 }
 
 /// The paths in the lines of `git status --porcelain=v2 -z`.
-fn status_paths(listed: &[u8]) -> Vec<PathBuf> {
+pub(super) fn status_paths(listed: &[u8]) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     let mut lines = listed.split(|byte| *byte == 0);
     while let Some(line) = lines.next() {

@@ -23,14 +23,15 @@ pub(super) struct Said {
     pub stderr: Vec<u8>,
 }
 
-/// Runs `command` to its end, or ends it with everybody whom it started. It is reaped in any case.
+/// Runs `command` to its end, or ends it with everybody whom it started. It is reaped in any case. What it reads is for the
+/// caller to say.
 pub(super) fn hear(
     mut command: Command,
     subcommand: &'static str,
     most: usize,
     limit: Duration,
 ) -> Result<Said, GitError> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let failed = |error: io::Error| GitError::Failed { subcommand, said: error.to_string() };
     let mut child = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => GitError::Missing,

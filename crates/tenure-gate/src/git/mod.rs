@@ -6,14 +6,20 @@
 mod changes;
 mod child;
 mod hooks_folder;
+mod ignored;
 mod moved;
+mod overwritten;
 mod run;
 mod unfinished;
+mod verbs;
 
 pub use changes::{committed_paths, dirty, head_content, staged_paths, staged_paths_in};
 pub use hooks_folder::{HooksFolder, hooks_folder};
+pub use ignored::ignored;
 pub use moved::{Moved, moved_branches};
+pub use overwritten::{Overwritten, overwritten};
 pub use unfinished::in_the_middle_of;
+pub use verbs::changes_many;
 
 /// Why git could not be asked, or did not answer. The variants differ by what the caller can do next.
 #[derive(Debug, thiserror::Error)]

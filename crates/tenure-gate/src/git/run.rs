@@ -1,15 +1,32 @@
 //! Starts git. Nothing else in this crate does.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Seek, Write};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
+
+use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::GitError;
 use super::child::{Said, hear};
 
 /// What git may be asked. Each of these only reads; what is not here is not run.
-const READING: &[&str] = &["cat-file", "diff", "diff-tree", "ls-tree", "rev-parse", "status"];
+const READING: &[&str] = &[
+    "cat-file",
+    "check-ignore",
+    "diff",
+    "diff-tree",
+    "ls-files",
+    "ls-tree",
+    "merge-base",
+    "rev-list",
+    "rev-parse",
+    "status",
+    "var",
+];
 
 /// Where the person keeps their settings. Every other `GIT_…` variable is about the command that a hook runs in.
 const KEPT: &[&str] = &["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
@@ -20,6 +37,9 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// Lists of paths are read up to here.
 pub(super) const MOST_BYTES: usize = 64 << 20;
 
+/// No pattern is a pattern.
+static LITERAL: OnceLock<[OsString; 1]> = OnceLock::new();
+
 /// One question to git.
 pub(super) struct Question<'a> {
     pub root: &'a Path,
@@ -27,6 +47,12 @@ pub(super) struct Question<'a> {
     pub arguments: Vec<OsString>,
     /// The index to look at, where it is not the one of the repository: a partial commit has its own.
     pub index: Option<&'a Path>,
+    /// What an agent's own git was told of where it is. Nothing else of git's environment gets through.
+    pub environment: &'a [(OsString, OsString)],
+    /// How paths are read: as they are, unless somebody wrote patterns.
+    pub pathspecs: &'a [OsString],
+    /// Names that are asked about, where they do not fit a command line.
+    pub input: Option<Vec<u8>>,
     /// How much of an answer is read.
     pub most: usize,
 }
@@ -39,7 +65,9 @@ impl<'a> Question<'a> {
         arguments: impl IntoIterator<Item = A>,
     ) -> Self {
         let arguments = arguments.into_iter().map(Into::into).collect();
-        Self { root, subcommand, arguments, index: None, most: MOST_BYTES }
+        let (environment, input) = (&[][..], None);
+        let pathspecs = LITERAL.get_or_init(|| ["--literal-pathspecs".into()]);
+        Self { root, subcommand, arguments, index: None, environment, pathspecs, input, most: MOST_BYTES }
     }
 
     /// What git answers, if it ends well.
@@ -66,14 +94,9 @@ impl<'a> Question<'a> {
             return Err(GitError::NotForReading(self.subcommand));
         }
         let mut command = Command::new("git");
-        // No lock is taken for the sake of speed, no monitor is started, nothing is asked, no pattern is a pattern.
-        command.args([
-            "--no-optional-locks",
-            "--no-pager",
-            "--literal-pathspecs",
-            "-c",
-            "core.fsmonitor=false",
-        ]);
+        // No lock is taken for the sake of speed, no monitor is started, nothing is asked.
+        command.args(["--no-optional-locks", "--no-pager"]).args(self.pathspecs);
+        command.args(["-c", "core.fsmonitor=false"]);
         command.arg("-C").arg(self.root).arg(self.subcommand).args(&self.arguments);
         for (name, _) in std::env::vars_os() {
             let is_kept = KEPT.iter().any(|kept| name == *kept);
@@ -82,9 +105,14 @@ impl<'a> Question<'a> {
             }
         }
         command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0");
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         if let Some(index) = self.index {
             command.env("GIT_INDEX_FILE", index);
         }
+        let input = self.input.as_deref().map(in_memory).transpose();
+        let input = input
+            .map_err(|error| GitError::Failed { subcommand: self.subcommand, said: error.to_string() })?;
+        command.stdin(input.map_or_else(Stdio::null, Stdio::from));
         hear(command, self.subcommand, self.most, LIMIT)
     }
 
@@ -100,6 +128,14 @@ impl<'a> Question<'a> {
         let said = line.chars().filter(|letter| !letter.is_control()).take(300).collect();
         GitError::Failed { subcommand: self.subcommand, said }
     }
+}
+
+/// A file without a name: whoever writes into it never waits for whoever reads.
+fn in_memory(content: &[u8]) -> io::Result<File> {
+    let mut file = File::from(memfd_create("names", MemfdFlags::CLOEXEC)?);
+    file.write_all(content)?;
+    file.rewind()?;
+    Ok(file)
 }
 
 #[cfg(test)]

@@ -150,6 +150,15 @@ pub fn no_daemon(daemon: &NoDaemon) -> String {
     )
 }
 
+/// A shell would write what it may have read before somebody else changed the file.
+pub fn changed_since(file: &str) -> String {
+    format!(
+        "{} was not changed: somebody else changed it after this command began, so what the command is about to write may \
+         undo that. The file is yours now. Read it again, and run the command once more.",
+        name(file),
+    )
+}
+
 /// A note beside a grant: the file is not as it was committed.
 pub fn left_dirty(left: &LeftDirty) -> String {
     format!(

@@ -9,8 +9,10 @@ use serde_json::Value;
 use super::command::guarded;
 use super::json::Json;
 use super::settings::{Shape, Wanted};
+use super::variable::Variable;
 use super::{InstallError, Place, Scope};
 use crate::agent::Agent;
+use crate::coverage::guarded as guard_command;
 
 /// How long a hook may hold a call, in seconds: the one retry comes after 180.
 const PATIENCE: u64 = 240;
@@ -36,16 +38,31 @@ pub fn file(agent: Agent, place: &Place) -> Result<PathBuf, InstallError> {
     Ok(place.root.join(name))
 }
 
-/// What shall be in it, running `command`.
-pub fn wanted(agent: Agent, command: &str) -> Wanted {
+/// The variable by which this agent's settings name its shell, if they can.
+pub const fn shell_variable(agent: Agent) -> Option<&'static str> {
     match agent {
+        Agent::Claude => Some("CLAUDE_CODE_SHELL"),
+        // OpenCode is told by its plugin.
+        Agent::Codex | Agent::Gemini | Agent::Cursor | Agent::OpenCode => None,
+    }
+}
+
+/// What shall be in it, running `command`; with this shell, if it gets one.
+pub fn wanted(agent: Agent, command: &str, shell: Option<String>) -> Wanted {
+    let wanted = match agent {
         Agent::Claude => claude(command),
         Agent::Codex => codex(command),
         Agent::Gemini => gemini(command),
         Agent::Cursor => cursor(command),
         // A file of our own.
-        Agent::OpenCode => Wanted { shape: Shape::Flat, top: Vec::new(), entries: Vec::new() },
-    }
+        Agent::OpenCode => grouped(Vec::new()),
+    };
+    let variable = shell_variable(agent).map(|name| Variable { name, value: shell });
+    Wanted { variable, ..wanted }
+}
+
+fn grouped(entries: Vec<(&'static str, Json)>) -> Wanted {
+    Wanted { shape: Shape::Grouped, top: Vec::new(), entries, variable: None }
 }
 
 fn claude(command: &str) -> Wanted {
@@ -70,7 +87,7 @@ fn claude(command: &str) -> Wanted {
     }
     // By itself it leaves a second and a half, which a busy machine may need for less.
     entries.push(("SessionEnd", group(None, vec![("timeout", Json::Number(CLAUDE_FAREWELL))])));
-    Wanted { shape: Shape::Grouped, top: Vec::new(), entries }
+    grouped(entries)
 }
 
 fn codex(command: &str) -> Wanted {
@@ -91,7 +108,7 @@ fn codex(command: &str) -> Wanted {
         ("SubagentStart", group(None)),
         ("SubagentStop", group(None)),
     ];
-    Wanted { shape: Shape::Grouped, top: Vec::new(), entries }
+    grouped(entries)
 }
 
 fn gemini(command: &str) -> Wanted {
@@ -113,7 +130,7 @@ fn gemini(command: &str) -> Wanted {
         ("SessionStart", group(None)),
         ("SessionEnd", group(None)),
     ];
-    Wanted { shape: Shape::Grouped, top: Vec::new(), entries }
+    grouped(entries)
 }
 
 fn cursor(command: &str) -> Wanted {
@@ -137,12 +154,17 @@ fn cursor(command: &str) -> Wanted {
     ] {
         entries.push((event, run(Vec::new())));
     }
-    Wanted { shape: Shape::Flat, top: vec![("version", Json::Number(1))], entries }
+    Wanted { shape: Shape::Flat, top: vec![("version", Json::Number(1))], entries, variable: None }
 }
 
 /// The switch in these settings, if there is one, by which the person has turned all hooks off. Ours are silent then too.
 pub fn switched_off(agent: Agent, text: &str) -> Option<&'static str> {
-    let switches: &[(&str, &str, bool)] = match agent {
+    switches(agent, text).into_iter().find(|(_, is_off)| *is_off).map(|(name, _)| name)
+}
+
+/// The switches for all hooks that these settings set, and whether each turns them off.
+pub fn switches(agent: Agent, text: &str) -> Vec<(&'static str, bool)> {
+    let known: &[(&str, &str, bool)] = match agent {
         Agent::Claude => &[("/disableAllHooks", "disableAllHooks", true)],
         Agent::Gemini => &[
             ("/hooksConfig/enabled", "hooksConfig.enabled", false),
@@ -151,17 +173,28 @@ pub fn switched_off(agent: Agent, text: &str) -> Option<&'static str> {
         ],
         Agent::Codex | Agent::Cursor | Agent::OpenCode => &[],
     };
-    let settings: Value = serde_json::from_str(text).ok()?;
-    let is_off = |pointer: &str, off: bool| settings.pointer(pointer).and_then(Value::as_bool) == Some(off);
-    switches.iter().find(|(pointer, _, off)| is_off(pointer, *off)).map(|(_, name, _)| *name)
+    let Ok(settings) = serde_json::from_str::<Value>(text) else { return Vec::new() };
+    let said = |pointer: &str| settings.pointer(pointer).and_then(Value::as_bool);
+    known.iter().filter_map(|(pointer, name, off)| Some((*name, said(pointer)? == *off))).collect()
 }
 
-/// What is covered, and what the person still has to do.
+/// What the person is told whose own shell stays, and where it was chosen.
+pub fn own_shell(agent: Agent, choice: &str) -> String {
+    let name = shell_variable(agent).unwrap_or_default();
+    format!(
+        "You have chosen a shell yourself (`{name}` in {choice}). It stays, so what commands write is not asked for. Take it out \
+         and install again, or start the agent with `{}`.",
+        guard_command(agent)
+    )
+}
+
+/// What the person has to know, and still has to do.
 pub fn notes(agent: Agent, scope: Scope) -> Vec<String> {
     let mut notes = vec![match agent {
         Agent::Claude => {
             "Claude Code: every edit asks for its lease first, and from version 2.1.295 on nothing passes if the hook \
-             cannot run. Sessions that are already open may have to be started again."
+             cannot run. Its commands run in Tenure's bash, unless you chose a shell yourself. Sessions that are already \
+             open may have to be started again."
         }
         Agent::Codex => {
             "Codex runs no hook that is not trusted, and says nothing about it: start `codex`, open `/hooks`, and trust \
@@ -172,12 +205,12 @@ pub fn notes(agent: Agent, scope: Scope) -> Vec<String> {
              has no setting that closes that."
         }
         Agent::Cursor => {
-            "Cursor: edits, deletions and MCP tools ask for their lease first, and are refused if the hook cannot run. \
-             What a shell writes is not seen here."
+            "Cursor: edits, deletions and MCP tools ask for their lease first, and are refused if the hook cannot run."
         }
         Agent::OpenCode => {
             "OpenCode: a plugin asks for the lease before every tool that may write, and refuses if Tenure cannot be \
-             asked. It is loaded when OpenCode starts."
+             asked. It has commands run in Tenure's bash, unless `shell` in opencode.json names another. It is loaded when \
+             OpenCode starts."
         }
     }
     .to_owned()];

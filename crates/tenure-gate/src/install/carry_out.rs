@@ -2,10 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown, symlink};
 use std::path::{Path, PathBuf};
 
-use super::files::{is_there, read};
+use super::files::{is_there, leads_to, read};
 use super::{Change, InstallError, Mode, Plan};
 
 /// Does all that is planned, or nothing if a file is not as it was when the plan was made.
@@ -35,12 +35,20 @@ fn check(change: &Change, moved: &[&Path]) -> Result<(), InstallError> {
             }
             return Ok(());
         }
+        Change::Link { path, before, .. } => return check_link(path, before.as_deref()),
+        Change::Unlink { path, target } => return check_link(path, Some(target)),
         Change::MakeFolder { .. } | Change::RemoveFolder { .. } => return Ok(()),
     };
     if moved.contains(&path.as_path()) || read(path)?.as_ref() == expected {
         return Ok(());
     }
     Err(InstallError::Changed { path: path.clone() })
+}
+
+/// Whether the link leads where it did; or nothing has its name, if there was none.
+fn check_link(path: &Path, expected: Option<&Path>) -> Result<(), InstallError> {
+    let is_as_it_was = leads_to(path).as_deref() == expected && (expected.is_some() || !is_there(path));
+    if is_as_it_was { Ok(()) } else { Err(InstallError::Changed { path: path.to_owned() }) }
 }
 
 fn perform(change: &Change) -> Result<(), InstallError> {
@@ -58,7 +66,8 @@ fn perform(change: &Change) -> Result<(), InstallError> {
             }
             fs::rename(from, to).and_then(|()| sync_folder(to)).map_err(InstallError::disk(from))
         }
-        Change::Remove { path, .. } => {
+        Change::Link { path, target, .. } => link(path, target).map_err(InstallError::disk(path)),
+        Change::Remove { path, .. } | Change::Unlink { path, .. } => {
             fs::remove_file(path).and_then(|()| sync_folder(path)).map_err(InstallError::disk(path))
         }
         Change::RemoveFolder { path } => match fs::remove_dir(path) {
@@ -81,6 +90,14 @@ fn write(path: &Path, content: &[u8], mode: Mode) -> io::Result<()> {
         let _ = fs::remove_file(&beside);
     }
     written?;
+    sync_folder(path)
+}
+
+/// Made beside it, too: whoever takes the name finds one link or the other.
+fn link(path: &Path, target: &Path) -> io::Result<()> {
+    let beside = beside(path);
+    symlink(target, &beside)?;
+    fs::rename(&beside, path).inspect_err(|_| drop(fs::remove_file(&beside)))?;
     sync_folder(path)
 }
 

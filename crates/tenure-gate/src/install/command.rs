@@ -1,6 +1,6 @@
 //! The command that a hook runs, and how it is known again.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::InstallError;
 
@@ -47,18 +47,31 @@ pub fn named(program: &Path) -> Result<&str, InstallError> {
 ///
 /// Other tools have a `hook` of their own; theirs stay.
 pub fn is_ours(command: &str, known: &[String], who: &str) -> bool {
-    let guarded = command.strip_prefix(&guard(who)).map(|program| format!("{program} hook {who}"));
-    let command = guarded.as_deref().unwrap_or(command);
-    if known.iter().any(|known| known == command) {
+    let plain = unguarded(command, who);
+    if known.contains(&plain) {
         return true;
     }
-    let Some(program) = command.strip_suffix(&format!(" hook {who}")) else { return false };
-    let program = match program.strip_prefix('\'').and_then(|inner| inner.strip_suffix('\'')) {
-        Some(inner) => inner.replace(r"'\''", "'"),
-        None if program.contains([' ', '\'', '"', '\\', ';', '|', '&']) => return false,
-        None => program.to_owned(),
-    };
-    Path::new(&program).file_name().is_some_and(|name| name == "tenure")
+    program_of(command, who).is_some_and(|program| program.file_name().is_some_and(|name| name == "tenure"))
+}
+
+/// The program that such a command runs. Nothing, if the command is not of that form.
+pub fn program_of(command: &str, who: &str) -> Option<PathBuf> {
+    let plain = unguarded(command, who);
+    unquoted(plain.strip_suffix(&format!(" hook {who}"))?)
+}
+
+/// The path in one word of a shell, as [`quoted`] writes it.
+pub fn unquoted(word: &str) -> Option<PathBuf> {
+    match word.strip_prefix('\'').and_then(|inner| inner.strip_suffix('\'')) {
+        Some(inner) => Some(inner.replace(r"'\''", "'").into()),
+        None if word.contains([' ', '\'', '"', '\\', ';', '|', '&']) => None,
+        None => Some(word.into()),
+    }
+}
+
+fn unguarded(command: &str, who: &str) -> String {
+    let program = command.strip_prefix(&guard(who));
+    program.map_or_else(|| command.to_owned(), |program| format!("{program} hook {who}"))
 }
 
 #[cfg(test)]
@@ -74,6 +87,11 @@ mod tests {
             assert_eq!(String::from_utf8(said.stdout).unwrap(), format!("{program}\nhook\nclaude\n"));
             assert!(is_ours(&command, &[], "claude"), "{command}");
             assert!(!is_ours(&command, &[], "codex"));
+            assert_eq!(program_of(&command, "claude").as_deref(), Some(Path::new(program)));
+            assert_eq!(
+                program_of(&guarded(&command, "claude"), "claude").as_deref(),
+                Some(Path::new(program))
+            );
         }
         for program in ["tenure", "/a\nb/tenure", ""] {
             assert!(matches!(hook_command(Path::new(program), "claude"), Err(InstallError::Program)));

@@ -47,6 +47,15 @@ pub enum InstallError {
         "the program's path must be absolute, UTF-8 and without control characters; install `tenure` elsewhere"
     )]
     Program,
+    /// What Tenure keeps for itself cannot be named in a settings file.
+    #[error(
+        "{} cannot be named in settings: it must be absolute, UTF-8 and without control characters; nothing was changed: set \
+         XDG_STATE_HOME to another folder, and try again", path.display()
+    )]
+    State {
+        /// Which folder.
+        path: PathBuf,
+    },
     /// Only Claude Code has settings of that kind.
     #[error("{agent} has no settings for one person in one project; install for the project or for the user")]
     NoLocal {

@@ -40,6 +40,11 @@ pub fn behind_links(path: &Path) -> Result<PathBuf, InstallError> {
     Err(InstallError::Strange { path, what: "its links go round in a circle".to_owned() })
 }
 
+/// Where a link leads; nothing, if there is none of this name.
+pub fn leads_to(path: &Path) -> Option<PathBuf> {
+    fs::read_link(path).ok()
+}
+
 /// Whether anything has this name, even a link that leads nowhere.
 pub fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()

@@ -9,8 +9,10 @@ use super::record::{Record, missing_folders, our_folders, remove_folders};
 use super::{Change, InstallError, Mode, Place, Plan};
 use crate::git::{HooksFolder, hooks_folder};
 
+mod found;
 mod script;
 
+pub use found::{GitHook, GitHooks, git_hooks};
 use script::{Hook, is_ours, script};
 
 pub fn plan_install(place: &Place) -> Result<Plan, InstallError> {

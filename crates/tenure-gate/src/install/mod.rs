@@ -5,15 +5,19 @@
 
 mod agents;
 mod carry_out;
+mod chosen;
 mod command;
 mod error;
 mod files;
 mod git_hooks;
+mod installed;
 mod json;
 mod plugin;
 mod record;
 mod settings;
 mod settings_plan;
+mod shell;
+mod variable;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -21,8 +25,11 @@ use std::str::FromStr;
 
 pub use carry_out::carry_out;
 pub use error::InstallError;
+pub use git_hooks::{GitHook, GitHooks, git_hooks};
+pub use installed::{Installed, installed};
 
 use crate::agent::Agent;
+use crate::coverage::Covered;
 
 /// What hooks are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +74,10 @@ pub struct Place {
     pub program: PathBuf,
     /// A folder of Tenure's own, where originals are kept until they are put back.
     pub backups: PathBuf,
+    /// The person's home, if there is one: settings in it count in all projects.
+    pub home: Option<PathBuf>,
+    /// The shell that the person has chosen for Claude Code, in the environment (`CLAUDE_CODE_SHELL`).
+    pub chosen_shell: Option<PathBuf>,
 }
 
 /// What would be done.
@@ -74,8 +85,10 @@ pub struct Place {
 pub struct Plan {
     /// In this order. Nothing to do if it is empty.
     pub changes: Vec<Change>,
-    /// What is covered, and what the person still has to do.
+    /// What the person has to know, and still has to do.
     pub notes: Vec<String>,
+    /// What is covered by what, for an agent that gets hooks.
+    pub coverage: Vec<Covered>,
     /// What Tenure writes down for itself before: an interrupted installation can be undone too.
     first: Vec<Change>,
     /// What Tenure forgets after.
@@ -131,6 +144,22 @@ pub enum Change {
         /// Which.
         path: PathBuf,
     },
+    /// Makes a link, or has it lead elsewhere.
+    Link {
+        /// Which.
+        path: PathBuf,
+        /// Where it leads then.
+        target: PathBuf,
+        /// Where it leads now. If somebody was quicker, nothing is done.
+        before: Option<PathBuf>,
+    },
+    /// Removes a link.
+    Unlink {
+        /// Which.
+        path: PathBuf,
+        /// Where it leads now.
+        target: PathBuf,
+    },
 }
 
 impl fmt::Display for Change {
@@ -144,6 +173,10 @@ impl fmt::Display for Change {
             Change::RemoveFolder { path } => {
                 write!(formatter, "remove the folder {} if it is empty", path.display())
             }
+            Change::Link { path, target, .. } => {
+                write!(formatter, "make {} a link to {}", path.display(), target.display())
+            }
+            Change::Unlink { path, .. } => write!(formatter, "remove the link {}", path.display()),
         }
     }
 }

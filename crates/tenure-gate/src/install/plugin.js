@@ -1,11 +1,12 @@
 // Written by `tenure install opencode`; `tenure uninstall opencode` takes it out again.
 //
 // Before a tool changes files, Tenure is asked whether this session may, and OpenCode waits for the answer. Whoever cannot
-// be asked has not said yes: then every tool that may write is refused.
+// be asked has not said yes: then every tool that may write is refused. Commands run in Tenure's bash, which asks too.
 
 import { spawn } from "node:child_process"
 
 const PROGRAM = "/path/to/tenure"
+const SHELL = "/path/to/tenure-bash"
 const PATIENCE_MS = 240_000
 const MOST_ANSWER = 1 << 20
 
@@ -62,6 +63,9 @@ function understood(text) {
 
 export const Tenure = async (ctx) => {
   const directory = ctx.directory
+  // OpenCode takes its shell from here when it runs the first command. Ours asks before that command changes a file.
+  const shell = process.env.SHELL
+  process.env.SHELL = SHELL
   const notes = new Map()
   // What is only told is told in order, one after the other; a question waits for nobody.
   let told = Promise.resolve()
@@ -101,6 +105,12 @@ export const Tenure = async (ctx) => {
 
     "chat.message": async (input, output) => {
       await tell({ event: "chat.message", input, output: { parts: output?.parts }, directory })
+    },
+
+    // For whom a command runs. What it sees as the person's shell stays what it was.
+    "shell.env": async (input, output) => {
+      if (typeof input?.sessionID === "string") output.env.TENURE_SESSION = input.sessionID
+      if (shell !== undefined && shell !== SHELL) output.env.SHELL = shell
     },
 
     event: async ({ event }) => {

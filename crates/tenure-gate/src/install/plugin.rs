@@ -7,8 +7,9 @@ use super::command::named;
 use super::files::{behind_links, is_there, read};
 use super::json::Json;
 use super::record::{Record, missing_folders, our_folders, remove_folders};
-use super::{Change, InstallError, Mode, Place, Plan};
+use super::{Change, InstallError, Mode, Place, Plan, shell};
 use crate::agent::Agent;
+use crate::coverage::{InPlace, coverage};
 
 const PLUGIN: &str = include_str!("plugin.js");
 
@@ -20,7 +21,9 @@ pub fn plan_install(place: &Place) -> Result<Plan, InstallError> {
     let content = content(place)?;
     let current = read(&path)?;
     let mut plan = Plan { notes: notes(Agent::OpenCode, place.scope), ..Plan::default() };
+    plan.coverage = coverage(Agent::OpenCode, InPlace { hooks: true, shell: true });
     if current.as_deref() == Some(content.as_bytes()) {
+        shell::add(&mut plan, place)?;
         return Ok(plan);
     }
     if current.as_deref().is_some_and(|current| !is_ours(current)) {
@@ -29,6 +32,7 @@ pub fn plan_install(place: &Place) -> Result<Plan, InstallError> {
     let record = Record::load(place, &path)?;
     let mut remembered = Record::new(&path, content.as_bytes(), None);
     remembered.folders = record.map_or(0, |record| record.folders).max(our_folders(place, &path));
+    remembered.shell = true;
     plan.first = remembered.keep(place, &path)?;
     plan.changes = missing_folders(&path);
     plan.changes.push(Change::Write {
@@ -37,22 +41,30 @@ pub fn plan_install(place: &Place) -> Result<Plan, InstallError> {
         mode: Mode::Plain,
         before: current,
     });
+    shell::add(&mut plan, place)?;
     Ok(plan)
 }
 
 pub fn plan_uninstall(place: &Place) -> Result<Plan, InstallError> {
     let path = behind_links(&file(Agent::OpenCode, place)?)?;
-    let record = Record::load(place, &path)?;
-    let mut plan = Plan { last: Record::forget(place, &path)?, ..Plan::default() };
-    let Some(current) = read(&path)?.filter(|current| is_ours(current)) else { return Ok(plan) };
+    let mut plan = without(place, &path)?;
+    shell::remove(&mut plan, place, &path);
+    Ok(plan)
+}
+
+/// What it takes to have the plugin out.
+fn without(place: &Place, path: &Path) -> Result<Plan, InstallError> {
+    let record = Record::load(place, path)?;
+    let mut plan = Plan { last: Record::forget(place, path)?, ..Plan::default() };
+    let Some(current) = read(path)?.filter(|current| is_ours(current)) else { return Ok(plan) };
     let is_untouched = record.as_ref().is_some_and(|record| record.is_untouched(&current));
-    let folders: Vec<_> = remove_folders(&path, record.map_or(0, |record| record.folders)).collect();
+    let folders: Vec<_> = remove_folders(path, record.map_or(0, |record| record.folders)).collect();
     if is_untouched || current == content(place)?.as_bytes() {
-        plan.changes.push(Change::Remove { path, before: current });
+        plan.changes.push(Change::Remove { path: path.to_owned(), before: current });
     } else {
-        let to = set_aside(&path)?;
+        let to = set_aside(path)?;
         plan.notes.push(format!("The plugin was changed by somebody, so it is kept as {}.", to.display()));
-        plan.changes.push(Change::Rename { from: path, to });
+        plan.changes.push(Change::Rename { from: path.to_owned(), to });
     }
     plan.changes.extend(folders);
     Ok(plan)
@@ -66,13 +78,23 @@ pub fn set_aside(path: &Path) -> Result<PathBuf, InstallError> {
     if is_there(&to) { Err(InstallError::Taken { path: to }) } else { Ok(to) }
 }
 
-fn is_ours(content: &[u8]) -> bool {
+/// Whether we wrote this file.
+pub fn is_ours(content: &[u8]) -> bool {
     content.starts_with(MARK.as_bytes())
+}
+
+/// What the plugin calls by this name, if it is a text.
+pub fn constant(content: &str, name: &str) -> Option<PathBuf> {
+    let begin = format!("const {name} = ");
+    let value = content.lines().find_map(|line| line.strip_prefix(&begin))?;
+    serde_json::from_str::<String>(value.trim_end_matches(';')).ok().map(PathBuf::from)
 }
 
 fn content(place: &Place) -> Result<String, InstallError> {
     let program = Json::text(named(&place.program)?).parsed().to_string();
-    Ok(PLUGIN.replacen("\"/path/to/tenure\"", &program, 1))
+    let shell = Json::text(shell::named(place)?).parsed().to_string();
+    let plugin = PLUGIN.replacen("\"/path/to/tenure-bash\"", &shell, 1);
+    Ok(plugin.replacen("\"/path/to/tenure\"", &program, 1))
 }
 
 #[cfg(test)]
@@ -80,8 +102,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_plugin_has_its_mark_and_one_place_for_the_program() {
+    fn the_plugin_has_its_mark_and_one_place_for_the_program_and_for_the_shell() {
         assert!(is_ours(PLUGIN.as_bytes()));
-        assert_eq!(PLUGIN.matches("\"/path/to/tenure\"").count(), 1);
+        for place in ["\"/path/to/tenure\"", "\"/path/to/tenure-bash\""] {
+            assert_eq!(PLUGIN.matches(place).count(), 1, "{place}");
+        }
+        assert_eq!(constant(PLUGIN, "PROGRAM").as_deref(), Some(Path::new("/path/to/tenure")));
+        assert_eq!(constant(PLUGIN, "SHELL").as_deref(), Some(Path::new("/path/to/tenure-bash")));
+        assert_eq!(constant(PLUGIN, "PATIENCE_MS"), None);
     }
 }

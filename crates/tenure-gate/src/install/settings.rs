@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::command::is_ours;
 use super::json::{Json, Node, NotJson, append, remove, scan, set};
+use super::variable::Variable;
 
 /// How the entries of an event look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct Wanted {
     pub top: Vec<(&'static str, Json)>,
     /// An event and the entry for it.
     pub entries: Vec<(&'static str, Json)>,
+    /// The variable that names the agent's shell, where it has one.
+    pub variable: Option<Variable>,
 }
 
 /// Which entries are ours.
@@ -62,10 +65,12 @@ pub fn is_complete(text: &str, wanted: &Wanted, ours: &Ours<'_>) -> bool {
     // In which order events stand says nothing.
     found.sort_by_key(|(event, _)| *event);
     expected.sort_by_key(|(event, _)| *event);
-    wanted.top.iter().all(is_there) && found == expected
+    let is_set = wanted.variable.as_ref().is_none_or(|variable| variable.is_set(&document));
+    wanted.top.iter().all(is_there) && is_set && found == expected
 }
 
-fn commands(entry: &Value) -> impl Iterator<Item = &str> {
+/// The commands that an entry of an event runs.
+pub fn commands(entry: &Value) -> impl Iterator<Item = &str> {
     let inner = entry.get("hooks").and_then(Value::as_array).into_iter().flatten();
     [entry].into_iter().chain(inner).filter_map(|run| run.get("command").and_then(Value::as_str))
 }
@@ -81,6 +86,11 @@ pub fn add(text: &str, wanted: &Wanted) -> Result<(String, Vec<String>), Unfit> 
             text = set(&text, &root, key, value);
             made.push(format!("/{key}"));
         }
+    }
+    if let Some(variable) = &wanted.variable {
+        let (added, more) = variable.add(&text)?;
+        text = added;
+        made.extend(more);
     }
     for (event, entry) in &wanted.entries {
         let root = scan(&text)?;
@@ -116,6 +126,9 @@ pub fn strip(text: &str, wanted: &Wanted, ours: &Ours<'_>, made: Option<&[String
         let root = scan(&text)?;
         let Some(next) = without_one(&text, &root, wanted.shape, ours, &may_go) else { break };
         text = next;
+    }
+    if let Some(variable) = &wanted.variable {
+        text = variable.strip(&text, &may_go)?;
     }
     for (key, value) in &wanted.top {
         let root = scan(&text)?;

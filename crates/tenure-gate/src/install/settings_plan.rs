@@ -2,63 +2,101 @@
 
 use std::path::Path;
 
-use super::agents::{file, notes, switched_off, wanted};
+use super::agents::{file, notes, own_shell, shell_variable, switched_off, wanted};
+use super::chosen::place_of_choice;
 use super::command::hook_command;
 use super::files::{behind_links, read};
 use super::record::{Record, missing_folders, our_folders, remove_folders};
 use super::settings::{Ours, Unfit, Wanted, add, can_take, is_complete, is_empty, strip};
-use super::{Change, InstallError, Mode, Place, Plan};
+use super::{Change, InstallError, Mode, Place, Plan, shell};
 use crate::agent::Agent;
+use crate::coverage::{InPlace, coverage};
 
 pub fn plan_install(agent: Agent, place: &Place) -> Result<Plan, InstallError> {
     let path = behind_links(&file(agent, place)?)?;
     let command = hook_command(&place.program, agent.as_str())?;
-    let wanted = wanted(agent, &command);
+    let choice = place_of_choice(agent, place);
+    let gets_shell = shell_variable(agent).is_some() && choice.is_none();
+    let shell = if gets_shell { Some(shell::named(place)?) } else { None };
+    let wanted = wanted(agent, &command, shell);
     let record = Record::load(place, &path)?;
     let current = read_text(&path)?;
     let mut plan = Plan { notes: notes(agent, place.scope), ..Plan::default() };
-    if let Some(switch) = current.as_ref().and_then(|text| switched_off(agent, text)) {
+    plan.notes.extend(choice.map(|choice| own_shell(agent, &choice)));
+    let switch = current.as_ref().and_then(|text| switched_off(agent, text));
+    if let Some(switch) = switch {
         let path = path.display();
         plan.notes.push(format!(
-            "Hooks are turned off in {path} by `{switch}`: until that is changed, nothing is guarded."
+            "Hooks are turned off in {path} by `{switch}`: until that is changed, no edit is guarded."
         ));
     }
+    plan.coverage = coverage(agent, InPlace { hooks: switch.is_none(), shell: gets_shell });
     let known: Vec<_> =
         [command.clone()].into_iter().chain(record.as_ref().map(|it| it.command.clone())).collect();
     let ours = Ours { known: &known, who: agent.as_str() };
-    if current.as_ref().is_some_and(|text| is_complete(text, &wanted, &ours)) {
-        return Ok(plan);
+    if !current.as_ref().is_some_and(|text| is_complete(text, &wanted, &ours)) {
+        write(&mut plan, place, &path, current, record, &wanted, &ours)?;
     }
-    let original = before_us(&path, current.as_deref(), record.as_ref(), &wanted, &ours)?;
+    if gets_shell {
+        shell::add(&mut plan, place)?;
+    } else if shell_variable(agent).is_some() {
+        shell::remove(&mut plan, place, &path);
+    }
+    Ok(plan)
+}
+
+/// Adds what it takes to have in the file what is wanted.
+fn write(
+    plan: &mut Plan,
+    place: &Place,
+    path: &Path,
+    current: Option<String>,
+    record: Option<Record>,
+    wanted: &Wanted,
+    ours: &Ours<'_>,
+) -> Result<(), InstallError> {
+    let original = before_us(path, current.as_deref(), record.as_ref(), wanted, ours)?;
     let base = original.as_deref().filter(|text| !text.trim().is_empty()).unwrap_or("{}\n");
-    let unfit = |unfit| at(&path, unfit);
-    can_take(base, &wanted).map_err(unfit)?;
-    let (content, made) = add(base, &wanted).map_err(unfit)?;
+    let unfit = |unfit| at(path, unfit);
+    can_take(base, wanted).map_err(unfit)?;
+    let (content, made) = add(base, wanted).map_err(unfit)?;
 
     let kept = original.map(String::into_bytes);
-    let mut remembered = Record::new(&path, content.as_bytes(), kept);
-    remembered.folders = record.map_or(0, |record| record.folders).max(our_folders(place, &path));
+    let mut remembered = Record::new(path, content.as_bytes(), kept);
+    remembered.folders = record.map_or(0, |record| record.folders).max(our_folders(place, path));
     remembered.made = made;
-    remembered.command = command;
-    plan.first = remembered.keep(place, &path)?;
-    plan.changes = missing_folders(&path);
+    remembered.command = ours.known.first().cloned().unwrap_or_default();
+    remembered.shell = wanted.variable.as_ref().is_some_and(|variable| variable.value.is_some());
+    plan.first = remembered.keep(place, path)?;
+    plan.changes = missing_folders(path);
+    let path = path.to_owned();
     let before = current.map(String::into_bytes);
     plan.changes.push(Change::Write { path, content: content.into_bytes(), mode: Mode::Plain, before });
-    Ok(plan)
+    Ok(())
 }
 
 pub fn plan_uninstall(agent: Agent, place: &Place) -> Result<Plan, InstallError> {
     let path = behind_links(&file(agent, place)?)?;
-    let record = Record::load(place, &path)?;
-    let current = read_text(&path)?;
-    let mut plan = Plan { last: Record::forget(place, &path)?, ..Plan::default() };
+    let mut plan = without(agent, place, &path)?;
+    if shell_variable(agent).is_some() {
+        shell::remove(&mut plan, place, &path);
+    }
+    Ok(plan)
+}
+
+/// What it takes to have our hooks out of the file.
+fn without(agent: Agent, place: &Place, path: &Path) -> Result<Plan, InstallError> {
+    let record = Record::load(place, path)?;
+    let current = read_text(path)?;
+    let mut plan = Plan { last: Record::forget(place, path)?, ..Plan::default() };
     let Some(current) = current else { return Ok(plan) };
     let command = hook_command(&place.program, agent.as_str())?;
-    let wanted = wanted(agent, &command);
+    let wanted = wanted(agent, &command, None);
     let known: Vec<_> = [command].into_iter().chain(record.as_ref().map(|it| it.command.clone())).collect();
     let ours = Ours { known: &known, who: agent.as_str() };
-    let original = before_us(&path, Some(&current), record.as_ref(), &wanted, &ours)?;
+    let original = before_us(path, Some(&current), record.as_ref(), &wanted, &ours)?;
     let before = current.clone().into_bytes();
+    let path = path.to_owned();
     match original {
         Some(original) if original == current => {}
         Some(original) => {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use rustix::fs::stat;
+use rustix::fs::{lstat, stat};
 
 use super::error::PathError;
 use super::escape::resource;
@@ -11,13 +11,21 @@ use super::fold::folds;
 use super::machine::machine;
 use super::mounts::Mounts;
 use super::names::Names;
-use super::resolve::{Reached, reach};
+use super::resolve::{Reached, reach, reach_entry};
 use super::tree::{above, identity, is_gits_own};
-use super::{FileKey, Target};
+use super::{FileKey, Target, WorkTree};
 
 /// What this absolute path reaches.
 pub(super) fn target(whole: &Path) -> Result<Target, PathError> {
-    let reached = reach(whole)?;
+    of_reached(whole, reach(whole)?)
+}
+
+/// What is at this absolute path itself, be it a link.
+pub(super) fn entry(whole: &Path) -> Result<Target, PathError> {
+    of_reached(whole, reach_entry(whole)?)
+}
+
+fn of_reached(whole: &Path, reached: Reached) -> Result<Target, PathError> {
     if reached.is_folder() {
         return Err(PathError::NotAFile(whole.to_path_buf()));
     }
@@ -60,6 +68,13 @@ fn key(reached: &Reached, mounts: &Mounts) -> Result<Option<FileKey>, PathError>
         file.aliases.extend(by_number(reached, &names.folded));
     }
     Ok(Some(file))
+}
+
+/// The resource of a name itself, below the root of its tree.
+pub(super) fn name_in(tree: &WorkTree, relative: &Path) -> String {
+    let is_missing = |above: &&Path| lstat(tree.root.join(above)).is_err();
+    let missing = relative.ancestors().take_while(is_missing).count();
+    resource(&tree.id, &Names::of(&tree.root, relative, missing, &folds).folded)
 }
 
 /// The resource of the file itself, by its device and number, whatever it is called. One that does not exist yet has none:

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub use error::PathError;
 pub use escape::unescape;
 pub use fold::fold;
-pub use tree::{WorkTree, work_tree_of};
+pub use tree::{WorkTree, is_gits_own, tree_above, work_tree_of};
 
 /// What a name reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +72,18 @@ pub fn target_of(path: &Path, cwd: &Path) -> Result<Target, PathError> {
         (Ok(Target::Outside) | Err(_), Ok(Target::File(other))) => Ok(Target::File(other)),
         (target, _) => target,
     }
+}
+
+/// What is at `path` itself, and not what a link of that name leads to: what is renamed, removed or linked. Links before the
+/// last part are followed.
+pub fn entry_of(path: &Path) -> Result<Target, PathError> {
+    key::entry(&resolve::whole(path, Path::new("/"))?)
+}
+
+/// The resource of a name itself, whatever it leads to: `relative` is below the root of the tree, need not exist, and goes through
+/// no link.
+pub fn name_in(tree: &WorkTree, relative: &Path) -> String {
+    key::name_in(tree, relative)
 }
 
 impl FileKey {

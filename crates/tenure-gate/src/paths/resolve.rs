@@ -50,6 +50,20 @@ pub(super) fn reach(whole: &Path) -> Result<Reached, PathError> {
     reached.map_err(|said| PathError::of(whole, said))
 }
 
+/// Where this absolute path leads, without following a link that has this very name.
+pub(super) fn reach_entry(whole: &Path) -> Result<Reached, PathError> {
+    let (Some(folder), Some(last)) = (whole.parent(), whole.file_name()) else { return reach(whole) };
+    let is_link = lstat(whole).is_ok_and(|about| FileType::from_raw_mode(about.st_mode).is_symlink());
+    if !is_link {
+        return reach(whole);
+    }
+    let folder = reach(folder)?;
+    let path = folder.path.join(last);
+    let found = there(&path).map_err(|said| PathError::of(whole, said))?;
+    let missing = if found.is_some() { 0 } else { 1 };
+    Ok(Reached { path, found, missing, ends_as_folder: false })
+}
+
 /// The absolute path that is meant, as it was written.
 pub(super) fn whole(path: &Path, cwd: &Path) -> Result<PathBuf, PathError> {
     if path.as_os_str().is_empty() {

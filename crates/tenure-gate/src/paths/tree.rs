@@ -40,7 +40,12 @@ pub fn work_tree_of(start: &Path) -> Result<Option<WorkTree>, PathError> {
     Ok(tree.filter(|tree| !is_gits_own(&tree.root, &reached.path)))
 }
 
-/// The working tree whose root is this real folder or one above it.
+/// The working tree whose root is this real folder or one above it: no part of its path is a link.
+pub fn tree_above(folder: &Path) -> Result<Option<WorkTree>, PathError> {
+    above(folder)
+}
+
+/// The same, for those who followed the links.
 pub(super) fn above(folder: &Path) -> Result<Option<WorkTree>, PathError> {
     for root in folder.ancestors() {
         if let Some(git_dir) = git_dir_of(root)? {
@@ -56,7 +61,7 @@ pub(super) fn above(folder: &Path) -> Result<Option<WorkTree>, PathError> {
 }
 
 /// Whether a path below the root is git's own. Git itself never takes such a name into a commit.
-pub(super) fn is_gits_own(root: &Path, path: &Path) -> bool {
+pub fn is_gits_own(root: &Path, path: &Path) -> bool {
     let below = path.strip_prefix(root).unwrap_or(path);
     // In any case, as git does: where names are folded, `.GIT` is the same folder.
     below.components().any(|component| component.as_os_str().eq_ignore_ascii_case(".git"))

@@ -2,9 +2,10 @@
 
 use std::io;
 
-use super::choice::{Ancestor, choose};
+use super::choice::{Ancestor, choose, known};
 use super::family::above;
 use super::identity::Process;
+use super::table::{Entry, Line};
 use crate::agent::Agent;
 
 /// The process of an agent.
@@ -22,16 +23,8 @@ pub struct AgentProcess {
 /// An error if nobody is above it.
 pub fn agent_above(asking: u32, kind: Option<Agent>) -> io::Result<AgentProcess> {
     let mut above = above(asking);
-    let described: Vec<Ancestor> = above
-        .iter()
-        .map(|(process, entry, line)| Ancestor {
-            pid: process.pid,
-            name: line.name.clone(),
-            // Only its own user may see it. Without it, the rest has to do.
-            program: entry.link("exe").ok().map(text),
-            arguments: entry.read("cmdline").map(arguments).unwrap_or_default(),
-        })
-        .collect();
+    let described: Vec<Ancestor> =
+        above.iter().map(|(process, entry, line)| described(process.pid, entry, line)).collect();
     let chosen = choose(&described, kind).ok_or_else(|| {
         let message =
             "no process is above the one that asks, so nobody can be the owner; start it from the agent";
@@ -39,6 +32,28 @@ pub fn agent_above(asking: u32, kind: Option<Agent>) -> io::Result<AgentProcess>
     })?;
     let (process, _, line) = above.swap_remove(chosen);
     Ok(AgentProcess { process, name: line.name })
+}
+
+/// The nearest agent that is known: this process itself, or one above it.
+pub fn known_agent_at(process: u32) -> Option<(Process, Agent)> {
+    let own = Entry::of(process).and_then(|entry| {
+        let line = entry.line()?;
+        Ok((Process::seen(process, &entry, &line)?, entry, line))
+    });
+    let line = own.into_iter().chain(above(process));
+    line.into_iter().find_map(|(process, entry, line)| {
+        known(&described(process.pid, &entry, &line)).map(|agent| (process, agent))
+    })
+}
+
+fn described(pid: u32, entry: &Entry, line: &Line) -> Ancestor {
+    Ancestor {
+        pid,
+        name: line.name.clone(),
+        // Only its own user may see it. Without it, the rest has to do.
+        program: entry.link("exe").ok().map(text),
+        arguments: entry.read("cmdline").map(arguments).unwrap_or_default(),
+    }
 }
 
 /// Each argument ends with a zero byte.

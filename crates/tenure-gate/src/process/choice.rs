@@ -59,8 +59,7 @@ const KEEPERS: [&str; 6] = ["systemd", "init", "tini", "dumb-init", "docker-init
 pub fn choose(above: &[Ancestor], kind: Option<Agent>) -> Option<usize> {
     let is_known = |ancestor: &Ancestor| match kind {
         Some(kind) => is_agent(ancestor, kind),
-        // Below the editor are the terminals of people too.
-        None => Agent::ALL.into_iter().any(|kind| is_agent(ancestor, kind) && !is_editor(ancestor)),
+        None => known(ancestor).is_some(),
     };
     let is_first = |ancestor: &Ancestor| ancestor.pid == 1 || is_called(ancestor, &KEEPERS);
     let stays = |ancestor: &Ancestor| !is_called(ancestor, &SHELLS) && !is_called(ancestor, &PASSING);
@@ -68,6 +67,11 @@ pub fn choose(above: &[Ancestor], kind: Option<Agent>) -> Option<usize> {
     let standing = || above.iter().position(|ancestor| stays(ancestor) && !is_first(ancestor));
     let outermost = || above.iter().rposition(|ancestor| !is_first(ancestor));
     known.or_else(standing).or_else(outermost).or(above.len().checked_sub(1))
+}
+
+/// Which agent that is known this is, if it is one. The editor counts as none: below it are the terminals of people too.
+pub fn known(ancestor: &Ancestor) -> Option<Agent> {
+    Agent::ALL.into_iter().find(|kind| is_agent(ancestor, *kind)).filter(|_| !is_editor(ancestor))
 }
 
 /// Whether this is an agent of this kind: by its name, its program, or the file that it interprets.

@@ -10,10 +10,13 @@ mod identity;
 mod open_files;
 mod table;
 mod watch;
+mod writers;
 
-pub use agents::{AgentProcess, agent_above};
-pub use choice::{Ancestor, choose};
+pub use agents::{AgentProcess, agent_above, known_agent_at};
+pub use choice::{Ancestor, choose, known};
 pub use family::{ancestors, descendants};
 pub use identity::{Liveness, Process};
 pub use open_files::open_for_writing;
+pub use table::{process_of, started};
 pub use watch::Watch;
+pub use writers::{Writer, writers_of};

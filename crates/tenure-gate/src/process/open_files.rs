@@ -18,22 +18,29 @@ pub fn open_for_writing(root: &Process, files: &[(u64, u64)]) -> Vec<bool> {
         return open;
     }
     for pid in std::iter::once(root.pid).chain(descendants(root)) {
-        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        for descriptor in descriptors {
-            // Follows the link to the open file itself, whatever it is called by now; it is not opened.
-            let Ok(about) = fs::metadata(descriptor.path()) else { continue };
-            let identity = (about.dev(), about.ino());
-            let is_wanted = files.iter().zip(&open).any(|(file, open)| *file == identity && !open);
-            if is_wanted && is_for_writing(pid, &descriptor.file_name().to_string_lossy()) {
-                files
-                    .iter()
-                    .zip(&mut open)
-                    .filter(|(file, _)| **file == identity)
-                    .for_each(|(_, open)| *open = true);
-            }
+        for identity in open_of(pid, usize::MAX, |identity| files.contains(&identity)) {
+            let places = files.iter().zip(&mut open).filter(|(file, _)| **file == identity);
+            places.for_each(|(_, open)| *open = true);
         }
     }
     open
+}
+
+/// What a process has open for writing of what is wanted, by device and number. So many of its descriptors are looked at, at
+/// most.
+pub(super) fn open_of(
+    pid: u32,
+    most: usize,
+    mut is_wanted: impl FnMut((u64, u64)) -> bool,
+) -> impl Iterator<Item = (u64, u64)> {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    descriptors.take(most).filter_map(move |descriptor| {
+        // Follows the link to the open file itself, whatever it is called by now; it is not opened.
+        let about = fs::metadata(descriptor.path()).ok()?;
+        let identity = (about.dev(), about.ino());
+        let is_open = is_wanted(identity) && is_for_writing(pid, &descriptor.file_name().to_string_lossy());
+        is_open.then_some(identity)
+    })
 }
 
 /// Whether this descriptor can be written to: `flags: 0102001`, in octal.

@@ -76,6 +76,18 @@ impl Line {
     }
 }
 
+/// When the process or thread with this number started, in ticks since the boot; nothing if there is none.
+pub fn started(number: u32) -> Option<u64> {
+    let text = fs::read(format!("/proc/{number}/stat")).ok()?;
+    Line::parse(&text).map(|line| line.started)
+}
+
+/// The process that this thread is of; nothing if there is no such thread.
+pub fn process_of(thread: u32) -> Option<u32> {
+    let text = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
+}
+
 /// The pids of all processes.
 pub(super) fn all() -> Vec<u32> {
     numbers_in("/proc")

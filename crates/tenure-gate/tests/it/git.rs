@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tenure_gate::git::{
-    GitError, committed_paths, dirty, head_content, in_the_middle_of, staged_paths, staged_paths_in,
+    GitError, committed_paths, dirty, head_content, ignored, in_the_middle_of, overwritten, staged_paths,
+    staged_paths_in,
 };
 use tenure_gate::install::What;
 
@@ -345,14 +346,28 @@ fn every_git_that_is_started_only_reads() {
         .unwrap();
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stdout));
     let calls = fs::read_to_string(calls).unwrap();
-    assert!(calls.lines().count() >= 8, "{calls}");
-    let before = format!(
-        "--no-optional-locks --no-pager --literal-pathspecs -c core.fsmonitor=false -C {} ",
-        repository.root.display()
-    );
+    assert!(calls.lines().count() >= 40, "{calls}");
+    // Patterns are patterns only where an agent's own command line is asked about.
+    let before = ["--literal-pathspecs ", ""].map(|pathspecs| {
+        let root = repository.root.display();
+        format!("--no-optional-locks --no-pager {pathspecs}-c core.fsmonitor=false -C {root} ")
+    });
     for call in calls.lines() {
-        let subcommand = call.strip_prefix(&before).and_then(|rest| rest.split(' ').next());
-        let reads = ["cat-file", "diff", "diff-tree", "ls-tree", "rev-parse", "status"];
+        let rest = before.iter().find_map(|before| call.strip_prefix(before.as_str()));
+        let subcommand = rest.and_then(|rest| rest.split(' ').next());
+        let reads = [
+            "cat-file",
+            "check-ignore",
+            "diff",
+            "diff-tree",
+            "ls-files",
+            "ls-tree",
+            "merge-base",
+            "rev-list",
+            "rev-parse",
+            "status",
+            "var",
+        ];
         assert!(subcommand.is_some_and(|subcommand| reads.contains(&subcommand)), "{call}");
     }
 }
@@ -365,6 +380,21 @@ fn asked_everything() {
     dirty(&root, &paths(["a", "b"])).unwrap();
     staged_paths(&root).unwrap();
     head_content(&root, Path::new("a")).unwrap().unwrap();
+    ignored(&root, &paths(["a"])).unwrap();
+    for line in [
+        "git stash -u",
+        "git checkout main a",
+        "git restore -m .",
+        "git clean -f",
+        "git merge main",
+        "git revert HEAD",
+        "git rebase main",
+        "git rebase --abort",
+        "git sparse-checkout set x",
+    ] {
+        let words: Vec<_> = line.split(' ').map(Into::into).collect();
+        overwritten(&words, &root, &[]).unwrap();
+    }
     let project = crate::install_support::Project::at(&root);
     project.install(What::Git);
     project.uninstall(What::Git);

@@ -1,5 +1,6 @@
 //! Real repositories in folders of their own, with nobody's settings.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -84,4 +85,33 @@ pub fn git_in<A: AsRef<OsStr>>(folder: &Path, arguments: &[A]) -> String {
 /// Paths, in order.
 pub fn paths<const N: usize>(names: [&str; N]) -> Vec<PathBuf> {
     names.map(PathBuf::from).into()
+}
+
+/// What every file of the tree has, without git's own: where a link leads, for a link.
+pub fn contents(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let (path, kind) = (entry.path(), entry.file_type().unwrap());
+            if entry.file_name() == ".git" {
+                continue;
+            } else if kind.is_dir() {
+                folders.push(path);
+            } else {
+                let content = match fs::read_link(&path) {
+                    Ok(target) => target.into_os_string().into_encoded_bytes(),
+                    Err(_) => fs::read(&path).unwrap(),
+                };
+                found.insert(path.strip_prefix(root).unwrap().to_owned(), content);
+            }
+        }
+    }
+    found
+}
+
+/// Which files have another content now, or are gone.
+pub fn lost(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8>>) -> Vec<PathBuf> {
+    let lost = before.iter().filter(|(path, content)| after.get(*path) != Some(*content));
+    lost.map(|(path, _)| path.clone()).collect()
 }

@@ -5,6 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use serde_json::{Value, json};
 use tenure_gate::agent::Agent;
+use tenure_gate::coverage::Means;
 use tenure_gate::install::{
     Change, InstallError, Place, Scope, What, carry_out, plan_install, plan_uninstall,
 };
@@ -228,6 +229,7 @@ fn a_copy_of_somebody_s_settings_is_nobody_else_s() {
     project.install(What::Agent(Agent::Claude));
     let kept: Vec<_> =
         fs::read_dir(&project.place.backups).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let kept: Vec<_> = kept.into_iter().filter(|path| path.is_file()).collect();
     assert_eq!(kept.len(), 2);
     for path in kept {
         assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o077, 0);
@@ -272,7 +274,10 @@ fn an_installation_that_was_cut_short_can_be_undone() {
     // What was written down is lost or damaged: then ours is taken out by what it looks like.
     project.install(What::Agent(Agent::Claude));
     for entry in fs::read_dir(&project.place.backups).unwrap() {
-        fs::write(entry.unwrap().path(), "damaged").unwrap();
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            fs::write(path, "damaged").unwrap();
+        }
     }
     project.uninstall(What::Agent(Agent::Claude));
     assert_eq!(project.snapshot(), before);
@@ -367,8 +372,10 @@ fn whoever_has_turned_hooks_off_is_told() {
         let project = Project::new();
         project.write(path, settings);
         for _ in 0..2 {
-            let notes = project.install(What::Agent(agent)).notes.join(" ");
-            assert_eq!(notes.contains("nothing is guarded"), is_off, "{settings}: {notes}");
+            let plan = project.install(What::Agent(agent));
+            let notes = plan.notes.join(" ");
+            assert_eq!(notes.contains("no edit is guarded"), is_off, "{settings}: {notes}");
+            assert_eq!(plan.coverage[0].by.contains(&Means::Hook), !is_off, "{settings}");
         }
         project.uninstall(What::Agent(agent));
         assert_eq!(project.read(path), settings);

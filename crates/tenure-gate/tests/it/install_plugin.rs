@@ -136,3 +136,42 @@ fn whoever_cannot_be_asked_has_not_said_yes() {
     }
     assert!(call(None, "read").unwrap().starts_with("passed: done"));
 }
+
+/// What a command sees of itself when OpenCode runs it, where the person's shell is `shell`.
+fn environment(shell: Option<&str>) -> Option<String> {
+    if Command::new("node").arg("--version").output().is_err() {
+        eprintln!("no `node` here, so the plugin is not run");
+        return None;
+    }
+    let project = Project::new();
+    project.install(WHAT);
+    project.write("tenure.mjs", project.read(PLUGIN));
+    project.write(
+        "call.mjs",
+        r#"
+        import { Tenure } from "./tenure.mjs"
+        const hooks = await Tenure({ directory: "/repo", client: {} })
+        await Tenure({ directory: "/repo", client: {} })
+        const output = { env: {} }
+        await hooks["shell.env"]({ cwd: "/repo", sessionID: "ses_1", callID: "call_1" }, output)
+        const nobodys = { env: {} }
+        await hooks["shell.env"]({ cwd: "/repo" }, nobodys)
+        console.log(process.env.SHELL, JSON.stringify(output.env), JSON.stringify(nobodys.env))
+        "#,
+    );
+    let mut command = Command::new("node");
+    command.arg("call.mjs").current_dir(&project.place.root).env_remove("SHELL");
+    command.envs(shell.map(|shell| ("SHELL", shell)));
+    let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let ours = project.place.backups.join("bin/tenure-bash");
+    Some(said.replace(ours.to_str().unwrap(), "OURS"))
+}
+
+#[test]
+fn commands_run_in_our_shell_for_their_session_and_see_the_persons() {
+    let Some(said) = environment(Some("/bin/zsh")) else { return };
+    let expected = r#"OURS {"TENURE_SESSION":"ses_1","SHELL":"/bin/zsh"} {"SHELL":"/bin/zsh"}"#;
+    assert_eq!(said.trim_end(), expected);
+    let said = environment(None).unwrap();
+    assert_eq!(said.trim_end(), r#"OURS {"TENURE_SESSION":"ses_1"} {}"#);
+}

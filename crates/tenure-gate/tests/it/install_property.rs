@@ -50,11 +50,21 @@ fn any_hooks() -> impl Strategy<Value = Value> {
         .prop_map(|events| events.into_iter().collect())
 }
 
+/// Somebody's variables, and perhaps a shell among them.
+fn any_variables() -> impl Strategy<Value = Value> {
+    let name = prop_oneof![key(), Just("CLAUDE_CODE_SHELL".to_owned())];
+    let value = prop_oneof![".{0,8}".prop_map(Value::from), Just(Value::from("/bin/zsh")), any_value()];
+    prop::collection::btree_map(name, value, 0..4).prop_map(|variables| variables.into_iter().collect())
+}
+
 fn any_settings() -> impl Strategy<Value = Value> {
     let other = prop::collection::btree_map(key(), any_value(), 0..4);
-    (other, prop::option::of(any_hooks()), prop::option::of(0_u64..3)).prop_map(|(other, hooks, version)| {
+    let hooks = prop::option::of(any_hooks());
+    let variables = prop::option::of(any_variables());
+    (other, hooks, variables, prop::option::of(0_u64..3)).prop_map(|(other, hooks, variables, version)| {
         let mut settings: Map<String, Value> = other.into_iter().filter(|(key, _)| key != "hooks").collect();
         settings.extend(hooks.map(|hooks| ("hooks".to_owned(), hooks)));
+        settings.extend(variables.map(|variables| ("env".to_owned(), variables)));
         settings.extend(version.map(|version| ("version".to_owned(), version.into())));
         Value::Object(settings)
     })
@@ -93,9 +103,17 @@ proptest! {
 
         // What was there is still there, and the rest is ours.
         let read: Value = serde_json::from_str(&installed).unwrap();
-        for (key, value) in settings.as_object().unwrap().iter().filter(|(key, _)| *key != "hooks") {
+        let is_shared = |key: &str| ["hooks", "env"].contains(&key);
+        for (key, value) in settings.as_object().unwrap().iter().filter(|(key, _)| !is_shared(key)) {
             prop_assert_eq!(&read[key], value);
         }
+        for (name, value) in settings["env"].as_object().into_iter().flatten() {
+            prop_assert_eq!(&read["env"][name], value);
+        }
+        let has_ours = read["env"]["CLAUDE_CODE_SHELL"].as_str().is_some_and(|shell| shell.ends_with("/bin/tenure-bash"));
+        let chose = settings["env"].get("CLAUDE_CODE_SHELL").is_some()
+            || settings.get("env").is_some_and(|env| !env.is_object());
+        prop_assert_eq!(has_ours, agent == Agent::Claude && !chose);
         for (event, entries) in settings["hooks"].as_object().into_iter().flatten() {
             let entries = entries.as_array().unwrap();
             prop_assert_eq!(&read["hooks"][event].as_array().unwrap()[..entries.len()], entries.as_slice());

@@ -22,7 +22,15 @@ impl Project {
         let root = top.join("project");
         fs::create_dir(&root).unwrap();
         let program = PathBuf::from("/opt/with space/tenure");
-        let place = Place { root, scope: Scope::Project, program, backups: top.join("state/backups") };
+        let backups = top.join("state/backups");
+        let place = Place {
+            root,
+            scope: Scope::Project,
+            program,
+            backups,
+            home: Some(top.join("home")),
+            chosen_shell: None,
+        };
         Self { _folder: folder, place }
     }
 

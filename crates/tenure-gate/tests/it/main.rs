@@ -2,14 +2,20 @@
 
 mod again;
 mod blame;
+mod coverage;
 mod git;
 mod git_hooks_folder;
+mod git_ignored;
 mod git_support;
+mod git_verbs;
+mod git_verbs_random;
 mod hooks;
 mod install;
+mod install_found;
 mod install_git;
 mod install_plugin;
 mod install_property;
+mod install_shell;
 mod install_support;
 mod paths_faults;
 mod paths_mounts;
@@ -19,3 +25,6 @@ mod paths_world;
 mod process_agents;
 mod process_life;
 mod process_open;
+mod process_writers;
+mod watch;
+mod watch_limits;

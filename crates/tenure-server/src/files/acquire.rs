@@ -1,29 +1,26 @@
 //! `POST /v1/files/acquire`: an agent is about to change files.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tenure_api::{FileVerdict, VerdictKind};
-use tenure_core::kernel::{
-    FileAcquire, FileAnswer, FileCommand, HeldFile, Holder, LeftFile, Resource, Sign, Tick, Ticket,
-};
-use tenure_gate::git;
+use tenure_core::kernel::{FileAcquire, FileAnswer, FileCommand, Holder, Introduction, Sign, Tick};
 use tenure_gate::paths::FileKey;
 
+use super::guarded::{Guarded, UNNAMED};
 use super::local::Local;
 use super::read::{absolute, strings};
 use super::speaker::{Speaker, Spoken};
-use super::{apart, ask, blame, contents, liveness, targets, view, violations, watching};
+use super::targets::Wished;
+use super::{apart, ask, audit, blame, heard, identity, liveness, speaker, targets, verdict, watching};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
 use crate::http::body::ManifestBody;
 use crate::http::fields::Fields;
-use crate::http::refusal::unexpected;
 
 /// The most files in one request.
 const MOST: usize = 1_000;
@@ -32,8 +29,8 @@ const MOST_ROUNDS: usize = 8;
 
 struct Asked {
     spoken: Spoken,
-    cwd: PathBuf,
-    paths: Vec<String>,
+    guarded: Option<Guarded>,
+    wished: Wished,
     whole: bool,
 }
 
@@ -56,51 +53,78 @@ pub(super) async fn acquire(
     local: Local,
     ManifestBody(fields): ManifestBody,
 ) -> Result<Response, Failure> {
-    let Asked { spoken, cwd, paths, whole } = read(fields)?;
-    let speaker = apart(move || spoken.find(local)).await?;
+    let Asked { spoken, guarded, wished, whole } = read(fields)?;
+    let background = guarded.is_some();
+    let (speaker, standing) = match guarded {
+        // The mark comes before the lease: once that is there, its end changes the mark.
+        Some(guarded) => guarded.speaker(&app, local, &spoken).await?,
+        None => {
+            let speaker = apart(move || spoken.find(local)).await?;
+            heard::note(&app, &speaker.own.process, &speaker.own.id);
+            (speaker, None)
+        }
+    };
+    // Nothing is let go of between the question and the answer: whoever looks what is open looks before or after.
+    let turn = app.files.turns.of(&speaker.own.process);
+    let _turn = turn.read().await;
     // Before anything is got in its name: whoever asks may hang up at any moment.
     watching::watch(&app, &speaker.own.process);
     introduce(&app, &caller, &speaker).await?;
     let session = speaker.own.id.clone();
-    let mut rounds = 0;
-    let (files, answer, now) = loop {
-        let files = look(&app, &cwd, &paths).await?;
-        files.iter().try_for_each(|file| caller.require_resource(&file.resource))?;
-        let question = |checked| {
-            let (session, files) = (speaker.own.clone(), targets::wants(&files)?);
-            Ok(FileCommand::Acquire(FileAcquire { session, files, checked }))
-        };
-        let (answer, now) = liveness::settle(&app, &caller, question).await?;
-        if !matches!(answer, FileAnswer::Granted { .. }) || look(&app, &cwd, &paths).await? == files {
-            break (files, answer, now);
-        }
-        // A link was laid or a folder moved while the question was under way: what was got may not be all that leads there.
-        rounds += 1;
-        if rounds == MOST_ROUNDS {
-            return Err(Failure::invalid(
-                "paths",
-                "change under the question; ask again when nothing moves them",
-            ));
-        }
-    };
+    let (files, answered) = settle(&app, &caller, (&speaker, background), &wished).await?;
     // Once more: it may have ended before its session was known.
     watching::watch(&app, &speaker.own.process);
-    if let FileAnswer::Granted { leases, .. } = &answer
+    audit::note(&app, &session, &files);
+    if let FileAnswer::Granted { leases, .. } = &answered.0
         && !leases.is_empty()
     {
         blame::note_before(&app, files.clone()).await;
     }
-    let verdict = match answer {
-        FileAnswer::Granted { left, .. } => granted(&app, &session, files, left, whole, now).await?,
-        FileAnswer::Wait { held, until } => waits(&app, &session, held, until, now).await?,
-        FileAnswer::Blocked { held, report } => blocked(&app, &session, held, report, now).await?,
-        _ => return Err(unexpected()),
-    };
-    Ok(json(StatusCode::OK, &if_only_warned(&app, &session, verdict)))
+    if background {
+        app.files.resting.wake();
+    }
+    let mut verdict = verdict::said(&app, (&session, &speaker.own.process), files, whole, answered).await?;
+    if verdict.verdict == VerdictKind::Granted && verdict.held.is_empty() {
+        verdict.standing = standing;
+    }
+    Ok(json(StatusCode::OK, &verdict))
 }
 
-/// Sessions above the one that speaks are known before it.
+/// Asks the kernel, until what was asked for is what the names lead to.
+async fn settle(
+    app: &Arc<App>,
+    caller: &Caller,
+    (speaker, background): (&Speaker, bool),
+    wished: &Wished,
+) -> Result<(Vec<FileKey>, (FileAnswer, Tick)), Failure> {
+    let mut got = Vec::new();
+    for _ in 0..MOST_ROUNDS {
+        let files = look(app, wished).await?;
+        files.iter().try_for_each(|file| caller.require_resource(&file.resource))?;
+        let question = |checked| {
+            let (session, files) = (speaker.own.clone(), targets::wants(&files)?);
+            Ok(FileCommand::Acquire(FileAcquire { session, files, checked, background }))
+        };
+        let (mut answer, now) = liveness::settle(app, caller, question).await?;
+        let FileAnswer::Granted { leases, .. } = &mut answer else { return Ok((files, (answer, now))) };
+        // What an earlier round got is got only now as well: until then, others could change it.
+        got.append(leases);
+        if look(app, wished).await? == files {
+            leases.clone_from(&got);
+            return Ok((files, (answer, now)));
+        }
+        // A link was laid or a folder moved while the question was under way: what was got may not be all that leads there.
+    }
+    Err(Failure::invalid("paths", "change under the question; ask again when nothing moves them"))
+}
+
+/// Sessions above the one that speaks are known before it; and what a guard got for its process before anybody said its name is
+/// its own.
 pub(super) async fn introduce(app: &Arc<App>, caller: &Caller, speaker: &Speaker) -> Result<(), Failure> {
+    let root = speaker.above.first().unwrap_or(&speaker.own);
+    if let Some(from) = unnamed(app, root)? {
+        ask(app, caller, FileCommand::Adopt { from, to: root.clone() }).await?;
+    }
     for session in &speaker.above {
         if app.registrar.read(|state| state.file_session(&session.id).is_none()) {
             let hear = FileCommand::Hear { session: session.clone(), sign: Sign::Active };
@@ -111,147 +135,32 @@ pub(super) async fn introduce(app: &Arc<App>, caller: &Caller, speaker: &Speaker
     Ok(())
 }
 
-async fn look(app: &Arc<App>, cwd: &Path, paths: &[String]) -> Result<Vec<FileKey>, Failure> {
-    let (app, cwd, paths) = (app.clone(), cwd.to_owned(), paths.to_owned());
-    apart(move || targets::find(&app, &cwd, &paths)).await
+/// The session without a name of the same process, if there is one.
+fn unnamed(app: &App, root: &Introduction) -> Result<Option<Holder>, Failure> {
+    let Some(process) = identity::process_in(&root.process) else { return Ok(None) };
+    let id = Holder::parse(&speaker::id(&root.agent, UNNAMED, &process))?;
+    let is_there = id != root.id && app.registrar.read(|state| state.file_session(&id).is_some());
+    Ok(is_there.then_some(id))
 }
 
-async fn granted(
-    app: &Arc<App>,
-    session: &Holder,
-    files: Vec<FileKey>,
-    left: Vec<(Resource, LeftFile)>,
-    whole: bool,
-    now: Tick,
-) -> Result<FileVerdict, Failure> {
-    let mut verdict = empty(app, session, VerdictKind::Granted);
-    let dirty = if left.is_empty() { Vec::new() } else { dirty_of(&files, &left).await };
-    for (resource, left) in left.iter().filter(|(resource, _)| dirty.contains(resource)) {
-        verdict.left_dirty.push(view::left_by(app, resource, left, now));
-    }
-    if whole {
-        let (app, session) = (app.clone(), session.clone());
-        let stale = apart(move || {
-            let stale = |file: &&FileKey| {
-                let content = contents::content_of(&file.absolute);
-                let resource = Resource::parse(&file.resource).ok();
-                content.zip(resource).is_some_and(|(content, resource)| {
-                    app.files.contents.is_stale(&session, &resource, content)
-                })
-            };
-            Ok(files.iter().filter(stale).map(view::relative).collect::<Vec<_>>())
-        });
-        verdict.stale = stale.await?;
-        if !verdict.stale.is_empty() {
-            verdict.verdict = VerdictKind::Stale;
-        }
-    }
-    Ok(verdict)
-}
-
-/// Which of those that were left are dirty now. Where git does not say, they may be.
-async fn dirty_of(files: &[FileKey], left: &[(Resource, LeftFile)]) -> Vec<Resource> {
-    let is_left = |file: &&FileKey| left.iter().any(|(resource, _)| resource.as_str() == file.resource);
-    let files: Vec<FileKey> = files.iter().filter(is_left).cloned().collect();
-    let looked = tokio::task::spawn_blocking(move || {
-        // Git is asked once for each tree: whoever waits for the answer does not wait for as many as there are files.
-        let mut trees: BTreeMap<&Path, Vec<&FileKey>> = BTreeMap::new();
-        files.iter().for_each(|file| trees.entry(&file.tree.root).or_default().push(file));
-        let dirty_in = |(root, files): (&Path, Vec<&FileKey>)| {
-            let paths: Vec<PathBuf> = files.iter().map(|file| file.relative.clone()).collect();
-            let dirty = git::dirty(root, &paths).unwrap_or(paths);
-            let names = files.into_iter().filter(|file| dirty.contains(&file.relative));
-            names.filter_map(|file| Resource::parse(&file.resource).ok()).collect::<Vec<_>>()
-        };
-        trees.into_iter().flat_map(dirty_in).collect()
-    });
-    looked.await.unwrap_or_default()
-}
-
-async fn waits(
-    app: &Arc<App>,
-    session: &Holder,
-    held: Vec<HeldFile>,
-    until: Tick,
-    now: Tick,
-) -> Result<FileVerdict, Failure> {
-    let mut verdict = with_held(app, session, VerdictKind::Wait, held, now).await?;
-    // Rounded up: who comes back then comes back in time.
-    verdict.retry_in_ms = Some(until.since(now).0.div_ceil(1_000));
-    Ok(verdict)
-}
-
-async fn blocked(
-    app: &Arc<App>,
-    session: &Holder,
-    held: Vec<HeldFile>,
-    report: Ticket,
-    now: Tick,
-) -> Result<FileVerdict, Failure> {
-    let mut verdict = with_held(app, session, VerdictKind::Blocked, held, now).await?;
-    verdict.report = Some(view::report_id(report));
-    Ok(verdict)
-}
-
-async fn with_held(
-    app: &Arc<App>,
-    session: &Holder,
-    kind: VerdictKind,
-    held: Vec<HeldFile>,
-    now: Tick,
-) -> Result<FileVerdict, Failure> {
-    let (own, circle) = (app.clone(), circle(app, &held));
-    let shown = apart(move || {
-        Ok(held.iter().map(|held| view::held_by(&own, &held.resource, &held.holder, now)).collect())
-    });
-    Ok(FileVerdict { held: shown.await?, circle, ..empty(app, session, kind) })
-}
-
-/// Who waits for whom, as the tickets of whoever asked say.
-fn circle(app: &App, held: &[HeldFile]) -> Vec<String> {
-    app.registrar.read(|state| {
-        let circle = |held: &HeldFile| {
-            let ticket = state.file_ticket(held.ticket)?;
-            let circle = ticket.blocked.as_ref().map_or(&ticket.circle, |blocked| &blocked.circle);
-            Some(circle.iter().map(|holder| holder.as_str().to_owned()).collect::<Vec<_>>())
-        };
-        held.iter().filter_map(circle).find(|circle| !circle.is_empty()).unwrap_or_default()
-    })
-}
-
-fn empty(app: &App, session: &Holder, verdict: VerdictKind) -> FileVerdict {
-    FileVerdict {
-        verdict,
-        holder: session.as_str().to_owned(),
-        held: Vec::new(),
-        retry_in_ms: None,
-        report: None,
-        retry_interval_seconds: app.files.settings.retry_ms.div_ceil(1_000),
-        circle: Vec::new(),
-        left_dirty: Vec::new(),
-        stale: Vec::new(),
-    }
-}
-
-/// Where the gate only warns, whoever is told that somebody else has a file may change it, and that is told too.
-fn if_only_warned(app: &Arc<App>, session: &Holder, mut verdict: FileVerdict) -> FileVerdict {
-    if !app.files.settings.warn_only || verdict.held.is_empty() {
-        return verdict;
-    }
-    let resources = verdict.held.iter().filter_map(|held| Resource::parse(&held.resource).ok()).collect();
-    violations::tell(app, resources, Some(session.clone()), "it was only warned, as configured");
-    verdict.verdict = VerdictKind::Granted;
-    verdict
+async fn look(app: &Arc<App>, wished: &Wished) -> Result<Vec<FileKey>, Failure> {
+    let (app, wished) = (app.clone(), wished.clone());
+    apart(move || targets::find(&app, &wished)).await
 }
 
 fn read(mut fields: Fields) -> Result<Asked, Failure> {
     let spoken = fields.within("speaker", Spoken::read)?;
-    let cwd = absolute(&fields.text("cwd")?, "cwd")?;
+    let cwd: PathBuf = absolute(&fields.text("cwd")?, "cwd")?;
     let paths = strings(&mut fields, "paths", MOST)?;
+    let entries = strings(&mut fields, "entries", MOST)?;
     let whole = fields.optional_flag("whole")?.unwrap_or(false);
+    let guarded = Guarded::read(&mut fields)?;
     fields.finish()?;
-    if paths.is_empty() {
+    if guarded.is_some() != spoken.is_guard() {
+        return Err(Failure::invalid("process", "is what a guard says, and nobody else"));
+    }
+    if paths.is_empty() && entries.is_empty() {
         return Err(Failure::invalid("paths", "is empty; name at least one file"));
     }
-    Ok(Asked { spoken, cwd, paths, whole })
+    Ok(Asked { spoken, guarded, wished: Wished { cwd, paths, entries }, whole })
 }

@@ -8,13 +8,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tenure_api::{CommitNote, HeldBy};
-use tenure_core::kernel::{FileAnswer, FileCommand, Holder, Resource, State as Kernel};
+use tenure_core::kernel::{FileAnswer, FileCommand, Holder, Resource};
 use tenure_gate::paths::{FileKey, Target, target_of, work_tree_of};
-use tenure_gate::process::{self, Process};
 
 use super::local::Local;
 use super::read::{absolute, strings};
-use super::{apart, ask, blame, identity, liveness, resting, view, violations};
+use super::{apart, ask, blame, liveness, resting, view, violations, whose};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
@@ -69,11 +68,14 @@ pub(super) async fn commit(
     let (own, hint) = (app.clone(), committed.session.clone());
     let (sessions, held) =
         apart(move || Ok((committers(&own, local, hint.as_deref()), find(&own, &committed)?))).await?;
+    // What subagents have is let go of as well.
+    let holders: BTreeSet<Holder> = held.iter().map(|held| held.holder.clone()).collect();
+    let holders: Vec<Holder> =
+        holders.into_iter().filter(|holder| !is_foreign(&app, holder, &sessions)).collect();
+    let turns = resting::turns_of(&app, &holders);
+    let turns = resting::alone(&turns).await;
     let open = {
-        // What subagents have is let go of as well.
-        let holders: BTreeSet<Holder> = held.iter().map(|held| held.holder.clone()).collect();
-        let holders: Vec<Holder> =
-            holders.into_iter().filter(|holder| !is_foreign(&app, holder, &sessions)).collect();
+        resting::unrelied(&app, &holders).await;
         let app = app.clone();
         apart(move || {
             Ok(holders.iter().flat_map(|holder| resting::still_open(&app, holder)).collect::<Vec<_>>())
@@ -98,6 +100,7 @@ pub(super) async fn commit(
             note.released.extend(resources.iter().map(|resource| view::path(&app, resource)));
         }
     }
+    drop(turns);
     blame::forget(&app, resources).await;
     let foreign: Vec<_> = foreign(&app, &held, &sessions).map(Held::named).collect();
     let now = app.registrar.now();
@@ -162,27 +165,9 @@ async fn shown(app: &Arc<App>, held: Vec<(Resource, Holder)>) -> Result<Vec<Held
     .await
 }
 
-/// The sessions in whose name a process commits: the nearest agent above it, and of its sessions the one that it names, or of
-/// which something was heard last. Nobody, if no agent that is known is above it.
+/// The sessions in whose name a process commits: one, or none if no agent that is known is above it.
 fn committers(app: &App, local: Local, hint: Option<&str>) -> Vec<Holder> {
-    let sessions: Vec<_> = app.registrar.read(|state: &Kernel| state.file_sessions().cloned().collect());
-    let own = Process::of(local.pid).ok();
-    for above in own.into_iter().chain(process::ancestors(local.pid)) {
-        let is_its =
-            |process: &str| identity::process_in(process).is_some_and(|process| process.is_same(&above));
-        let mut found: Vec<_> =
-            sessions.iter().filter(|session| session.parent.is_none() && is_its(&session.process)).collect();
-        if found.is_empty() {
-            continue;
-        }
-        let named = hint.and_then(|hint| found.iter().find(|session| *session.session == *hint));
-        if let Some(named) = named {
-            return vec![named.id.clone()];
-        }
-        found.sort_by_key(|session| std::cmp::Reverse(session.seen_at));
-        return found.first().map(|session| vec![session.id.clone()]).unwrap_or_default();
-    }
-    Vec::new()
+    whose::session_of(app, &whose::line_of(local.pid), hint).into_iter().collect()
 }
 
 fn find(app: &App, committed: &Committed) -> Result<Vec<Held>, Failure> {

@@ -66,6 +66,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
         let sessions: Vec<_> = state.file_sessions().filter(|_| caller.may_see("")).map(told).collect();
         (files, sessions)
     });
+    let audit = if caller.may_see("") { app.files.audit.shown() } else { Vec::new() };
     let told = apart(move || {
         let mut files: Vec<_> = files.into_iter().filter_map(|seen| seen.shown(&app)).collect();
         files.sort_by(|one, other| (&one.root, &one.path).cmp(&(&other.root, &other.path)));
@@ -77,7 +78,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
             files,
         };
         let sessions = sessions.into_iter().map(told).collect();
-        Ok(Files { files, sessions })
+        Ok(Files { files, sessions, audit })
     });
     Ok(json(StatusCode::OK, &told.await?))
 }

@@ -1,6 +1,6 @@
 //! Whether those live who have files. Nobody is denied for the sake of somebody who does not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tenure_api::Code;
@@ -8,7 +8,7 @@ use tenure_core::kernel::{Answer, Command, FileAnswer, FileCommand, FileEnd, Hol
 use tenure_gate::process::Liveness;
 use tenure_registrar::Reply;
 
-use super::{ask, identity};
+use super::{ask, guards, identity};
 use crate::app::App;
 use crate::http::answer::Failure;
 use crate::http::auth::Caller;
@@ -28,7 +28,14 @@ pub(super) async fn check(app: &Arc<App>, sessions: &[Holder]) -> Vec<Holder> {
     let looked = looked.await.unwrap_or_default();
     let (living, dead): (Vec<_>, Vec<_>) = looked.into_iter().partition(|(_, lives)| *lives);
     if !dead.is_empty() {
-        let dead = dead.into_iter().map(|(id, _)| id).collect();
+        let dead: Vec<Holder> = dead.into_iter().map(|(id, _)| id).collect();
+        let processes = app.registrar.read(|state| {
+            let process = |id: &Holder| state.file_session(id).map(|session| session.process.clone());
+            dead.iter().filter_map(process).collect::<BTreeSet<_>>()
+        });
+        for process in processes {
+            guards::settled(app, &process, &dead).await;
+        }
         end(app, dead, FileEnd::Died, "its process is gone").await;
     }
     living.into_iter().map(|(id, _)| id).collect()

@@ -14,7 +14,8 @@ use super::acquire::introduce;
 use super::local::Local;
 use super::read::{absolute, strings};
 use super::speaker::{Speaker, Spoken};
-use super::{apart, ask, blame, contents, liveness, targets, watching};
+use super::targets::Wished;
+use super::{apart, ask, audit, blame, contents, guarded, guards, heard, liveness, targets, watching};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
@@ -30,6 +31,7 @@ enum News {
     TurnEnded,
     SubagentEnded,
     Ended,
+    Guarding,
 }
 
 /// Say what was heard from a coding agent.
@@ -57,14 +59,25 @@ pub(super) async fn news(
     let detail = fields.optional_text("detail")?.unwrap_or_default();
     fields.finish()?;
     let detail: String = detail.chars().filter(|character| !character.is_control()).take(200).collect();
+    if spoken.is_guard() {
+        // A guard says nothing of sessions, but whom it speaks for.
+        if !matches!(event, News::Guarding) {
+            return Err(Failure::invalid("event", "is not a guard's to tell"));
+        }
+        guarded::introduced(&app, local).await?;
+        return Ok(json(StatusCode::OK, &value!({})));
+    }
     let speaker = apart(move || spoken.find(local)).await?;
+    heard::note(&app, &speaker.own.process, &speaker.own.id);
     match event {
+        News::Guarding => return Err(Failure::invalid("event", "is a guard's to tell, and nobody else's")),
         News::Active => hear(&app, &caller, &speaker, Sign::Active).await?,
         News::Read | News::Wrote => {
             hear(&app, &caller, &speaker, Sign::Active).await?;
             let (session, own) = (speaker.own.id.clone(), app.clone());
             let files = apart(move || know(&own, &session, cwd, &paths)).await?;
             if matches!(event, News::Wrote) {
+                audit::note(&app, &speaker.own.id, &files);
                 blame::note(&app, &speaker.own.id, files).await;
             }
         }
@@ -84,10 +97,25 @@ pub(super) async fn news(
         News::Ended => {
             let detail = if detail.is_empty() { "the session is over" } else { &detail };
             blame::note_all_of(&app, &speaker.own.id).await;
-            liveness::end(&app, vec![speaker.own.id], FileEnd::Ended, detail).await;
+            end(&app, &speaker, detail).await;
         }
     }
     Ok(json(StatusCode::OK, &value!({})))
+}
+
+/// A session is over. What its guards still have open is waited for, while nobody waits for us; its process may end meanwhile,
+/// which is waited for in the same way.
+async fn end(app: &Arc<App>, speaker: &Speaker, detail: &str) {
+    let (session, process) = (speaker.own.id.clone(), speaker.own.process.clone());
+    if app.files.guards.of(&process).is_empty() {
+        liveness::end(app, vec![session], FileEnd::Ended, detail).await;
+        return;
+    }
+    let (app, detail) = (app.clone(), detail.to_owned());
+    tokio::spawn(async move {
+        guards::settled(&app, &process, std::slice::from_ref(&session)).await;
+        liveness::end(&app, vec![session], FileEnd::Ended, &detail).await;
+    });
 }
 
 async fn hear(app: &Arc<App>, caller: &Caller, speaker: &Speaker, sign: Sign) -> Result<(), Failure> {
@@ -116,7 +144,7 @@ fn know(
     paths: &[String],
 ) -> Result<Vec<FileKey>, Failure> {
     let cwd = cwd.unwrap_or_else(|| PathBuf::from("/"));
-    let files = targets::find(app, &cwd, paths)?;
+    let files = targets::find(app, &Wished { cwd, paths: paths.to_vec(), entries: Vec::new() })?;
     for file in &files {
         if let (Some(content), Ok(resource)) =
             (contents::content_of(&file.absolute), Resource::parse(&file.resource))
@@ -135,6 +163,7 @@ fn read_event(text: &str) -> Result<News, Failure> {
         "turn_ended" => News::TurnEnded,
         "subagent_ended" => News::SubagentEnded,
         "ended" => News::Ended,
+        "guarding" => News::Guarding,
         _ => {
             let reason = "must be one of active, read, wrote, turn_ended, subagent_ended, ended";
             return Err(Failure::invalid("event", reason));

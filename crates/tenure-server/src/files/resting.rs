@@ -1,13 +1,12 @@
 //! Lets go of the files of sessions whose turn is over and of whom nothing is heard.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::kernel::{Command, FileCommand, FileEnd, FileSession, Holder, Resource, State, Tick};
 use tenure_gate::process::open_for_writing;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, RwLock, RwLockWriteGuard};
 
 use super::{FileFace, identity, liveness, watching};
 use crate::app::App;
@@ -16,6 +15,9 @@ use crate::app::App;
 const AGAIN: Duration = Duration::from_millis(500);
 /// The longest sleep: the clock that counts goes on while the machine sleeps, and this one does not.
 const LONGEST: Duration = Duration::from_secs(5);
+
+/// Longer than it takes from a guard's yes until the file is open.
+const LET_THROUGH: Duration = Duration::from_millis(50);
 
 /// Wakes whoever lets go.
 #[derive(Default)]
@@ -80,6 +82,9 @@ async fn hand_up_late(app: &Arc<App>) {
 
 /// Says whether nothing is left.
 async fn rest(app: &Arc<App>, session: Holder, turn_ended_at: Tick) -> bool {
+    let turns = turns_of(app, std::slice::from_ref(&session));
+    let _turns = alone(&turns).await;
+    unrelied(app, std::slice::from_ref(&session)).await;
     let looked = {
         let (app, session) = (app.clone(), session.clone());
         tokio::task::spawn_blocking(move || still_open(&app, &session))
@@ -99,6 +104,39 @@ async fn rest(app: &Arc<App>, session: Holder, turn_ended_at: Tick) -> bool {
     is_empty
 }
 
+/// The turns of the processes of these sessions, each once and always in the same order.
+pub(super) fn turns_of(app: &App, sessions: &[Holder]) -> Vec<Arc<RwLock<()>>> {
+    processes_of(app, sessions).iter().map(|process| app.files.turns.of(process)).collect()
+}
+
+/// Nobody of these asks until that is dropped.
+pub(super) async fn alone(turns: &[Arc<RwLock<()>>]) -> Vec<RwLockWriteGuard<'_, ()>> {
+    let mut had = Vec::with_capacity(turns.len());
+    for turn in turns {
+        had.push(turn.write().await);
+    }
+    had
+}
+
+fn processes_of(app: &App, sessions: &[Holder]) -> BTreeSet<Arc<str>> {
+    app.registrar.read(|state| {
+        let process = |id: &Holder| state.file_session(id).map(|session| session.process.clone());
+        sessions.iter().filter_map(process).collect()
+    })
+}
+
+/// Nobody relies any longer on what these sessions have, and what was let through a moment before is open by now: so what
+/// is looked for next is found. Nothing is waited for where no guard is.
+pub(super) async fn unrelied(app: &App, sessions: &[Holder]) {
+    let processes = processes_of(app, sessions);
+    let relied_on: Vec<_> =
+        processes.iter().filter(|process| app.files.standings.is_relied_on(process)).collect();
+    relied_on.iter().for_each(|process| app.files.standings.change(process));
+    if !relied_on.is_empty() {
+        tokio::time::sleep(LET_THROUGH).await;
+    }
+}
+
 /// What the process of a session, or one that it started, still has open for writing.
 pub(super) fn still_open(app: &App, session: &Holder) -> Vec<Resource> {
     let found = app.registrar.read(|state: &State| {
@@ -108,13 +146,16 @@ pub(super) fn still_open(app: &App, session: &Holder) -> Vec<Resource> {
         Some((process, held))
     });
     let Some((process, held)) = found else { return Vec::new() };
-    let identity = |resource: &Resource| {
-        let about = fs::metadata(FileFace::path_of(app, resource)?).ok()?;
-        Some((about.dev(), about.ino()))
-    };
-    let known: Vec<_> = held.iter().filter_map(|name| Some((identity(name)?, name))).collect();
+    let known: Vec<_> =
+        held.iter().filter_map(|name| Some((FileFace::identity_of(app, name)?, name))).collect();
     let identities: Vec<_> = known.iter().map(|(identity, _)| *identity).collect();
-    let open = open_for_writing(&process, &identities);
+    // What goes on in the background of a guard is no longer below the agent.
+    let guards = app.files.guards.of(&identity::text_of(&process));
+    let mut open = open_for_writing(&process, &identities);
+    for guard in guards {
+        let more = open_for_writing(&guard, &identities);
+        open.iter_mut().zip(more).for_each(|(open, more)| *open |= more);
+    }
     let mut keep: Vec<Resource> =
         known.iter().zip(open).filter(|(_, open)| *open).map(|((_, name), _)| (*name).clone()).collect();
     if !keep.is_empty() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tenure_core::kernel::{Holder, Introduction};
 use tenure_gate::agent::Agent;
-use tenure_gate::process::agent_above;
+use tenure_gate::process::{Process, agent_above};
 
 use super::identity;
 use super::local::Local;
@@ -13,16 +13,19 @@ use crate::http::fields::Fields;
 
 /// The longest name of a session.
 const MOST_BYTES: usize = 128;
+/// What a guard calls itself.
+const GUARD: &str = "guard";
 /// What a person is told of a task.
 const MOST_TASK: usize = 400;
 
 /// What a hook said about itself.
+#[derive(Clone)]
 pub(super) struct Spoken {
-    agent: String,
-    session: String,
-    subagent: Option<String>,
-    parent: Option<String>,
-    task: Option<String>,
+    pub(super) agent: String,
+    pub(super) session: String,
+    pub(super) subagent: Option<String>,
+    pub(super) parent: Option<String>,
+    pub(super) task: Option<String>,
 }
 
 /// A session, and the sessions above it that have to be known first.
@@ -43,18 +46,28 @@ impl Spoken {
             task: fields.optional_text("task")?.map(|task| task_of(&task)),
         };
         fields.finish()?;
-        if spoken.agent != "guard" {
+        if !spoken.is_guard() {
             spoken.agent.parse::<Agent>().map_err(|reason| Failure::invalid("agent", &reason))?;
         }
         Ok(spoken)
+    }
+
+    /// Whether a guard speaks, for whomever it is.
+    pub(super) fn is_guard(&self) -> bool {
+        self.agent == GUARD
     }
 
     /// Who that is. It looks at processes, so not on a thread that others wait for.
     pub(super) fn find(self, local: Local) -> Result<Speaker, Failure> {
         let unknown = |error: std::io::Error| Failure::invalid("speaker", &error.to_string());
         let found = agent_above(local.pid, self.agent.parse().ok()).map_err(unknown)?;
-        let process = identity::text_of(&found.process);
-        let root = format!("{}/{}@{}.{}", self.agent, self.session, found.process.pid, found.process.started);
+        self.of(&found.process)
+    }
+
+    /// The session of this process.
+    pub(super) fn of(self, owner: &Process) -> Result<Speaker, Failure> {
+        let process = identity::text_of(owner);
+        let root = id(&self.agent, &self.session, owner);
         let text = |text: &str| -> Arc<str> { text.into() };
         let introduce = |id: String, parent: Option<&str>, session: &str, task: Option<Arc<str>>| {
             Ok::<_, Failure>(Introduction {
@@ -82,6 +95,11 @@ impl Spoken {
         let id = format!("{root}/{subagent}");
         Ok(Speaker { own: introduce(id, Some(&parent), &self.session, task)?, above })
     }
+}
+
+/// The name of a session in the ledger.
+pub(super) fn id(agent: &str, session: &str, owner: &Process) -> String {
+    format!("{agent}/{session}@{}.{}", owner.pid, owner.started)
 }
 
 fn name(fields: &mut Fields, field: &'static str) -> Result<Option<String>, Failure> {

@@ -1,33 +1,45 @@
 //! From paths as an agent wrote them to files by all the names that lead to them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tenure_core::kernel::{FileWant, Resource};
-use tenure_gate::paths::{FileKey, PathError, Target, target_of};
+use tenure_gate::paths::{FileKey, PathError, Target, entry_of, target_of};
 
 use super::FileFace;
 use crate::app::App;
 use crate::http::answer::Failure;
 use crate::http::leases::nonce;
 
+/// What somebody asked for, by its names.
+#[derive(Clone)]
+pub(super) struct Wished {
+    /// Where relative paths are meant.
+    pub(super) cwd: PathBuf,
+    /// Files, behind whatever links.
+    pub(super) paths: Vec<String>,
+    /// Names themselves.
+    pub(super) entries: Vec<String>,
+}
+
 /// The files that these paths reach, each once. What is outside of every working tree is left out.
 ///
 /// It looks at the disk, so not on a thread that others wait for.
-pub(super) fn find(app: &App, cwd: &Path, paths: &[String]) -> Result<Vec<FileKey>, Failure> {
+pub(super) fn find(app: &App, wished: &Wished) -> Result<Vec<FileKey>, Failure> {
     let mut files: BTreeMap<String, FileKey> = BTreeMap::new();
-    for (index, path) in paths.iter().enumerate() {
-        let wrong =
-            |error: &dyn std::fmt::Display| Failure::invalid(&format!("paths[{index}]"), &error.to_string());
-        match target_of(Path::new(path), cwd).map_err(|error| wrong(&error))? {
-            Target::Outside => {}
-            Target::File(key) => {
-                app.files.trees.note(&key.tree);
-                files.insert(key.resource.clone(), key);
-            }
+    let mut add = |field: &str, index: usize, found: Result<Target, PathError>| {
+        let wrong = |error: PathError| Failure::invalid(&format!("{field}[{index}]"), &error.to_string());
+        if let Target::File(key) = found.map_err(wrong)? {
+            app.files.trees.note(&key.tree);
+            files.insert(key.resource.clone(), key);
         }
+        Ok::<_, Failure>(())
+    };
+    for (index, path) in wished.paths.iter().enumerate() {
+        add("paths", index, target_of(Path::new(path), &wished.cwd))?;
+    }
+    for (index, path) in wished.entries.iter().enumerate() {
+        add("entries", index, entry_of(&wished.cwd.join(path)))?;
     }
     let mut files: Vec<FileKey> = files.into_values().collect();
     add_names_of_links(app, &mut files);
@@ -87,9 +99,8 @@ fn held_by_identity(app: &App) -> HashMap<(u64, u64), Vec<String>> {
     });
     let mut found: HashMap<_, Vec<String>> = HashMap::new();
     for resource in held {
-        let about = FileFace::path_of(app, &resource).and_then(|path| fs::metadata(path).ok());
-        if let Some(about) = about {
-            found.entry((about.dev(), about.ino())).or_default().push(resource.as_str().to_owned());
+        if let Some(identity) = FileFace::identity_of(app, &resource) {
+            found.entry(identity).or_default().push(resource.as_str().to_owned());
         }
     }
     found

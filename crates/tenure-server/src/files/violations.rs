@@ -20,14 +20,19 @@ const REST: Duration = Duration::from_millis(50);
 
 /// Writes down that this happened to these files, one after the other, while nobody waits for it. Where there is no room for
 /// it, it is not written: there may be thousands, and the room that is left is for the ends of leases.
-pub(super) fn tell(app: &Arc<App>, resources: Vec<Resource>, session: Option<Holder>, detail: &'static str) {
+pub(super) fn tell(
+    app: &Arc<App>,
+    resources: Vec<Resource>,
+    session: Option<Holder>,
+    detail: impl Into<Arc<str>>,
+) {
     if resources.is_empty() {
         return;
     }
-    let app = app.clone();
+    let (app, detail) = (app.clone(), detail.into());
     tokio::spawn(async move {
         for resource in resources {
-            let command = FileCommand::Violate { resource, session: session.clone(), detail: detail.into() };
+            let command = FileCommand::Violate { resource, session: session.clone(), detail: detail.clone() };
             write_down(&app, Command::File(Box::new(command))).await;
         }
     });

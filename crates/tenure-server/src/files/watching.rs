@@ -8,7 +8,7 @@ use tenure_core::kernel::FileEnd;
 use tenure_gate::process::Watch;
 
 use super::deaths::Deaths;
-use super::{identity, liveness};
+use super::{guards, identity, liveness};
 use crate::app::App;
 
 /// How often is looked where the system tells nobody.
@@ -67,6 +67,7 @@ async fn until_its_end(app: Arc<App>, process: Arc<str>) {
             died(&app, &process).await;
             let sessions = app.registrar.read(|state| liveness::by_process(state).remove(&process));
             let Some(sessions) = sessions else { break };
+            guards::settled(&app, &process, &sessions).await;
             if liveness::end(&app, sessions, FileEnd::Died, "its process ended").await {
                 break;
             }
@@ -76,6 +77,10 @@ async fn until_its_end(app: Arc<App>, process: Arc<str>) {
     tokio::select! {
         () = ended => {}
         () = app.stopping() => {}
+    }
+    // Unless the server stops: then it is met again.
+    if !liveness::lives(&process) {
+        guards::forget(&app, &process);
     }
     app.files.watching.is_over(&process);
 }

@@ -76,7 +76,12 @@ impl Agent {
 
     fn acquire(&self, actor: usize, checked: Vec<Holder>) -> FileCommand {
         let files = self.actors[actor].files.clone();
-        FileCommand::Acquire(FileAcquire { session: self.introduction(actor), files, checked })
+        FileCommand::Acquire(FileAcquire {
+            session: self.introduction(actor),
+            files,
+            checked,
+            background: false,
+        })
     }
 }
 

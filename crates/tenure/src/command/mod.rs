@@ -6,10 +6,12 @@ mod blame;
 mod completions;
 mod contention;
 mod control;
+mod doctor;
 mod explain;
 mod files;
 mod force_release;
 mod give;
+mod guard;
 mod hook;
 mod install;
 mod lease_token;
@@ -43,8 +45,9 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-pub use self::hook::hook;
-pub use self::run::assistant;
+pub use self::doctor::assistant as doctors_assistant;
+pub use self::hook::{hook, words};
+pub use self::run::{assistant, cannot_run};
 use crate::failure::Failure;
 
 /// A command, with its own help text.
@@ -76,6 +79,8 @@ pub enum Command {
     ForceRelease(force_release::ForceRelease),
     Install(install::Install),
     Uninstall(install::Uninstall),
+    Guard(guard::Guard),
+    Doctor(doctor::Doctor),
     Hook(hook::Hook),
     Stop(stop::Stop),
     Token(token::Token),
@@ -95,6 +100,8 @@ impl Command {
             Command::Worker(worker) => return worker.run().unwrap_or_else(Failure::report),
             Command::Run(run) => return run.run().unwrap_or_else(Failure::report),
             Command::Hook(hook) => return hook.run(),
+            Command::Guard(guard) => return guard.run(),
+            Command::Doctor(doctor) => return doctor.run().unwrap_or_else(Failure::report),
             Command::Acquire(acquire) => acquire.run(),
             Command::Renew(renew) => renew.run(),
             Command::Release(release) => release.run(),

@@ -21,6 +21,7 @@ pub fn files(sources: &Sources) -> Result<FileSettings, ConfigurationError> {
         Some(mode) => mode == Mode::Warn,
         None => usual.warn_only,
     };
+    let audit = sources.parse("files.audit", "true or false")?.unwrap_or(usual.audit);
     let minutes = sources.parse_if(
         "files.stop_when_idle_minutes",
         "a number of minutes, from 1 to 525600",
@@ -30,6 +31,7 @@ pub fn files(sources: &Sources) -> Result<FileSettings, ConfigurationError> {
         retry_ms: seconds("files.retry_seconds")?.unwrap_or(usual.retry_ms),
         idle_ms: seconds("files.idle_seconds")?.unwrap_or(usual.idle_ms),
         warn_only,
+        audit,
         stop_when_idle_ms: minutes.map(|minutes| minutes * 60_000).or(usual.stop_when_idle_ms),
     })
 }
@@ -65,19 +67,25 @@ mod tests {
     // S4-24, S4-33
     #[test]
     fn nobody_says_anything_and_the_retry_is_after_three_minutes_and_idle_is_half_a_minute() {
-        let usual =
-            FileSettings { retry_ms: 180_000, idle_ms: 30_000, warn_only: false, stop_when_idle_ms: None };
+        let usual = FileSettings {
+            retry_ms: 180_000,
+            idle_ms: 30_000,
+            warn_only: false,
+            audit: true,
+            stop_when_idle_ms: None,
+        };
         assert_eq!(found(""), Ok(usual));
     }
 
     #[test]
     fn what_is_said_counts() {
-        let file =
-            "[files]\nretry_seconds = 5\nidle_seconds = 2\nmode = \"warn\"\nstop_when_idle_minutes = 15\n";
+        let file = "[files]\nretry_seconds = 5\nidle_seconds = 2\nmode = \"warn\"\naudit = false\n\
+                    stop_when_idle_minutes = 15\n";
         let said = FileSettings {
             retry_ms: 5_000,
             idle_ms: 2_000,
             warn_only: true,
+            audit: false,
             stop_when_idle_ms: Some(900_000),
         };
         assert_eq!(found(file), Ok(said));
@@ -91,6 +99,7 @@ mod tests {
             "retry_seconds = 86401",
             "idle_seconds = \"x\"",
             "mode = \"allow\"",
+            "audit = \"sometimes\"",
             "stop_when_idle_minutes = 0",
         ] {
             let error = found(&format!("[files]\n{file}\n")).unwrap_err();

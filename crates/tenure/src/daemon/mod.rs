@@ -3,9 +3,11 @@
 mod detached;
 mod local;
 mod note;
+mod question;
 mod start;
 
-pub use self::detached::{NAME, run};
+pub use self::detached::{NAME, NAME as DETACHED, run};
 pub use self::local::Local;
 pub use self::note::keep;
+pub use self::question::{BY_HAND, Questions, Unanswered, may_be_gone};
 pub use self::start::{listens, start};

@@ -18,6 +18,7 @@ use thiserror::Error;
 
 use super::detached;
 use super::local::Local;
+use crate::guard;
 
 /// How long a daemon may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -97,6 +98,9 @@ impl NoDaemon {
 /// Starts the daemon, and waits until it listens. Whoever asks while another one starts it waits for that one.
 pub async fn start(local: &Local) -> Result<(), NoDaemon> {
     let log = local.log.as_deref().ok_or(NoDaemon::NoHome)?;
+    if guard::is_watched() {
+        return started_by_guard(local, log).await;
+    }
     let failed = |source| NoDaemon::Log { path: log.into(), source };
     let until = now() + micros(PATIENCE);
     // Whoever has the lock on the log is the one who starts.
@@ -123,6 +127,18 @@ pub async fn start(local: &Local) -> Result<(), NoDaemon> {
         pause_before(until, log).await?;
     }
     Ok(())
+}
+
+/// Whoever a guard watches cannot start it: the daemon would be watched as well, and end with the guard. So the guard is asked,
+/// by a call that it hears of and that fails.
+async fn started_by_guard(local: &Local, log: &Path) -> Result<(), NoDaemon> {
+    match spawn(&local.socket, log) {
+        Err(NoDaemon::Spawn(error)) if error.raw_os_error() == Some(guard::STARTED.raw_os_error()) => {
+            listens_after_all(&local.socket, log).await
+        }
+        Err(error) => Err(error),
+        Ok(_) => Ok(()),
+    }
 }
 
 /// Ours is gone. A person may have started another one at the same time, which has the ledger now.

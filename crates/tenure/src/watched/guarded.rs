@@ -9,9 +9,10 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group, set_child_subreaper};
 
-use super::link::{Leaves, Link, Order, Report, send_standard};
+use super::link::{Leaves, Link, Order, Report};
 use super::strays;
 use super::watchdog::{self, Margins};
+use crate::descriptors;
 
 /// What a command has as standard input, output and error.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +45,8 @@ impl Guarded {
         // If somebody kills the watchdog, the command falls to us.
         set_child_subreaper(Some(getpid()))?;
         let (ours, theirs) = UnixStream::pair()?;
-        send_standard(&ours, standard)?;
+        // The watchdog's own input is the connection.
+        descriptors::send(&ours, &standard.0)?;
         let mut process = Command::new("/proc/self/exe");
         process.arg0("tenure").arg(watchdog::NAME).args(command);
         process.process_group(0).stdin(OwnedFd::from(theirs)).stdout(Stdio::null());

@@ -1,22 +1,14 @@
 //! What a keeper of a lease and the watchdog of its command say to each other: one line of JSON each, over a pair of sockets that end with
 //! the processes that hold them.
 
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::io;
 use std::os::unix::net::UnixStream as Blocking;
 
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
-};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-
-use super::guarded::Standard;
 
 /// To the watchdog.
 #[derive(Debug, Serialize, Deserialize)]
@@ -109,28 +101,4 @@ impl Link {
         let line = self.lines.next_line().await.ok().flatten()?;
         serde_json::from_str(&line).ok()
     }
-}
-
-/// Hands over standard input, output and error for the command: the watchdog's own input is the connection.
-pub fn send_standard(stream: &Blocking, standard: Standard<'_>) -> io::Result<()> {
-    let Standard(descriptors) = standard;
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)), "there is space for three");
-    sendmsg(stream, &[IoSlice::new(b".")], &mut control, SendFlags::NOSIGNAL)?;
-    Ok(())
-}
-
-/// Takes them.
-pub fn receive_standard(stream: &Blocking) -> io::Result<[OwnedFd; 3]> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut byte = [0];
-    recvmsg(stream, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
-    let received = control.drain().filter_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
-        _ => None,
-    });
-    let descriptors: Vec<OwnedFd> = received.flatten().collect();
-    <[OwnedFd; 3]>::try_from(descriptors).map_err(|_| io::ErrorKind::UnexpectedEof.into())
 }

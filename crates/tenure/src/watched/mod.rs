@@ -9,6 +9,6 @@ mod strays;
 mod watchdog;
 
 pub use self::guarded::{Guarded, Standard};
-pub use self::link::{Ended, Leaves, Report};
+pub use self::link::{Ended, Leaves, Link, Report};
 pub use self::signals::Signals;
 pub use self::watchdog::{Margins, NAME, run};

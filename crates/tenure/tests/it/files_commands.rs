@@ -154,6 +154,63 @@ fn who_commits_what_another_one_is_editing_is_warned_and_git_goes_on() {
 }
 
 #[test]
+fn installing_says_what_is_covered_by_what() {
+    let stage = Stage::new();
+    let said = stage.run(&["install", "claude"]);
+    let shell = stage.path(".local/state/tenure-installed/bin/tenure-bash");
+    let program = fs::canonicalize(env!("CARGO_BIN_EXE_tenure")).unwrap();
+    assert!(said.output.contains(&format!("make {} a link to ", shell.display())), "{said:?}");
+    assert_eq!(fs::canonicalize(&shell).unwrap(), program);
+    let settings = fs::read_to_string(stage.repository(".claude/settings.json")).unwrap();
+    assert!(settings.contains(&format!("\"CLAUDE_CODE_SHELL\": \"{}\"", shell.display())), "{settings}");
+    assert!(said.output.contains("\n\nWHAT CHANGES FILES    COVERED BY"), "{said:?}");
+    assert!(said.output.contains("\nshell commands        shim  "), "{said:?}");
+    assert!(said.output.contains("\nshim: its shell is `tenure-bash`"), "{said:?}");
+    let again = stage.run(&["install", "claude"]);
+    assert!(again.output.contains("\nshell commands        shim  "), "also if nothing is to do: {again:?}");
+    let gone = stage.run(&["uninstall", "claude"]);
+    assert!(gone.code == Some(0) && !gone.output.contains("COVERED BY"), "{gone:?}");
+    assert!(!shell.exists() && shell.symlink_metadata().is_err());
+
+    let said = stage.run(&["install", "codex", "--dry-run"]);
+    assert!(said.output.contains("\nshell commands        guard, else audit  "), "{said:?}");
+    assert!(said.output.contains("start it with `tenure guard -- codex`"), "{said:?}");
+    let git = stage.run(&["install", "git"]);
+    assert!(git.code == Some(0) && !git.output.contains("COVERED BY"), "{git:?}");
+}
+
+#[test]
+fn a_program_can_read_what_is_installed_and_covered() {
+    let stage = Stage::new();
+    let dry = stage.json(&["install", "opencode", "--dry-run", "--json"]);
+    assert_eq!(dry["dryRun"], true);
+    assert!(!stage.repository(".opencode").exists());
+    let done = stage.json(&["install", "opencode", "--json"]);
+    assert_eq!(done["changes"], dry["changes"]);
+    assert!(done["changes"][0].as_str().unwrap().ends_with("/tenure"), "{done}");
+    let by = |way: &str| {
+        let rows = done["coverage"].as_array().unwrap();
+        rows.iter().find(|row| row["way"] == way).unwrap()["by"].clone()
+    };
+    assert_eq!(by("edit"), json!(["hook"]));
+    assert_eq!(by("shell"), json!(["shim"]));
+    assert_eq!(by("mcp"), json!(["hook", "guard", "audit"]));
+    assert!(done["notes"].as_array().is_some_and(|notes| !notes.is_empty()), "{done}");
+    assert_eq!(stage.json(&["install", "opencode", "--json"])["changes"], json!([]));
+}
+
+#[test]
+fn a_shell_that_the_person_exports_stays() {
+    let stage = Stage::new();
+    let output = stage.command(&["install", "claude"]).env("CLAUDE_CODE_SHELL", "/bin/zsh").output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("`CLAUDE_CODE_SHELL` in your environment"), "{said}");
+    let row = said.lines().find(|line| line.starts_with("shell commands        guard, else audit ")).unwrap();
+    assert!(row.ends_with("  another shell is chosen"), "{row}");
+    assert!(!fs::read_to_string(stage.repository(".claude/settings.json")).unwrap().contains("\"env\""));
+}
+
+#[test]
 fn a_wrong_place_or_scope_is_refused() {
     let stage = Stage::new();
     assert_eq!(stage.run(&["install", "git", "--user"]).code, Some(64));

@@ -44,6 +44,13 @@ pub enum FileCommand {
         /// For people.
         detail: Arc<str>,
     },
+    /// What was got for a process before its session was known by name is that session's from now on.
+    Adopt {
+        /// Who has it until now.
+        from: Holder,
+        /// Who gets it, in the same process.
+        to: Introduction,
+    },
     /// A person hands a file to a session, whoever has it.
     Give {
         /// All names of the file.
@@ -106,6 +113,8 @@ pub enum Sign {
     Active,
     /// Its turn is over, and nothing of it goes on in the background.
     TurnEnded,
+    /// Something of it goes on in the background. If its turn is over, it stays so, from now on.
+    Background,
 }
 
 /// A session is about to change files.
@@ -117,6 +126,8 @@ pub struct FileAcquire {
     pub files: Vec<FileWant>,
     /// Whose life was just made sure of. Nobody is refused for the sake of somebody else.
     pub checked: Vec<Holder>,
+    /// Whether it is not the agent itself that asks, but something that it started.
+    pub background: bool,
 }
 
 /// One file by all the names that lead to it.

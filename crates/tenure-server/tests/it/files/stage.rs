@@ -25,6 +25,11 @@ pub struct Stage {
 impl Stage {
     /// A repository with `a` and `b`. The one retry is due at once.
     pub fn new() -> Self {
+        Self::with(FileSettings { retry_ms: 1, ..FileSettings::default() })
+    }
+
+    /// The same with these settings.
+    pub fn with(files: FileSettings) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("runtime/tenure.sock");
         let repository = folder.path().join("repository");
@@ -36,7 +41,7 @@ impl Stage {
         }
         let server = start_in(folder, |settings| {
             settings.socket = Some(SocketPlace { path, users: Vec::new(), is_chosen: true });
-            settings.files = FileSettings { retry_ms: 1, ..FileSettings::default() };
+            settings.files = files;
         });
         Self { server: server.unwrap() }
     }

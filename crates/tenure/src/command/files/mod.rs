@@ -1,5 +1,6 @@
 //! `tenure files`.
 
+mod audit;
 pub mod view;
 
 use clap::Args;
@@ -17,26 +18,40 @@ use crate::server::ask_here;
 /// FILE is below its working tree; the folder stands before it where there are several. LAST HEARD is when the owner last
 /// did anything at all. WAITING says who wants the file, and when the one retry of each is due.
 ///
+/// --audit shows the working trees that are watched for changes that no lease explains, and what of them is not. Such changes are
+/// in the ledger (`tenure watch --type file.violated`).
+///
 /// Example: tenure files
 /// Example: tenure files --json
+/// Example: tenure files --audit
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct Files {
     /// Print one JSON list instead of a table
     #[arg(long)]
     json: bool,
+    /// Show which working trees are watched, instead of files
+    #[arg(long)]
+    audit: bool,
 }
 
 impl Files {
     /// Reads the list and prints it.
     pub fn run(self) -> Result<(), Failure> {
         let found = ask_here(async |client| client.files().await)?;
-        if self.json {
-            write_answer(&found.files)?;
-        } else if found.files.is_empty() {
-            write_text("No files.\n")?;
-        } else {
-            write_table(&view::table(&found.files))?;
+        match (self.audit, self.json) {
+            (true, true) => write_answer(&found.audit)?,
+            (true, false) if found.audit.is_empty() => write_text("No trees are watched.\n")?,
+            (true, false) => write_table(&audit::table(&found.audit))?,
+            (false, true) => write_answer(&found.files)?,
+            (false, false) => {
+                if found.files.is_empty() {
+                    write_text("No files.\n")?;
+                } else {
+                    write_table(&view::table(&found.files))?;
+                }
+                write_text(&audit::not_covered(&found.audit))?;
+            }
         }
         Ok(())
     }

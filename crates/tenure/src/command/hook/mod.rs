@@ -6,7 +6,7 @@ mod permission;
 mod speaker;
 mod tell;
 mod waiting;
-mod words;
+pub mod words;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;

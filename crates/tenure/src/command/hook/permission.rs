@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tenure_api::{FileAsk, FileVerdict, VerdictKind};
-use tenure_client::{Client, Error, boot_microseconds as now};
+use tenure_client::{Error, boot_microseconds as now};
 use tenure_gate::agent::Agent;
 use tenure_gate::hooks::wording::{NoDaemon, no_daemon};
 use tenure_gate::hooks::{Heard, Patience, Verdict};
@@ -14,7 +14,7 @@ use super::agent::denial;
 use super::speaker::{news, wish};
 use super::waiting::{Wait, Woken, unless_told};
 use super::words;
-use crate::daemon::{Local, start};
+use crate::daemon::{BY_HAND, Local, Questions, Unanswered, may_be_gone, start};
 use crate::message::tell;
 
 /// How long an answer may take. Twice that and the start of a server, after the payload and [`LONGEST_WAIT`], stay below the
@@ -55,7 +55,7 @@ async fn told_of(agent: Agent, heard: &Heard) -> Verdict {
     let found = Local::find().and_then(|local| local.client().map(|client| (local, client)));
     let (local, client) = match found {
         Ok(found) => found,
-        Err(error) => return nobody_answers(&error.to_string(), "tenure serve --listen none"),
+        Err(error) => return nobody_answers(&error.to_string(), BY_HAND),
     };
     match timeout(PATIENCE, client.tell_files(&news)).await {
         Ok(Err(error)) if may_be_gone(&error) => {
@@ -65,9 +65,7 @@ async fn told_of(agent: Agent, heard: &Heard) -> Verdict {
             let _ = timeout(PATIENCE, client.tell_files(&news)).await;
             Verdict::Noted
         }
-        Ok(Err(error @ Error::Unreachable { .. })) => {
-            nobody_answers(&error.to_string(), "tenure serve --listen none")
-        }
+        Ok(Err(error @ Error::Unreachable { .. })) => nobody_answers(&error.to_string(), BY_HAND),
         _ => Verdict::Noted,
     }
 }
@@ -76,48 +74,18 @@ async fn told_of(agent: Agent, heard: &Heard) -> Verdict {
 struct Asking {
     agent: Agent,
     wish: FileAsk,
-    local: Local,
-    client: Client,
+    questions: Questions,
     begun: u64,
 }
 
 impl Asking {
     fn new(agent: Agent, wish: FileAsk) -> Result<Self, Verdict> {
-        let found = Local::find().and_then(|local| local.client().map(|client| (local, client)));
-        match found {
-            Ok((local, client)) => Ok(Self { agent, wish, local, client, begun: now() }),
-            Err(error) => Err(nobody_answers(&error.to_string(), "tenure serve --listen none")),
-        }
+        let questions = Questions::new(PATIENCE).map_err(unanswered)?;
+        Ok(Self { agent, wish, questions, begun: now() })
     }
 
-    /// Asks; where nobody listens, the server is started first.
     async fn once(&self) -> Result<FileVerdict, Verdict> {
-        match self.try_once().await {
-            Err(error) if may_be_gone(&error) => {
-                start(&self.local).await.map_err(|error| nobody_answers(&error.to_string(), &error.fix()))?;
-                self.try_once().await
-            }
-            other => other,
-        }
-        .map_err(|error| match error {
-            // The server says itself what is wrong.
-            Error::Problem(problem) => denial(&problem.detail),
-            Error::Unreachable { source, .. } => {
-                nobody_answers(&source.to_string(), "tenure serve --listen none")
-            }
-            error => nobody_answers(&error.to_string(), "tenure serve --listen none"),
-        })
-    }
-
-    async fn try_once(&self) -> Result<FileVerdict, Error> {
-        let asked = timeout(PATIENCE, self.client.acquire_files(&self.wish)).await;
-        asked.unwrap_or_else(|_| {
-            let address = self.client.address();
-            Err(Error::Unknown {
-                address,
-                source: format!("no answer within {} s", PATIENCE.as_secs()).into(),
-            })
-        })
+        self.questions.acquire(&self.wish).await.map_err(unanswered)
     }
 
     /// Waits until the one retry is due, and makes it. It is not woken earlier: a file that becomes free meanwhile is
@@ -146,13 +114,10 @@ impl Asking {
     }
 }
 
-/// Whether there may be no server any more, or it ended in the middle: to ask once more does no harm. A socket that is not
-/// for us is no reason to start another server.
-fn may_be_gone(error: &Error) -> bool {
-    match error {
-        Error::Unreachable { source, .. } => source.kind() != std::io::ErrorKind::PermissionDenied,
-        Error::Unknown { .. } => true,
-        _ => false,
+fn unanswered(unanswered: Unanswered) -> Verdict {
+    match unanswered {
+        Unanswered::NoServer { why, fix } => nobody_answers(&why, &fix),
+        Unanswered::Refused(detail) => denial(&detail),
     }
 }
 

@@ -26,7 +26,15 @@ pub fn wish(
     whole: bool,
 ) -> Result<FileAsk, NotText> {
     let paths = paths.iter().map(|path| text(path.as_ref())).collect::<Result<_, _>>()?;
-    Ok(FileAsk { speaker: speaker(agent, heard), cwd: cwd(heard)?, paths, whole })
+    Ok(FileAsk {
+        speaker: speaker(agent, heard),
+        cwd: cwd(heard)?,
+        paths,
+        entries: Vec::new(),
+        whole,
+        process: None,
+        named: false,
+    })
 }
 
 /// What to say about an event that asks nothing. Nothing, if it says nothing either.

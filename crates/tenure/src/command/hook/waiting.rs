@@ -1,15 +1,12 @@
 //! Waits for the one retry, unless nobody wants the answer any more; and answers whoever wants the hook to end.
 
-use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
-
 use tenure_gate::agent::Agent;
 use tenure_gate::hooks::Verdict;
-use tenure_gate::process::{Watch, agent_above};
-use tokio::io::unix::AsyncFd;
+use tenure_gate::process::agent_above;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::agent::denial;
+use crate::gone::Gone;
 use crate::watched::clock::Timer;
 
 /// What `asking` leads to, or a denial if somebody wants the hook to end before that: a hook that just ended, unanswered,
@@ -42,40 +39,23 @@ pub enum Woken {
 
 /// What can end a wait.
 pub struct Wait {
-    agent: Option<AsyncFd<OwnedFd>>,
+    agent: Gone,
 }
 
 impl Wait {
     /// Begins to watch the agent above this process.
     pub fn begin(agent: Agent) -> Self {
-        Self { agent: watch(agent).ok().flatten() }
+        let above = agent_above(std::process::id(), Some(agent)).ok();
+        Self { agent: Gone::of(above.as_ref().map(|above| &above.process)) }
     }
 
     /// Waits until the local clock says `at`.
     pub async fn until(&self, at: u64) -> Woken {
         let Ok(timer) = Timer::new() else { return Woken::NoClock };
         tokio::select! {
-            () = ends(self.agent.as_ref()) => Woken::AgentEnded,
+            () = self.agent.wait() => Woken::AgentEnded,
             () = timer.wait_until(Some(at)) => Woken::Due,
         }
-    }
-}
-
-#[expect(
-    deprecated,
-    reason = "what could go wrong is a descriptor that is closed or becomes another; one that we own is neither"
-)]
-fn watch(agent: Agent) -> io::Result<Option<AsyncFd<OwnedFd>>> {
-    let above = agent_above(std::process::id(), Some(agent))?;
-    let watch = Watch::of(&above.process).map(|watch| watch.as_fd().try_clone_to_owned());
-    watch.transpose()?.map(AsyncFd::new).transpose()
-}
-
-/// Returns when the agent has ended; never, if it cannot be watched.
-async fn ends(agent: Option<&AsyncFd<OwnedFd>>) {
-    match agent {
-        Some(agent) if agent.readable().await.is_ok() => {}
-        _ => std::future::pending().await,
     }
 }
 

@@ -163,7 +163,15 @@ mod tests {
             parent: None,
             task: None,
         };
-        FileAsk { speaker, cwd: "/repo".to_owned(), paths: vec!["src/a.rs".to_owned()], whole: false }
+        FileAsk {
+            speaker,
+            cwd: "/repo".to_owned(),
+            paths: vec!["src/a.rs".to_owned()],
+            entries: Vec::new(),
+            whole: false,
+            process: None,
+            named: false,
+        }
     }
 
     fn owner() -> FileOwner {
@@ -200,6 +208,8 @@ mod tests {
             circle: Vec::new(),
             left_dirty: Vec::new(),
             stale: Vec::new(),
+            newly: false,
+            standing: None,
         }
     }
 

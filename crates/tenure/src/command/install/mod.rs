@@ -1,6 +1,7 @@
 //! `tenure install` and `tenure uninstall`.
 
 mod person;
+mod report;
 
 use std::path::PathBuf;
 
@@ -12,7 +13,6 @@ use tenure_gate::paths::work_tree_of;
 use crate::configuration::{Folders, variable};
 use crate::exit;
 use crate::failure::Failure;
-use crate::output::write_text;
 
 /// Puts Tenure's hooks into the settings of a coding agent, so that no two agents change one file at once.
 ///
@@ -20,8 +20,12 @@ use crate::output::write_text;
 /// `tenure uninstall` puts the file back byte for byte. The hooks of git come along (`tenure install git` puts in those
 /// alone): what is committed is let go of at once.
 ///
+/// Claude Code and OpenCode also get a shell, `tenure-bash`, in which commands ask before they change a file; one that you
+/// chose yourself stays. The other agents' commands are watched if the agent is started with `tenure guard -- AGENT`.
+///
 /// It is for the project that we are in, and so for everybody who works in it, unless --user or --local says otherwise. It
-/// says what it changed, and what is left to do. Only for people: it is refused to whatever an agent started.
+/// says what it changed, what is left to do, and what is covered by what. Only for people: it is refused to whatever an agent
+/// started.
 ///
 /// Example: tenure install claude
 /// Example: tenure install codex --dry-run
@@ -30,6 +34,9 @@ use crate::output::write_text;
 pub struct Install {
     #[command(flatten)]
     target: Target,
+    /// Print one JSON value instead of text
+    #[arg(long)]
+    json: bool,
 }
 
 /// Takes Tenure's hooks out of the settings of a coding agent, or out of git.
@@ -64,13 +71,21 @@ struct Target {
 impl Install {
     /// Puts them in.
     pub fn run(self) -> Result<(), Failure> {
-        let Self { target } = self;
+        let Self { target, json } = self;
         let place = target.place()?;
         let mut plans = vec![plan_install(target.what, &place)?];
         if matches!(target.what, What::Agent(_)) {
             plans.extend(git_beside(&place)?);
         }
-        target.carry_out(&plans, "the hooks are in place already")
+        target.carry_out(&plans)?;
+        if json {
+            return Ok(report::write_json(&plans, target.dry_run)?);
+        }
+        report::write(&plans, target.dry_run, "the hooks are in place already")?;
+        match target.what {
+            What::Agent(agent) => Ok(report::write_coverage(agent, &plans)?),
+            What::Git => Ok(()),
+        }
     }
 }
 
@@ -78,8 +93,9 @@ impl Uninstall {
     /// Takes them out.
     pub fn run(self) -> Result<(), Failure> {
         let Self { target } = self;
-        let plan = plan_uninstall(target.what, &target.place()?)?;
-        target.carry_out(&[plan], "there are no hooks of Tenure")
+        let plans = [plan_uninstall(target.what, &target.place()?)?];
+        target.carry_out(&plans)?;
+        Ok(report::write(&plans, target.dry_run, "there are no hooks of Tenure")?)
     }
 }
 
@@ -99,26 +115,18 @@ impl Target {
         let program = program.map_err(|error| {
             Failure::new(exit::UNAVAILABLE, "the program's own path cannot be seen", &error)
         })?;
-        Ok(Place { root, scope, program, backups: backups()? })
+        let chosen_shell = variable("CLAUDE_CODE_SHELL").map(PathBuf::from);
+        Ok(Place { root, scope, program, backups: backups()?, home: home().ok(), chosen_shell })
     }
 
-    fn carry_out(&self, plans: &[Plan], nothing: &str) -> Result<(), Failure> {
+    /// Does all of it, unless only to say so was asked for.
+    fn carry_out(&self, plans: &[Plan]) -> Result<(), Failure> {
         let is_empty = plans.iter().all(|plan| plan.changes.is_empty());
-        if !self.dry_run && !is_empty {
-            person::required()?;
-            for plan in plans {
-                carry_out(plan)?;
-            }
+        if self.dry_run || is_empty {
+            return Ok(());
         }
-        let verb = if self.dry_run { "would " } else { "" };
-        let changes = plans.iter().flat_map(|plan| &plan.changes).map(|change| format!("{verb}{change}\n"));
-        let mut text: String = changes.collect();
-        if is_empty {
-            text = format!("Nothing to do: {nothing}.\n");
-        }
-        let notes = plans.iter().flat_map(|plan| &plan.notes).map(|note| format!("note: {note}\n"));
-        text.extend(notes);
-        Ok(write_text(&text)?)
+        person::required()?;
+        plans.iter().try_for_each(carry_out).map_err(Failure::from)
     }
 }
 
@@ -137,7 +145,8 @@ fn project() -> Result<PathBuf, Failure> {
     })
 }
 
-fn home() -> Result<PathBuf, Failure> {
+/// The person's home.
+pub fn home() -> Result<PathBuf, Failure> {
     let home = variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     home.ok_or_else(|| {
         Failure::said(exit::CONFIGURATION, "HOME does not say where your settings are; set it")
@@ -145,7 +154,7 @@ fn home() -> Result<PathBuf, Failure> {
 }
 
 /// Where originals are kept until they are put back.
-fn backups() -> Result<PathBuf, Failure> {
+pub fn backups() -> Result<PathBuf, Failure> {
     let folders = Folders::new(variable);
     let state = folders.state("what is needed to undo this", "set HOME");
     let state = state.map_err(|error| Failure::said(exit::CONFIGURATION, &error.to_string()))?;

@@ -11,6 +11,8 @@ mod running;
 mod terminal;
 mod waiting;
 
+pub use self::program::cannot_run;
+
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;

@@ -22,8 +22,9 @@ pub use self::family::all_children as children;
 pub use self::plan::Margins;
 use self::plan::{Act, Plan};
 use super::clock::{Timer, now};
-use super::link::{Leaves, Link, Order, Report, receive_standard};
+use super::link::{Leaves, Link, Order, Report};
 use super::signals::Signals;
+use crate::descriptors;
 use crate::exit;
 use crate::message::complain;
 
@@ -37,7 +38,7 @@ pub const NAME: &str = "__watchdog";
 pub fn run(command: &[OsString]) -> ExitCode {
     let watch = || -> io::Result<()> {
         let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-        let standard = receive_standard(&stream)?;
+        let standard = descriptors::receive(&stream)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async { watch(Link::new(stream)?, standard, command).await })
     };

@@ -15,7 +15,8 @@ use crate::kernel::value::Nonce;
 /// What the session has already, and what those above it have, counts as granted.
 pub(super) fn acquire(draft: &mut Draft<'_>, acquire: &FileAcquire) -> Result<FileAnswer, Refusal> {
     super::check_files(&acquire.files)?;
-    introduce(draft, &acquire.session, Sign::Active)?;
+    let sign = if acquire.background { Sign::Background } else { Sign::Active };
+    introduce(draft, &acquire.session, sign)?;
     let family = family_of(draft, acquire);
     let names = super::names_of(&acquire.files);
     names.iter().for_each(|(resource, _)| draft.settle(resource));

@@ -40,7 +40,7 @@ pub(super) fn introduce(draft: &mut Draft<'_>, session: &Introduction, sign: Sig
             draft.push_file(FileEvent::TurnEnded { session: id, at: now });
         }
         Sign::TurnEnded => {}
-        Sign::Active => {
+        Sign::Active | Sign::Background => {
             let task = session.task.clone().filter(|task| *task != known.task);
             let is_new = known.turn_ended_at.is_some()
                 || task.is_some()
@@ -52,7 +52,10 @@ pub(super) fn introduce(draft: &mut Draft<'_>, session: &Introduction, sign: Sig
                 return Err(Refusal::NoSpace);
             }
             if is_new && has_room {
-                draft.push_file(FileEvent::Seen { session: id, at: now, task });
+                draft.push_file(FileEvent::Seen { session: id.clone(), at: now, task });
+                if sign == Sign::Background && known.turn_ended_at.is_some() {
+                    draft.push_file(FileEvent::TurnEnded { session: id, at: now });
+                }
             }
         }
     }

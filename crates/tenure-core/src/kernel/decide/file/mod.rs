@@ -1,6 +1,7 @@
 //! One file per request about files: what it leads to.
 
 mod acquire;
+mod adopt;
 mod commit;
 mod contend;
 mod end;
@@ -34,6 +35,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, command: &FileCommand) -> Result<Ans
             rest::rest(draft, session, *turn_ended_at, keep)
         }
         FileCommand::End { sessions, end, detail } => end::end(draft, sessions, *end, detail),
+        FileCommand::Adopt { from, to } => adopt::adopt(draft, from, to),
         FileCommand::Give { file, to, by } => give::give(draft, file, to, by),
         FileCommand::ForceRelease { resources, by, detail } => {
             force_release::force_release(draft, resources, by, detail)

@@ -1,0 +1,78 @@
+//! What a system call would change: from a call that waits to the files that it means, as its process sees them.
+//!
+//! ```text
+//! read      which names a call changes, and what it does to each
+//! sight     the whole path that such a name means to that process, from where we are
+//! place     what is there, by its real path; nothing is changed and nothing is created
+//! temporary which new names are no files of anybody
+//! ```
+
+mod flags;
+mod place;
+mod read;
+mod sight;
+mod temporary;
+
+use std::ffi::OsString;
+
+pub use place::{Seen, look};
+pub use read::read;
+pub use sight::{is_own_open, whole};
+pub use temporary::looks_temporary;
+
+/// What a call does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Does {
+    /// It changes no file.
+    Nothing,
+    /// It changes what these names mean.
+    Changes(Vec<Name>),
+    /// It runs a program in place of the one that calls.
+    Executes(Program),
+}
+
+/// A name in a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name {
+    /// Where it is meant.
+    pub folder: Folder,
+    /// As the process wrote it. Empty: the descriptor itself.
+    pub text: OsString,
+    /// Whether what a link of this name leads to is meant, and not the link.
+    pub follows: bool,
+    /// What becomes of it.
+    pub change: Change,
+}
+
+/// Where a name is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Folder {
+    /// In the working folder.
+    Working,
+    /// In the folder of this descriptor.
+    Descriptor(i32),
+}
+
+/// What becomes of what a name means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// Something is added at its end, it is linked, or its mode changes: what is in it stays.
+    Touched,
+    /// What is in it is lost, or may be: written over, emptied, removed, or another one takes its name.
+    Lost,
+    /// It gets another name.
+    Moved,
+    /// It is made, and must not be there before.
+    Made,
+}
+
+/// A program that is about to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Its file.
+    pub file: Name,
+    /// How it is called; at most the first few hundred words.
+    pub arguments: Vec<OsString>,
+    /// Of its environment, what says to git where it is.
+    pub environment: Vec<(OsString, OsString)>,
+}

@@ -1,0 +1,141 @@
+//! What is at a place, by its real path.
+
+use std::ffi::OsString;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, open, openat2, readlink};
+use rustix::io::Errno;
+
+/// What is at a place. Paths are real: no part of them but the last one of a link itself is a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    /// A plain file, or a link if it is not to be followed.
+    File {
+        /// Where it is.
+        path: PathBuf,
+        /// How many names it has.
+        names: u64,
+    },
+    /// A folder.
+    Folder {
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// Nothing yet, in a folder that is there.
+    Free {
+        /// Where it would be.
+        path: PathBuf,
+    },
+    /// Nothing that can be leased: a device, a pipe, a place that does not exist at all.
+    Nothing,
+}
+
+/// What is at this absolute path. An error if it leads where only its process can follow.
+pub fn look(path: &Path, follows: bool) -> Result<Seen, Errno> {
+    let mut flags = OFlags::PATH | OFlags::CLOEXEC;
+    flags.set(OFlags::NOFOLLOW, !follows);
+    let mut file = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS);
+    if matches!(file, Err(Errno::NOSYS)) {
+        file = open(path, flags, Mode::empty());
+    }
+    let file = match file {
+        Ok(file) => file,
+        Err(Errno::NOENT) => return free(path, follows),
+        Err(Errno::LOOP) => return loops(path, flags),
+        // Whoever may not look there cannot change anything there; we are the same user.
+        Err(Errno::NOTDIR | Errno::NAMETOOLONG | Errno::ACCESS) => return Ok(Seen::Nothing),
+        Err(error) => return Err(error),
+    };
+    let about = fstat(&file)?;
+    let kind = FileType::from_raw_mode(about.st_mode);
+    if !matches!(kind, FileType::RegularFile | FileType::Directory | FileType::Symlink) {
+        return Ok(Seen::Nothing);
+    }
+    let path = readlink(format!("/proc/self/fd/{}", file.as_raw_fd()), Vec::new())?.into_bytes();
+    if about.st_nlink == 0 || !path.starts_with(b"/") {
+        return Ok(Seen::Nothing);
+    }
+    let path = PathBuf::from(OsString::from_vec(path));
+    if kind == FileType::Directory {
+        return Ok(Seen::Folder { path });
+    }
+    Ok(Seen::File { path, names: about.st_nlink })
+}
+
+/// A link in a circle fails for whoever calls, too. One that leads through somebody's own entry in `/proc` does not.
+fn loops(path: &Path, flags: OFlags) -> Result<Seen, Errno> {
+    match open(path, flags, Mode::empty()) {
+        Err(Errno::LOOP) => Ok(Seen::Nothing),
+        // Whether something is there for us says nothing.
+        _ => Err(Errno::LOOP),
+    }
+}
+
+/// Nothing has this name. What would be made is in the folder before it, or where a link leads that leads nowhere.
+fn free(path: &Path, follows: bool) -> Result<Seen, Errno> {
+    let (Some(folder), Some(last)) = (path.parent(), path.file_name()) else { return Ok(Seen::Nothing) };
+    // `name/` and `name/.` can only be made as folders.
+    if !path.as_os_str().as_bytes().ends_with(last.as_bytes()) {
+        return Ok(Seen::Nothing);
+    }
+    let Seen::Folder { path: folder } = look(folder, true)? else { return Ok(Seen::Nothing) };
+    let place = folder.join(last);
+    if follows && let Ok(target) = readlink(&place, Vec::new()) {
+        let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+        // The system follows forty of them; one that leads to the next is followed by the next look.
+        return if target == place { Ok(Seen::Nothing) } else { dangling(&folder.join(target)) };
+    }
+    Ok(Seen::Free { path: place })
+}
+
+/// Where a link leads that leads nowhere: one more step, then it is as if it were in a circle.
+fn dangling(target: &Path) -> Result<Seen, Errno> {
+    match look(target, false)? {
+        // A link that leads to another one that leads nowhere. Nobody needs this; and whoever does is refused.
+        Seen::File { .. } => Err(Errno::LOOP),
+        other => Ok(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    // S4-15
+    #[test]
+    fn names_are_followed_as_the_system_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let at = |name: &str| root.join(name);
+        std::fs::create_dir_all(at("a/b")).unwrap();
+        std::fs::write(at("a/b/file"), "").unwrap();
+        symlink("a/b/file", at("link")).unwrap();
+        symlink("a/new", at("nowhere")).unwrap();
+        symlink("circle", at("circle")).unwrap();
+        symlink("/proc/self/cwd", at("own")).unwrap();
+        let path_of = |name: &str, follows| match look(&at(name), follows).unwrap() {
+            Seen::File { path, .. } => path,
+            other => panic!("{name}: {other:?}"),
+        };
+        assert_eq!(path_of("link", true), at("a/b/file"));
+        assert_eq!(path_of("link", false), at("link"));
+        assert_eq!(path_of("a/b/../b/file", true), at("a/b/file"));
+        assert_eq!(look(&at("a/b/"), true), Ok(Seen::Folder { path: at("a/b") }));
+        assert_eq!(look(&at("a/new"), true), Ok(Seen::Free { path: at("a/new") }));
+        assert_eq!(look(&at("nowhere"), true), Ok(Seen::Free { path: at("a/new") }));
+        for name in ["circle", "missing/file", "a/b/file/x", "a/new/"] {
+            assert_eq!(look(&at(name), true), Ok(Seen::Nothing), "{name}");
+        }
+        assert_eq!(look(Path::new("/dev/null"), true), Ok(Seen::Nothing));
+        assert_eq!(look(&at("own/file"), true), Err(Errno::LOOP), "where only its process can follow");
+        let Seen::File { names, .. } = look(&at("link"), true).unwrap() else { panic!() };
+        assert_eq!(names, 1);
+        std::fs::hard_link(at("a/b/file"), at("second")).unwrap();
+        let Seen::File { names, .. } = look(&at("second"), true).unwrap() else { panic!() };
+        assert_eq!(names, 2);
+    }
+}

@@ -1,0 +1,137 @@
+//! What a merge changes: where the others changed something, and where that ends up if a name was changed meanwhile.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::super::GitError;
+use super::super::changes::names;
+use super::asking::{Asked, COMPARE, Paths, lines};
+
+/// More commits than this are not looked at one by one.
+const MOST_COMMITS: usize = 64;
+
+/// Names that are alike enough to be taken for renamed. Git's own limit is higher, so none is missed.
+const ALIKE: &str = "-M10%";
+
+impl Asked {
+    /// What changes here if the way from `base` to `theirs` is gone again. No tree is an empty one.
+    pub fn merged(&self, base: Option<&str>, theirs: Option<&str>) -> Result<Paths, GitError> {
+        let mut changed = self.between(base, theirs)?;
+        let (Some(base), false) = (base, changed.is_empty()) else { return Ok(changed) };
+        let ours = self.question("diff", COMPARE.into_iter().chain(["--cached", base, "--"]));
+        let ours: Paths = names(&ours.answer()?).collect();
+        if ours.is_empty() {
+            return Ok(changed);
+        }
+        // They changed a file that has another name here.
+        let renamed = Renamed::read(self, &["--cached", base])?;
+        let carried: Vec<_> = changed.iter().flat_map(|path| renamed.now(path)).collect();
+        // They gave another name to a folder in which something is new here.
+        if let Some(theirs) = theirs {
+            let renamed = Renamed::read(self, &[base, theirs])?;
+            for path in &ours {
+                let now = renamed.now(path);
+                if !now.is_empty() {
+                    changed.insert(path.clone());
+                    changed.extend(now);
+                }
+            }
+        }
+        changed.extend(carried);
+        Ok(changed)
+    }
+
+    /// What changes if these commits are picked, or undone; nothing if they are too many to say.
+    pub fn picked(&self, commits: &[OsString], is_backwards: bool) -> Result<Option<Paths>, GitError> {
+        let commits =
+            commits.iter().map(|word| if word == "-" { OsString::from("@{-1}") } else { word.clone() });
+        let options = ["--no-walk=unsorted", "--parents", "--end-of-options"].map(OsString::from);
+        let said = match self.question("rev-list", options.into_iter().chain(commits)).answer() {
+            // No such commit: git will say so too.
+            Err(GitError::Failed { .. }) => return Ok(Some(Paths::new())),
+            said => lines(&said?),
+        };
+        if said.len() > MOST_COMMITS {
+            return Ok(None);
+        }
+        let mut changed = Paths::new();
+        for line in said {
+            let mut ids = line.split(' ');
+            let commit = ids.next();
+            let parents: Vec<_> = ids.map(Some).collect();
+            for parent in if parents.is_empty() { vec![None] } else { parents } {
+                let (base, theirs) = if is_backwards { (commit, parent) } else { (parent, commit) };
+                changed.extend(self.merged(base, theirs)?);
+            }
+        }
+        Ok(Some(changed))
+    }
+}
+
+/// Which names were changed.
+#[derive(Default)]
+struct Renamed {
+    files: BTreeMap<PathBuf, Vec<PathBuf>>,
+    folders: BTreeMap<PathBuf, Vec<PathBuf>>,
+}
+
+impl Renamed {
+    fn read(asked: &Asked, trees: &[&str]) -> Result<Self, GitError> {
+        let options =
+            [ALIKE, "--diff-filter=R", "--name-status", "-z", "--no-relative", "--no-ext-diff"].into_iter();
+        let listed = asked.question("diff", options.chain(trees.iter().copied()).chain(["--"])).answer()?;
+        let mut renamed = Self::default();
+        let mut words = listed.split(|byte| *byte == 0);
+        while let (Some(_), Some(old), Some(new)) = (words.next(), words.next(), words.next()) {
+            renamed.add(Path::new(OsStr::from_bytes(old)), Path::new(OsStr::from_bytes(new)));
+        }
+        Ok(renamed)
+    }
+
+    /// A file, its folder, and the folders above as far as they are called the same.
+    fn add(&mut self, old: &Path, new: &Path) {
+        self.files.entry(old.into()).or_default().push(new.into());
+        let (mut from, mut to) = (old.parent(), new.parent());
+        while let (Some(one), Some(other)) = (from, to) {
+            if one == other {
+                break;
+            }
+            let known = self.folders.entry(one.into()).or_default();
+            if !known.iter().any(|known| known == other) {
+                known.push(other.into());
+            }
+            if one.file_name() != other.file_name() {
+                break;
+            }
+            (from, to) = (one.parent(), other.parent());
+        }
+    }
+
+    /// What this name may be now.
+    fn now(&self, path: &Path) -> Vec<PathBuf> {
+        let mut now: Vec<_> = self.files.get(path).cloned().unwrap_or_default();
+        for folder in path.ancestors().skip(1) {
+            let Ok(rest) = path.strip_prefix(folder) else { continue };
+            now.extend(self.folders.get(folder).into_iter().flatten().map(|other| other.join(rest)));
+        }
+        now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_renamed_folder_carries_what_is_below_it() {
+        let mut renamed = Renamed::default();
+        renamed.add(Path::new("a/x/one"), Path::new("b/x/two"));
+        let now = |path: &str| renamed.now(Path::new(path));
+        assert_eq!(now("a/x/one"), ["b/x/two", "b/x/one", "b/x/one"].map(PathBuf::from));
+        assert_eq!(now("a/x/y/new"), ["b/x/y/new", "b/x/y/new"].map(PathBuf::from));
+        assert_eq!(now("a/other"), ["b/other"].map(PathBuf::from));
+        assert!(now("c").is_empty());
+    }
+}

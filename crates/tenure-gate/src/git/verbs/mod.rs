@@ -1,0 +1,116 @@
+//! What a command line of git does to the working tree, by its words alone: nothing is asked, nothing is read.
+//!
+//! Where a word cannot be understood, more is meant and never less. A verb that is not here changes nothing, or changes it
+//! through other processes of git (aliases, `pull`, `bisect`, `filter-branch`), or file by file under names that nobody knows
+//! before (`apply`, `mv`).
+
+mod global;
+mod history;
+mod options;
+mod trees;
+
+use std::ffi::OsString;
+
+pub(super) use global::Global;
+
+/// What a verb does to many files at once. Paths are as they were written; none of them means the whole tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verb {
+    /// Everything that is dirty goes away, or may: `stash`, and what cannot be known better (`am`, `submodule update`).
+    Lose { untracked: bool, paths: Vec<OsString> },
+    /// `reset --hard`, `--merge`, `--keep`.
+    ResetHard { to: Option<OsString> },
+    /// `checkout`, whose words may be a branch or paths: only the repository knows. After `--`, they are paths.
+    Checkout { words: Vec<OsString>, after: Option<Vec<OsString>>, is_forced: bool, is_merged: bool },
+    /// `switch`, and `checkout` that makes a branch.
+    Switch { to: Option<OsString>, is_forced: bool },
+    /// `restore`.
+    Restore { source: Option<OsString>, is_merged: bool, paths: Vec<OsString> },
+    /// Untracked files go away: `clean`.
+    Clean { paths: Vec<OsString> },
+    /// Tracked files go away: `rm`.
+    Remove { paths: Vec<OsString> },
+    /// Without a name, what the branch follows.
+    Merge { with: Vec<OsString>, autostash: Option<bool> },
+    /// `cherry-pick` and `revert`.
+    Pick { commits: Vec<OsString>, is_backwards: bool },
+    /// `stash pop`, `stash apply`, `stash branch`.
+    StashApply { stash: Option<OsString>, is_branch: bool },
+    /// Without an upstream, what the branch follows.
+    Rebase { onto: Option<OsString>, upstream: Option<OsString>, branch: Option<OsString> },
+    /// What was begun goes on or is given up: `--continue`, `--skip`, `--abort`.
+    Resume,
+    /// `read-tree -u`.
+    ReadTree { trees: Vec<OsString> },
+    /// `checkout-index -f`. These are names and no patterns.
+    CheckoutIndex { files: Vec<OsString> },
+    /// Every tracked file may go or change: `sparse-checkout`, `switch --orphan`, `rebase --root`, a merge into a folder.
+    Everything,
+    /// Another working tree goes away as a whole.
+    WorktreeRemove { tree: OsString },
+}
+
+/// Whether this command line may change many files of a working tree at once.
+pub fn changes_many(arguments: &[OsString]) -> bool {
+    read(arguments).is_some()
+}
+
+/// A command line that changes the working tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Line {
+    /// What stands before the verb.
+    pub global: Global,
+    /// For people: `git reset --hard`.
+    pub name: String,
+    pub verb: Verb,
+}
+
+/// What this command line does to the working tree; nothing if it leaves it alone.
+pub(super) fn read(arguments: &[OsString]) -> Option<Line> {
+    let (global, verb, rest) = global::split(arguments)?;
+    let first = rest.first().map(|word| word.as_encoded_bytes());
+    // These only explain.
+    if first == Some(b"--help") || (rest.len() == 1 && first == Some(b"-h")) {
+        return None;
+    }
+    let does = match verb.as_str() {
+        "stash" => trees::stash(rest),
+        "reset" => trees::reset(rest),
+        "checkout" => trees::checkout(rest),
+        "switch" => trees::switch(rest),
+        "restore" => trees::restore(rest),
+        "clean" => trees::clean(rest, &global),
+        "rm" => trees::remove(rest),
+        "read-tree" => trees::read_tree(rest),
+        "checkout-index" => trees::checkout_index(rest),
+        "sparse-checkout" => trees::sparse_checkout(rest),
+        "worktree" => trees::worktree(rest),
+        "submodule" => trees::submodule(rest),
+        "merge" => history::merge(rest),
+        "cherry-pick" => history::pick(rest, false),
+        "revert" => history::pick(rest, true),
+        "rebase" => history::rebase(rest),
+        "am" => history::am(rest),
+        // What merges are made of, where their strategy is not git's own.
+        "merge-recursive"
+        | "merge-recursive-ours"
+        | "merge-recursive-theirs"
+        | "merge-subtree"
+        | "merge-ort"
+        | "merge-ort-ours"
+        | "merge-ort-theirs" => Some(Verb::Everything),
+        _ => None,
+    }?;
+    let name = match (&does, first.map(String::from_utf8_lossy)) {
+        (Verb::ResetHard { .. }, _) => "git reset --hard".to_owned(),
+        (Verb::StashApply { .. } | Verb::WorktreeRemove { .. }, Some(word)) => format!("git {verb} {word}"),
+        (_, Some(word)) if matches!(verb.as_str(), "sparse-checkout" | "submodule") => {
+            format!("git {verb} {word}")
+        }
+        _ => format!("git {verb}"),
+    };
+    Some(Line { global, name, verb: does })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+//! Command lines and what they do.
+
+use super::*;
+
+fn words(line: &str) -> Vec<OsString> {
+    line.split_whitespace().map(OsString::from).collect()
+}
+
+fn verb(line: &str) -> Option<Verb> {
+    read(&words(line)).map(|line| line.verb)
+}
+
+fn word(text: &str) -> Option<OsString> {
+    (!text.is_empty()).then(|| text.into())
+}
+
+fn lose(untracked: bool, paths: &str) -> Verb {
+    Verb::Lose { untracked, paths: words(paths) }
+}
+
+fn checkout(start: &str, after: Option<&str>, is_forced: bool, is_merged: bool) -> Verb {
+    Verb::Checkout { words: words(start), after: after.map(words), is_forced, is_merged }
+}
+
+fn restore(source: &str, is_merged: bool, paths: &str) -> Verb {
+    Verb::Restore { source: word(source), is_merged, paths: words(paths) }
+}
+
+#[test]
+fn reading_verbs_do_nothing() {
+    for line in [
+        "git",
+        "git status",
+        "git log --all",
+        "git diff HEAD",
+        "git add -A",
+        "git commit -am x",
+        "git fetch",
+        "git pull --rebase",
+        "git branch -D x",
+        "git stash list",
+        "git stash show -p",
+        "git stash drop",
+        "git stash clear",
+        "git stash create",
+        "git-stash list",
+        "git stash --help",
+        "git stash -h",
+        "git --help stash",
+        "git restore --staged a",
+        "git restore -S .",
+        "git restore --stag .",
+        "git reset",
+        "git reset --soft HEAD~1",
+        "git reset --mixed",
+        "git reset HEAD a",
+        "git reset -p",
+        "git checkout",
+        "git checkout -b new",
+        "git checkout -qb new",
+        "git checkout -B new",
+        "git checkout --orphan new",
+        "git checkout --detach",
+        "git switch -c new",
+        "git switch --create=new",
+        "git switch -d",
+        "git clean -n",
+        "git clean -fdn",
+        "git clean -f --dry",
+        "git clean -fdX",
+        "git rm --cached a",
+        "git rm -n a",
+        "git merge --continue",
+        "git merge --quit",
+        "git cherry-pick --quit",
+        "git rebase --quit",
+        "git rebase --show-current-patch",
+        "git am --quit",
+        "git worktree list",
+        "git worktree add ../x",
+        "git submodule status",
+        "git sparse-checkout list",
+        "git read-tree HEAD",
+        "git read-tree -m HEAD",
+        "git read-tree -mun HEAD",
+        "git checkout-index -a",
+        "git an-alias --hard",
+    ] {
+        assert_eq!(verb(line), None, "{line}");
+    }
+}
+
+#[test]
+fn verbs_that_throw_away_are_understood() {
+    let reset = |to: &str| Verb::ResetHard { to: word(to) };
+    let clean = |paths: &str| Verb::Clean { paths: words(paths) };
+    for (line, expected) in [
+        ("git stash", lose(false, "")),
+        ("git stash -u", lose(true, "")),
+        ("git stash --include", lose(true, "")),
+        ("git stash -a", lose(true, "")),
+        ("git stash -u --no-include-untracked", lose(false, "")),
+        ("git stash push a b", lose(false, "a b")),
+        ("git stash push -um text -- a", lose(true, "a")),
+        ("git stash -- *.rs", lose(false, "*.rs")),
+        ("git stash save a message", lose(false, "")),
+        ("git stash push --pathspec-from-file=x", lose(false, "")),
+        ("git stash push --unheard-of a", lose(true, "")),
+        ("/usr/lib/git-core/git-stash push a", lose(false, "a")),
+        ("git -C sub -c a.b=c --no-pager stash push a", lose(false, "a")),
+        ("git reset --hard", reset("")),
+        ("git reset --har HEAD~2", reset("HEAD~2")),
+        ("git reset -q main --keep", reset("main")),
+        ("git reset --merge --", reset("")),
+        ("git clean -f", clean("")),
+        ("git clean -fdx -e a b", clean("b")),
+        ("git clean -fX -e a", clean("")),
+        ("git -c core.excludesFile=x clean -fX", clean("")),
+        ("git clean -fn --no-dry-run", clean("")),
+        ("git clean", clean("")),
+        ("git rm -rf a :/b", Verb::Remove { paths: words("a :/b") }),
+        ("git am a.patch", lose(false, "")),
+        ("git submodule update --init", lose(false, "")),
+        ("git sparse-checkout set a", Verb::Everything),
+        ("git switch --orphan x", Verb::Everything),
+        ("git worktree remove -f ../x", Verb::WorktreeRemove { tree: "../x".into() }),
+        ("git read-tree -mu a b", Verb::ReadTree { trees: words("a b") }),
+        ("git read-tree --reset -u a", Verb::ReadTree { trees: words("a") }),
+        ("git read-tree -u --prefix=x/ a", Verb::Everything),
+        ("git checkout-index -f a", Verb::CheckoutIndex { files: words("a") }),
+        ("git checkout-index -fa", Verb::CheckoutIndex { files: words("") }),
+    ] {
+        assert_eq!(verb(line), Some(expected), "{line}");
+    }
+}
+
+#[test]
+fn checkout_switch_and_restore_are_understood() {
+    let switch = |to: &str, is_forced| Verb::Switch { to: word(to), is_forced };
+    for (line, expected) in [
+        ("git checkout main", checkout("main", None, false, false)),
+        ("git checkout -", checkout("-", None, false, false)),
+        ("git checkout main a b", checkout("main a b", None, false, false)),
+        ("git checkout -q main -- -a", checkout("main", Some("-a"), false, false)),
+        ("git checkout -- .", checkout("", Some("."), false, false)),
+        ("git checkout .", checkout(".", None, false, false)),
+        ("git checkout -f", checkout("", None, true, false)),
+        ("git checkout --forc main", checkout("main", None, true, false)),
+        ("git checkout -m main", checkout("main", None, false, true)),
+        ("git checkout -p", checkout("", None, true, false)),
+        ("git checkout --pathspec-from-file x main", checkout("main", Some(""), true, false)),
+        ("git checkout --unheard a -- b", checkout("a", Some(""), true, false)),
+        ("git checkout -b new main", switch("main", false)),
+        ("git checkout -fb new", switch("", true)),
+        ("git switch main", switch("main", false)),
+        ("git switch -c new main", switch("main", false)),
+        ("git switch --discard main", switch("main", true)),
+        ("git switch -f main", switch("main", true)),
+        ("git switch -m main", switch("main", true)),
+        ("git restore .", restore("", false, ".")),
+        ("git restore -SW a", restore("", false, "a")),
+        ("git restore --staged --worktree a", restore("", false, "a")),
+        ("git restore -s HEAD~1 a", restore("HEAD~1", false, "a")),
+        ("git restore --sou=HEAD~1 -- a", restore("HEAD~1", false, "a")),
+        ("git restore -m a", restore("", true, "a")),
+        ("git restore --pathspec-from-file=x", restore("", false, "")),
+    ] {
+        assert_eq!(verb(line), Some(expected), "{line}");
+    }
+}
+
+#[test]
+fn verbs_that_bring_changes_are_understood() {
+    let merge = |with: &str, autostash| Verb::Merge { with: words(with), autostash };
+    let pick = |commits: &str, is_backwards| Verb::Pick { commits: words(commits), is_backwards };
+    let apply = |stash: &str, is_branch| Verb::StashApply { stash: word(stash), is_branch };
+    let rebase = |onto: &str, upstream: &str, branch: &str| Verb::Rebase {
+        onto: word(onto),
+        upstream: word(upstream),
+        branch: word(branch),
+    };
+    for (line, expected) in [
+        ("git merge", merge("", None)),
+        ("git merge --no-ff -m text a b", merge("a b", None)),
+        ("git merge --autos a", merge("a", Some(true))),
+        ("git merge --autostash --no-autostash a", merge("a", Some(false))),
+        ("git merge -s ours a", merge("a", None)),
+        ("git merge -s subtree a", Verb::Everything),
+        ("git merge -Xsubtree=lib a", Verb::Everything),
+        ("git merge --abort", Verb::Resume),
+        ("git cherry-pick -x -s a b..c", pick("a b..c", false)),
+        ("git cherry-pick -m 1 a", pick("a", false)),
+        ("git cherry-pick --all", Verb::Everything),
+        ("git revert --no-edit HEAD", pick("HEAD", true)),
+        ("git revert --abort", Verb::Resume),
+        ("git stash pop", apply("", false)),
+        ("git stash apply --index 1", apply("1", false)),
+        ("git stash branch new stash@{2}", apply("stash@{2}", true)),
+        ("git rebase", rebase("", "", "")),
+        ("git rebase -i --onto a b c", rebase("a", "b", "c")),
+        ("git rebase --root", Verb::Everything),
+        ("git rebase --continue", Verb::Resume),
+        ("git am --abort", Verb::Resume),
+    ] {
+        assert_eq!(verb(line), Some(expected), "{line}");
+    }
+}
+
+#[test]
+fn people_are_told_the_verb_as_they_know_it() {
+    for (line, name) in [
+        ("git -C x stash -u", "git stash"),
+        ("git-stash pop", "git stash pop"),
+        ("git reset --har", "git reset --hard"),
+        ("/usr/bin/git checkout x", "git checkout"),
+        ("git worktree remove x", "git worktree remove"),
+        ("git submodule update", "git submodule update"),
+    ] {
+        assert_eq!(read(&words(line)).unwrap().name, name, "{line}");
+    }
+}

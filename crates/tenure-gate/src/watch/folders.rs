@@ -1,0 +1,87 @@
+//! Which folder each number of the system stands for.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+/// The folders that are watched, below their root: the root itself is the empty path.
+#[derive(Debug, Default)]
+pub(super) struct Folders {
+    by_number: HashMap<i32, PathBuf>,
+    by_path: BTreeMap<PathBuf, i32>,
+}
+
+impl Folders {
+    /// This number stands for this folder from now on. A folder that can be reached in two ways has one number: the last counts.
+    pub fn enter(&mut self, number: i32, path: &Path) {
+        if let Some(before) = self.by_number.insert(number, path.to_owned()) {
+            self.by_path.remove(&before);
+        }
+        if let Some(before) = self.by_path.insert(path.to_owned(), number)
+            && before != number
+        {
+            self.by_number.remove(&before);
+        }
+    }
+
+    /// The folder behind a number.
+    pub fn path(&self, number: i32) -> Option<&Path> {
+        self.by_number.get(&number).map(PathBuf::as_path)
+    }
+
+    /// Whether this folder is watched.
+    pub fn knows(&self, path: &Path) -> bool {
+        self.by_path.contains_key(path)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.by_path.len()
+    }
+
+    /// The system watches this one no longer.
+    pub fn forget(&mut self, number: i32) {
+        if let Some(path) = self.by_number.remove(&number) {
+            self.by_path.remove(&path);
+        }
+    }
+
+    /// Forgets a folder and all below it, and says their numbers.
+    pub fn forget_below(&mut self, path: &Path) -> Vec<i32> {
+        let below = self.by_path.range(path.to_owned()..).take_while(|(known, _)| known.starts_with(path));
+        let numbers: Vec<i32> = below.map(|(_, number)| *number).collect();
+        numbers.iter().for_each(|number| self.forget(*number));
+        numbers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folders(names: &[&str]) -> Folders {
+        let mut folders = Folders::default();
+        for (number, name) in (1..).zip(names) {
+            folders.enter(number, Path::new(name));
+        }
+        folders
+    }
+
+    #[test]
+    fn a_folder_is_forgotten_with_all_below_it_and_with_nothing_beside_it() {
+        let mut folders = folders(&["", "a", "a/b", "a/b/c", "a-b", "ab", "b"]);
+        assert_eq!(folders.forget_below(Path::new("a")), [2, 3, 4]);
+        assert!(!folders.knows(Path::new("a/b/c")) && folders.path(3).is_none());
+        assert!(folders.knows(Path::new("a-b")) && folders.knows(Path::new("ab")) && folders.len() == 4);
+    }
+
+    #[test]
+    fn a_folder_that_has_another_name_now_is_known_by_that_alone() {
+        let mut folders = folders(&["", "a"]);
+        folders.enter(2, Path::new("z"));
+        assert!(!folders.knows(Path::new("a")));
+        assert_eq!(folders.path(2), Some(Path::new("z")));
+        // And a name that means another folder now leads to that one.
+        folders.enter(7, Path::new("z"));
+        assert_eq!((folders.path(2), folders.path(7), folders.len()), (None, Some(Path::new("z")), 2));
+    }
+}

@@ -1,0 +1,78 @@
+//! What git ignores, asked of real repositories.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+use tenure_gate::git::{GitError, ignored};
+
+use crate::git_support::{Repository, paths};
+
+#[test]
+fn a_tracked_file_is_never_ignored_nor_is_a_folder_with_one_below() {
+    let repository = Repository::new();
+    repository.commit(&[(".gitignore", "build/\n*.log\nnow/\n"), ("now/x", "x\n"), ("a", "x\n")]);
+    repository.write("build/keep", "x\n");
+    repository.write("now/y", "x\n");
+    repository.write("kept.log", "x\n");
+    repository.git(&["add", "--force", "build/keep", "kept.log", "now/x"]);
+    let asked = paths([
+        "a",
+        "absent",
+        "build",
+        "build/keep",
+        "build/other",
+        "build/deep/absent",
+        "kept.log",
+        "new.log",
+        "folder/new.log",
+        "now",
+        "now/x",
+        "now/y",
+    ]);
+    let expected = paths(["build/other", "build/deep/absent", "new.log", "folder/new.log", "now/y"]);
+    assert_eq!(ignored(&repository.root, &asked).unwrap(), expected);
+    // Without a tracked file below, the folder itself is ignored.
+    repository.git(&["rm", "--quiet", "--cached", "build/keep"]);
+    assert_eq!(ignored(&repository.root, &paths(["build", "build/keep"])).unwrap().len(), 2);
+    assert_eq!(ignored(&repository.root, &paths(["a"])).unwrap(), paths([]), "none of them");
+    assert_eq!(ignored(&repository.root, &[]).unwrap(), paths([]));
+}
+
+#[test]
+fn names_are_taken_as_they_are() {
+    let repository = Repository::new();
+    repository.write(".gitignore", "*.log\n");
+    let strange: Vec<PathBuf> = [&b"\xff\xfe.log"[..], b":(top)x.log", b"-n.log", b"new\nline.log", b"*.txt"]
+        .map(|name| OsStr::from_bytes(name).into())
+        .into();
+    assert_eq!(ignored(&repository.root, &strange).unwrap(), strange[..4]);
+}
+
+#[test]
+fn what_git_cannot_be_asked_about_is_not_ignored_and_the_others_are_answered() {
+    let inner = Repository::new();
+    inner.commit(&[("file", "x\n")]);
+    let repository = Repository::new();
+    repository.commit(&[(".gitignore", "*.log\n"), ("folder/a", "x\n")]);
+    repository.git(&["submodule", "--quiet", "add", inner.root.to_str().unwrap(), "inner"]);
+    symlink("folder", repository.root.join("link")).unwrap();
+    let mut asked: Vec<PathBuf> = (0..20).map(|number| format!("{number}.log").into()).collect();
+    let mut expected = asked.clone();
+    for (at, name) in [(3, "inner/x.log"), (7, "link/x.log"), (11, "../out.log"), (12, "/abs.log"), (24, "")]
+    {
+        asked.insert(at, name.into());
+    }
+    assert_eq!(ignored(&repository.root, &asked).unwrap(), expected);
+    expected.clear();
+    assert_eq!(ignored(&repository.root, &paths(["inner/x.log"])).unwrap(), expected);
+}
+
+#[test]
+fn where_there_is_no_repository_it_says_so() {
+    let empty = tempfile::tempdir().unwrap();
+    fs::write(empty.path().join("a"), "x").unwrap();
+    assert!(matches!(ignored(empty.path(), &paths(["a"])), Err(GitError::NotARepository)));
+}

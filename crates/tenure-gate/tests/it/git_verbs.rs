@@ -1,0 +1,341 @@
+//! Commands of git that change many files at once: each is really run, and whatever it changed was named before.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use tenure_gate::git::{Overwritten, overwritten};
+
+use crate::git_support::{Repository, command, contents, git_in, lost, paths};
+
+fn words(line: &str) -> Vec<OsString> {
+    line.split(' ').map(OsString::from).collect()
+}
+
+fn asked(folder: &Path, line: &str) -> Vec<PathBuf> {
+    overwritten(&words(line), folder, &[]).unwrap().map(|said| said.paths).unwrap_or_default()
+}
+
+/// Runs the line in this folder of the tree, once it was seen that it names `expected`. Says how many files it changed or
+/// took away; all of them were named. Ignored files are nobody's.
+fn run(repository: &Repository, folder: &str, line: &str, expected: &[&str]) -> usize {
+    let named = asked(&repository.root.join(folder), line);
+    assert_eq!(named, expected.iter().map(PathBuf::from).collect::<Vec<_>>(), "{line}");
+    let before = contents(&repository.root);
+    let mut run = command(&repository.root.join(folder));
+    run.env("GIT_EDITOR", "true").args(words(line).split_off(1)).output().unwrap();
+    let mut lost = lost(&before, &contents(&repository.root));
+    lost.retain(|path| path.extension() != Some(OsStr::new("log")));
+    assert!(lost.iter().all(|path| named.contains(path)), "{line}: {lost:?}");
+    lost.len()
+}
+
+/// Tracked: `a`, `b`, `d/a`, `d/b`. On `side`, `b` and `d/b` differ and `new` is there.
+fn two_branches() -> Repository {
+    let repository = Repository::new();
+    let all = [("a", "1\n"), ("b", "1\n"), ("d/a", "1\n"), ("d/b", "1\n"), (".gitignore", "*.log\n")];
+    repository.commit(&all);
+    repository.git(&["checkout", "--quiet", "-b", "side"]);
+    repository.commit(&[("b", "2\n"), ("d/b", "2\n"), ("new", "2\n")]);
+    repository.git(&["checkout", "--quiet", "main"]);
+    repository
+}
+
+/// And: `a` is changed, `d/a` is staged, `d/u` and `u` are untracked, `x.log` is ignored.
+fn dirty() -> Repository {
+    let repository = two_branches();
+    for path in ["a", "d/a", "u", "d/u", "x.log"] {
+        repository.write(path, "mine\n");
+    }
+    repository.git(&["add", "d/a"]);
+    repository
+}
+
+#[test]
+fn what_is_thrown_away_is_named() {
+    for (folder, line, expected, lost) in [
+        ("", "git stash", &["a", "d/a"][..], 2),
+        ("d", "git stash", &["a", "d/a"], 2),
+        ("", "git stash -u", &["a", "d/a", "d/u", "u"], 4),
+        ("", "git stash -a", &["a", "d/a", "d/u", "u"], 4),
+        ("d", "git stash push -u -- .", &["d/a", "d/u"], 2),
+        ("d", "git stash push :/a", &["a"], 1),
+        ("", "git -C d -C .. stash push d", &["d/a"], 1),
+        ("d", "git reset --hard", &["a", "d/a"], 2),
+        ("", "git reset --har side", &["a", "b", "d/a", "d/b", "new"], 4),
+        ("", "git checkout -f", &["a", "d/a"], 2),
+        ("", "git checkout -f side", &["a", "b", "d/a", "d/b", "new"], 4),
+        ("", "git switch --discard-changes side", &["a", "b", "d/a", "d/b", "new"], 4),
+        ("d", "git checkout -- *", &["d/a"], 0),
+        ("d", "git checkout .", &["d/a"], 0),
+        ("d", "git checkout :/", &["a", "d/a"], 1),
+        ("d", "git checkout HEAD .", &["d/a"], 1),
+        ("", "git checkout side -- d", &["d/a", "d/b"], 2),
+        ("", "git restore a", &["a"], 1),
+        ("d", "git restore -SW :(top)*", &["a", "d/a"], 2),
+        ("d", "git restore -s side -- .", &["d/a", "d/b"], 2),
+        ("", "git --literal-pathspecs restore *", &[], 0),
+        ("", "git --icase-pathspecs restore A", &["a"], 1),
+        ("", "git clean -f", &["d/u", "u"], 2),
+        ("d", "git clean -fdx", &["d/u"], 1),
+        ("", "git clean -fX", &[], 0),
+        ("", "git clean -fX -e u", &["d/u", "u"], 2),
+        ("", "git clean -fdx -- u *.log", &["u"], 1),
+        ("", "git clean", &["d/u", "u"], 0),
+        ("", "git rm -rfq d", &["d/a", "d/b"], 2),
+        ("", "git read-tree --reset -u side", &["a", "b", "d/a", "d/b", "new"], 4),
+        ("", "git checkout-index -f a", &["a"], 1),
+        ("", "git switch -q --orphan x", &[".gitignore", "a", "b", "d/a", "d/b"], 0),
+        ("", "git sparse-checkout set --no-cone /b", &[".gitignore", "a", "b", "d/a", "d/b"], 3),
+    ] {
+        assert_eq!(run(&dirty(), folder, line, expected), lost, "{line}");
+    }
+}
+
+#[test]
+fn what_comes_from_other_commits_is_named() {
+    let theirs = &["b", "d/b", "new"][..];
+    for (folder, line, expected, lost) in [
+        ("", "git checkout side", theirs, 2),
+        ("d", "git checkout -", theirs, 2),
+        ("", "git checkout -q side --", theirs, 2),
+        ("", "git checkout -b x side", theirs, 2),
+        ("", "git checkout --detach side", theirs, 2),
+        ("", "git checkout main...side", &[], 0),
+        ("", "git switch side", theirs, 2),
+        ("", "git switch -c x side", theirs, 2),
+        ("d", "git merge side", theirs, 2),
+        ("", "git merge --no-ff side", theirs, 2),
+        ("", "git cherry-pick side", theirs, 2),
+        ("", "git cherry-pick main..side", theirs, 2),
+        ("", "git cherry-pick -n side", theirs, 2),
+        ("", "git revert HEAD", &[".gitignore", "a", "b", "d/a", "d/b"], 5),
+        ("", "git rebase side", theirs, 2),
+        ("", "git reset --keep side", theirs, 2),
+        ("", "git read-tree -mu HEAD side", theirs, 2),
+    ] {
+        assert_eq!(run(&two_branches(), folder, line, expected), lost, "{line}");
+    }
+}
+
+#[test]
+fn what_is_dirty_and_stays_is_not_named() {
+    for line in ["git checkout side", "git switch side", "git merge side"] {
+        assert_eq!(asked(&dirty().root, line), paths(["b", "d/b", "new"]), "{line}");
+    }
+    // Unless it is put away on the way.
+    assert_eq!(asked(&dirty().root, "git merge --autostash side").len(), 5);
+    assert_eq!(asked(&dirty().root, "git -c merge.autoStash=true merge side").len(), 5);
+    let repository = dirty();
+    repository.git(&["config", "merge.autostash", "yes"]);
+    assert_eq!(run(&repository, "", "git merge side", &["a", "b", "d/a", "d/b", "new"]), 2);
+    assert_eq!(asked(&repository.root, "git merge --no-autostash side"), paths([]), "it is merged");
+}
+
+#[test]
+fn what_a_stash_brings_back_is_named() {
+    let repository = dirty();
+    repository.git(&["stash", "--quiet", "-u"]);
+    repository.write("b", "more\n");
+    repository.git(&["stash", "--quiet"]);
+    assert_eq!(asked(&repository.root, "git stash apply"), paths(["b"]));
+    let all = ["a", "d/a", "d/u", "u"];
+    assert_eq!(run(&repository, "d", "git stash apply --index 1", &all), 2);
+    repository.git(&["reset", "--quiet", "--hard"]);
+    repository.git(&["clean", "--quiet", "-fd"]);
+    assert_eq!(run(&repository, "", "git stash pop stash@{1}", &all), 2);
+    assert_eq!(asked(&repository.root, "git stash pop 5"), paths([]), "there is none");
+}
+
+#[test]
+fn a_branch_that_only_others_have_is_found_as_git_finds_it() {
+    let repository = two_branches();
+    repository.git(&["remote", "add", "origin", "."]);
+    repository.git(&["fetch", "--quiet", "origin"]);
+    repository.git(&["branch", "--quiet", "-D", "side"]);
+    assert_eq!(run(&repository, "d", "git checkout side", &["b", "d/b", "new"]), 2);
+    assert_eq!(asked(&repository.root, "git switch nobody"), paths([]));
+}
+
+#[test]
+fn what_is_merged_follows_its_file_to_another_name() {
+    let long = |word: &str| (0..20).map(|line| format!("{word} {line}\n")).collect::<String>();
+    let repository = Repository::new();
+    repository.commit(&[("b", &long("b")), ("d/one", &long("one")), ("d/two", &long("two"))]);
+    repository.git(&["checkout", "--quiet", "-b", "side"]);
+    repository.git(&["mv", "d", "e"]);
+    repository.commit(&[("b", &(long("b") + "theirs\n"))]);
+    repository.git(&["checkout", "--quiet", "main"]);
+    repository.git(&["mv", "b", "c"]);
+    repository.commit(&[("d/mine", "mine\n")]);
+    let named = ["b", "c", "d/mine", "d/one", "d/two", "e/mine", "e/one", "e/two"];
+    assert_eq!(asked(&repository.root, "git cherry-pick side"), paths(named));
+    assert_eq!(run(&repository, "", "git merge side", &named), 4);
+    assert!(repository.root.join("e/mine").exists() && !repository.root.join("d/mine").exists());
+}
+
+#[test]
+fn what_was_begun_can_be_given_up_or_gone_on_with() {
+    for begin in ["merge side", "cherry-pick side", "rebase side", "revert --no-edit main~1 side"] {
+        let repository = two_branches();
+        repository.commit(&[("other", "1\n")]);
+        repository.commit(&[("b", "3\n"), ("d/b", "3\n")]);
+        command(&repository.root).args(begin.split(' ')).output().unwrap();
+        let verb = begin.split(' ').next().unwrap();
+        let line = format!("git {verb} --abort");
+        let named = asked(&repository.root, &line);
+        let before = contents(&repository.root);
+        assert!(before[Path::new("b")].starts_with(b"<<<<"), "{begin}");
+        git_in(&repository.root, &[verb, "--abort"]);
+        let lost = lost(&before, &contents(&repository.root));
+        // The first one was undone already.
+        assert_eq!(
+            named.contains(&"other".into()),
+            verb == "revert" || verb == "rebase",
+            "{begin}: {named:?}"
+        );
+        assert!(
+            !lost.is_empty() && lost.iter().all(|path| named.contains(path)),
+            "{begin}: {named:?} {lost:?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_in_the_way_of_a_file_or_a_folder_is_named() {
+    let repository = two_branches();
+    repository.write("new/x", "mine\n");
+    repository.write("new/y/z", "mine\n");
+    assert_eq!(run(&repository, "", "git reset --hard side", &["b", "d/b", "new", "new/x", "new/y/z"]), 4);
+    let repository = two_branches();
+    repository.git(&["rm", "--quiet", "-r", "--cached", "d"]);
+    fs::remove_dir_all(repository.root.join("d")).unwrap();
+    repository.write("d", "mine\n");
+    assert_eq!(run(&repository, "", "git reset --hard", &["d", "d/a", "d/b"]), 1);
+}
+
+#[test]
+fn a_file_that_git_was_told_not_to_look_at_is_named() {
+    for line in ["git checkout a", "git reset --hard", "git checkout-index -fa"] {
+        let repository = two_branches();
+        repository.git(&["update-index", "--assume-unchanged", "a"]);
+        repository.write("a", "mine\n");
+        run(&repository, "", line, &["a"]);
+    }
+}
+
+#[test]
+fn names_of_any_bytes_survive() {
+    let repository = Repository::new();
+    let strange = [&b"\xff\xfe"[..], b"new\nline", b":(glob)*", b"quo\"te"].map(OsStr::from_bytes);
+    for name in strange {
+        repository.write(name, "1\n");
+    }
+    let expected = {
+        let mut paths: Vec<_> = strange.iter().map(PathBuf::from).collect();
+        paths.sort_unstable();
+        paths
+    };
+    assert_eq!(asked(&repository.root, "git clean -f"), expected);
+    repository.commit(&[]);
+    for name in strange {
+        repository.write(name, "2\n");
+    }
+    assert_eq!(asked(&repository.root, "git stash"), expected);
+    repository.commit(&[]);
+    assert_eq!(asked(&repository.root, "git reset --hard HEAD~1"), expected);
+    assert_eq!(asked(&repository.root, "git merge HEAD~1"), paths([]));
+    assert_eq!(asked(&repository.root, "git revert HEAD"), expected);
+}
+
+#[test]
+fn the_environment_and_the_options_say_which_repository_is_meant() {
+    let repository = dirty();
+    let elsewhere = repository.beside("elsewhere");
+    fs::create_dir_all(elsewhere.join("d")).unwrap();
+    let git_dir = repository.root.join(".git");
+    let variable = |name: &str, value: &Path| (OsString::from(name), OsString::from(value));
+    let expected = Overwritten {
+        root: repository.root.clone(),
+        verb: "git stash".to_owned(),
+        paths: paths(["a", "d/a"]),
+    };
+    let environment = [
+        variable("GIT_DIR", &git_dir),
+        variable("GIT_WORK_TREE", &repository.root),
+        variable("GIT_OBJECT_DIRECTORY", Path::new("/nowhere")),
+    ];
+    let said = overwritten(&words("git stash"), &elsewhere, &environment).unwrap();
+    assert_eq!(said.as_ref(), Some(&expected));
+    let line = format!("git --git-dir={} --work-tree ../repo stash", git_dir.display());
+    assert_eq!(overwritten(&words(&line), &elsewhere, &[]).unwrap(), Some(expected));
+    // The folder in which git runs is the tree, if only the repository is named: all that is tracked is missing in it.
+    let said = overwritten(&words("git stash"), &elsewhere, &environment[..1]).unwrap().unwrap();
+    assert_eq!((said.root, said.paths.len()), (elsewhere.clone(), 5));
+
+    let index = variable("GIT_INDEX_FILE", &repository.beside("index"));
+    fs::copy(git_dir.join("index"), &index.1).unwrap();
+    repository.git(&["add", "u"]);
+    assert_eq!(asked(&repository.root, "git checkout-index -fa"), paths(["a"]));
+    assert_eq!(asked(&repository.root, "git clean -f"), paths(["d/u"]));
+    let said = overwritten(&words("git clean -f"), &repository.root, &[index]).unwrap().unwrap();
+    assert_eq!(said.paths, paths(["d/u", "u"]));
+}
+
+#[test]
+fn another_working_tree_that_goes_away_is_named_as_a_whole() {
+    let repository = two_branches();
+    repository.git(&["worktree", "add", "--quiet", "../deep/tree", "side"]);
+    let tree = repository.beside("deep/tree");
+    fs::write(tree.join("u"), "mine\n").unwrap();
+    for line in ["git worktree remove --force ../deep/tree", "git worktree remove tree"] {
+        let said = overwritten(&words(line), &repository.root, &[]).unwrap().unwrap();
+        assert_eq!((said.root.as_path(), said.verb.as_str()), (tree.as_path(), "git worktree remove"));
+        assert_eq!(said.paths, paths([".gitignore", "a", "b", "d/a", "d/b", "new", "u"]));
+    }
+}
+
+#[test]
+fn where_nothing_would_change_nothing_is_named() {
+    let repository = dirty();
+    for line in [
+        "git status",
+        "git diff",
+        "git commit -am x",
+        "git add -A",
+        "git stash list",
+        "git stash show",
+        "git restore --staged .",
+        "git reset --soft HEAD",
+        "git checkout -b new",
+        "git clean -fdn",
+        "git pull",
+        "git checkout HEAD",
+        "git merge main",
+        "git --bare stash",
+        "git -C absent stash",
+        "git nonsense",
+    ] {
+        assert_eq!(overwritten(&words(line), &repository.root, &[]).unwrap(), None, "{line}");
+    }
+    let clean = two_branches();
+    let nowhere = tempfile::tempdir().unwrap();
+    let bare = Repository::with(&["init", "--quiet", "--bare"]);
+    let folders = [&clean.root, nowhere.path(), &bare.root, &repository.root.join(".git")];
+    for folder in folders {
+        for line in ["git stash", "git reset --hard", "git checkout .", "git clean -fd"] {
+            assert_eq!(overwritten(&words(line), folder, &[]).unwrap(), None, "{line} in {folder:?}");
+        }
+    }
+}
+
+#[test]
+fn before_the_first_commit_there_is_something_to_lose_too() {
+    let repository = Repository::new();
+    repository.write("staged", "mine\n");
+    repository.git(&["add", "staged"]);
+    repository.write("u", "mine\n");
+    assert_eq!(run(&repository, "", "git clean -f", &["u"]), 1);
+    assert_eq!(run(&repository, "", "git reset --hard", &["staged"]), 1);
+}

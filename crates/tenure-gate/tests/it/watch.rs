@@ -1,0 +1,190 @@
+//! What is told of a real working tree in which things change.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+
+use tenure_gate::git;
+use tenure_gate::paths::work_tree_of;
+use tenure_gate::watch::{Change, Kind, TreeWatch};
+
+use crate::git_support::{Repository, paths};
+
+fn watched(repository: &Repository) -> TreeWatch {
+    TreeWatch::open(&work_tree_of(&repository.root).unwrap().unwrap()).unwrap()
+}
+
+/// Everything that was told since, each once.
+fn read(watch: &mut TreeWatch) -> BTreeSet<(String, Kind)> {
+    changes(watch).into_iter().map(|change| (text(&change.path), change.kind)).collect()
+}
+
+fn changes(watch: &mut TreeWatch) -> Vec<Change> {
+    let mut all = Vec::new();
+    loop {
+        let seen = watch.read();
+        all.extend(seen.changes);
+        if seen.is_drained {
+            return all;
+        }
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+trait Told {
+    fn has(&self, path: &str, kind: Kind) -> bool;
+}
+
+impl Told for BTreeSet<(String, Kind)> {
+    fn has(&self, path: &str, kind: Kind) -> bool {
+        self.contains(&(path.to_owned(), kind))
+    }
+}
+
+// S4-15
+#[test]
+fn each_way_to_change_a_file_is_told() {
+    let repository = Repository::new();
+    let at = |name: &str| repository.root.join(name);
+    for name in ["written", "cut", "mode", "removed", "old", "over", "linked"] {
+        repository.write(name, "text");
+    }
+    let mut watch = watched(&repository);
+    assert_eq!(read(&mut watch), BTreeSet::new(), "what was there before is no change");
+    fs::write(at("written"), "other").unwrap();
+    fs::File::options().write(true).open(at("cut")).unwrap().set_len(1).unwrap();
+    fs::set_permissions(at("mode"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::remove_file(at("removed")).unwrap();
+    fs::rename(at("old"), at("new")).unwrap();
+    fs::rename(repository.root.join("new"), at("over")).unwrap();
+    fs::hard_link(at("linked"), at("hard")).unwrap();
+    symlink("linked", at("soft")).unwrap();
+    fs::write(at("made"), "").unwrap();
+    let _ = fs::read(at("linked")).unwrap();
+    let told = read(&mut watch);
+    for (path, kind) in [
+        ("written", Kind::Written),
+        ("cut", Kind::Written),
+        ("mode", Kind::Attributes),
+        ("removed", Kind::Gone),
+        ("old", Kind::Gone),
+        ("over", Kind::Arrived),
+        ("hard", Kind::Made),
+        ("soft", Kind::Made),
+        ("made", Kind::Made),
+    ] {
+        assert!(told.has(path, kind), "{path} {kind:?}: {told:?}");
+    }
+    assert!(!told.iter().any(|(path, _)| path == "linked"), "it was read, and has a second name: {told:?}");
+}
+
+#[test]
+fn what_is_in_folders_that_were_made_all_at_once_is_told() {
+    let repository = Repository::new();
+    let mut watch = watched(&repository);
+    repository.write("a/b/c/d/e/deep", "text");
+    repository.write("a/b/beside", "text");
+    let told = read(&mut watch);
+    assert!(told.has("a/b/c/d/e/deep", Kind::Made) && told.has("a/b/beside", Kind::Made), "{told:?}");
+    assert_eq!(watch.coverage().folders, 6);
+    repository.write("a/b/c/d/e/deep", "more");
+    repository.write("a/b/c/later", "text");
+    let told = read(&mut watch);
+    assert!(told.has("a/b/c/d/e/deep", Kind::Written) && told.has("a/b/c/later", Kind::Made), "{told:?}");
+    fs::remove_dir_all(repository.root.join("a")).unwrap();
+    assert!(read(&mut watch).has("a/b/c/d/e/deep", Kind::Gone));
+    assert_eq!(watch.coverage().folders, 1, "folders that are gone are watched no longer");
+}
+
+#[test]
+fn a_folder_that_is_moved_takes_its_files_along() {
+    let repository = Repository::new();
+    let at = |name: &str| repository.root.join(name);
+    repository.write("from/below/file", "text");
+    let outside = repository.beside("outside");
+    fs::create_dir_all(outside.join("inner")).unwrap();
+    fs::write(outside.join("inner/foreign"), "text").unwrap();
+    let mut watch = watched(&repository);
+    // In.
+    fs::rename(&outside, at("inside")).unwrap();
+    assert!(read(&mut watch).has("inside/inner/foreign", Kind::Arrived));
+    fs::write(at("inside/inner/foreign"), "more").unwrap();
+    assert!(read(&mut watch).has("inside/inner/foreign", Kind::Written));
+    // To another place.
+    fs::rename(at("from"), at("to")).unwrap();
+    let told = read(&mut watch);
+    assert!(told.has("from/below/file", Kind::Gone) && told.has("to/below/file", Kind::Arrived), "{told:?}");
+    assert!(!told.iter().any(|(_, kind)| *kind == Kind::FolderGone), "{told:?}");
+    fs::write(at("to/below/file"), "more").unwrap();
+    assert_eq!(read(&mut watch), BTreeSet::from([("to/below/file".to_owned(), Kind::Written)]));
+    // Out.
+    fs::rename(at("to"), &outside).unwrap();
+    assert_eq!(read(&mut watch), BTreeSet::from([("to".to_owned(), Kind::FolderGone)]));
+    fs::write(outside.join("below/file"), "elsewhere").unwrap();
+    assert_eq!(read(&mut watch), BTreeSet::new(), "what is outside is nobody's");
+}
+
+#[test]
+fn what_git_ignores_its_own_folder_and_other_trees_are_not_watched() {
+    let repository = Repository::new();
+    repository.write(".gitignore", "target/\n/out\n*.log\nkept/\n");
+    repository.write("kept/known", "text");
+    repository.git(&["add", "--force", "kept/known"]);
+    repository.write("target/debug/deps/x", "text");
+    fs::create_dir(repository.root.join("inner")).unwrap();
+    crate::git_support::git_in(&repository.root.join("inner"), &["init", "--quiet"]);
+    let mut watch = watched(&repository);
+    assert_eq!(watch.coverage().folders, 2, "the root, and `kept`: git knows what is in it");
+    repository.write("target/debug/deps/x", "more");
+    repository.write("out/late/y", "text");
+    repository.write("inner/file", "text");
+    repository.git(&["add", "inner/../.gitignore"]);
+    assert_eq!(read(&mut watch), BTreeSet::new());
+    repository.write("kept/known", "more");
+    assert!(read(&mut watch).has("kept/known", Kind::Written));
+    let asked = paths(["a.log", ":odd\n.log", "target", "kept", "kept/known", "gone.log", "../x.log", "b"]);
+    let found = git::ignored(&repository.root, &asked).unwrap();
+    assert_eq!(found, paths(["a.log", ":odd\n.log", "target", "gone.log"]));
+    assert_eq!(git::ignored(&repository.root, &paths(["b"])).unwrap(), paths([]));
+}
+
+#[test]
+fn two_thousand_files_at_once_are_all_told() {
+    let repository = Repository::new();
+    let mut watch = watched(&repository);
+    for number in 0..2_000 {
+        repository.write(format!("folder-{}/file-{number}", number % 20), "text");
+    }
+    let told = read(&mut watch);
+    let files: BTreeSet<&String> = told.iter().map(|(path, _)| path).collect();
+    assert_eq!((files.len(), watch.coverage().missed), (2_000, 0));
+}
+
+// S4-15
+#[test]
+fn what_git_checks_out_is_told_from_what_others_write() {
+    let repository = Repository::new();
+    let first = repository.commit(&[("a", "one"), ("b", "one")]);
+    repository.commit(&[("a", "two"), ("b", "two")]);
+    let mut watch = watched(&repository);
+    repository.write("mine", "before");
+    repository.git(&["checkout", "--quiet", &first]);
+    repository.write("mine", "after");
+    let told = changes(&mut watch);
+    let of = |name: &str| told.iter().filter(|change| change.path == Path::new(name)).collect::<Vec<_>>();
+    assert!(!of("a").is_empty() && of("a").iter().chain(&of("b")).all(|change| change.by_git), "{told:?}");
+    assert!(!of("mine").is_empty() && of("mine").iter().all(|change| !change.by_git), "{told:?}");
+}
+
+#[test]
+fn a_tree_that_is_gone_is_over() {
+    let repository = Repository::new();
+    let mut watch = watched(&repository);
+    assert!(!watch.read().is_over);
+    fs::rename(&repository.root, repository.beside("elsewhere")).unwrap();
+    assert!(watch.read().is_over);
+}

@@ -1,0 +1,169 @@
+//! The audit: working trees in which agents are at work are watched, and a change that no lease explains is written down.
+//!
+//! ```text
+//! watching  from when to when a tree is watched, and what is read
+//! pending   what changed and is not judged yet
+//! looking   who has it open, by which names it is leased, who has it or had it a moment ago, whether git ignores it
+//! verdict   what follows from that
+//! burst     not more of it than anybody reads
+//! ended     which leases ended a moment ago
+//! ```
+//!
+//! It stops nobody: it is what is left where nobody was asked. Where it is not known who changed something that somebody has, that
+//! one is taken to have done it.
+
+mod burst;
+mod ended;
+mod looking;
+mod pending;
+mod verdict;
+mod watching;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tenure_api::AuditedTree;
+use tenure_core::kernel::{Holder, Resource, Span, Tick};
+use tenure_gate::paths::{FileKey, WorkTree, work_tree_of};
+use tokio::sync::Semaphore;
+
+use self::ended::Ended;
+use self::watching::Watched;
+use super::violations::Violations;
+use crate::app::App;
+
+/// The most trees that are watched at once: the system gives a user few watches of this kind.
+const MOST_TREES: usize = 16;
+/// The most trees that are remembered because agents are at work in them.
+const MOST_KNOWN: usize = 1_000;
+/// For so long a tree is watched after something was last heard from those at work in it.
+const LINGER: Span = Span::from_secs(300);
+
+/// What is watched, and what has to be known to judge.
+pub(crate) struct Audit {
+    is_on: bool,
+    trees: Mutex<BTreeMap<String, Arc<Watched>>>,
+    room: Arc<Semaphore>,
+    /// Which leases ended a moment ago.
+    pub(super) ended: Arc<Ended>,
+    told: Violations,
+}
+
+impl Audit {
+    pub(super) fn new(is_on: bool) -> Self {
+        Self {
+            is_on,
+            trees: Mutex::default(),
+            room: Arc::new(Semaphore::new(MOST_TREES)),
+            ended: Arc::default(),
+            told: Violations::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Watched>>> {
+        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Every tree in which agents are at work, and how much of it is watched.
+    pub(super) fn shown(&self) -> Vec<AuditedTree> {
+        let mut trees: Vec<AuditedTree> = self.lock().values().map(|watched| watched.shown()).collect();
+        trees.sort_by(|one, other| one.root.cmp(&other.root));
+        trees
+    }
+}
+
+/// Watches the trees of what sessions have. Who had it before the server was stopped is at work in them still.
+pub(crate) fn start(app: &Arc<App>) {
+    let held: Vec<(Resource, Holder)> = app.registrar.read(|state| {
+        let leases = state.file_sessions().flat_map(|session| state.leases_of_holder(&session.id));
+        leases.map(|lease| (lease.resource.clone(), lease.holder.clone())).collect()
+    });
+    if !app.files.audit.is_on || held.is_empty() {
+        return;
+    }
+    let app = app.clone();
+    tokio::spawn(async move {
+        let own = app.clone();
+        let looked = tokio::task::spawn_blocking(move || trees_of(&own, &held));
+        for (tree, session) in looked.await.unwrap_or_default() {
+            is_at_work(&app, &tree, &session);
+        }
+    });
+}
+
+/// Where these files are, and who has them. It looks at the disk.
+fn trees_of(app: &App, held: &[(Resource, Holder)]) -> Vec<(WorkTree, Holder)> {
+    let root = |resource: &Resource| app.files.trees.named(resource)?.root;
+    let roots: BTreeSet<(PathBuf, &Holder)> =
+        held.iter().filter_map(|(resource, holder)| Some((root(resource)?, holder))).collect();
+    let tree = |(root, holder): (PathBuf, &Holder)| Some((work_tree_of(&root).ok()??, holder.clone()));
+    roots.into_iter().filter_map(tree).collect()
+}
+
+/// A session is at work with these files: their trees are watched from now on.
+pub(super) fn note(app: &Arc<App>, session: &Holder, files: &[FileKey]) {
+    let mut known: Vec<&WorkTree> = Vec::new();
+    for file in files {
+        if !known.contains(&&file.tree) {
+            known.push(&file.tree);
+            is_at_work(app, &file.tree, session);
+        }
+    }
+}
+
+fn is_at_work(app: &Arc<App>, tree: &WorkTree, session: &Holder) {
+    let audit = &app.files.audit;
+    if !audit.is_on {
+        return;
+    }
+    let now = app.registrar.now();
+    let mut trees = audit.lock();
+    // One that has moved is watched where it is now.
+    if let Some(watched) = trees.get(&tree.id).filter(|watched| watched.tree == *tree) {
+        watched.hear(session, now);
+        return;
+    }
+    if trees.len() >= MOST_KNOWN {
+        return;
+    }
+    let watched = Arc::new(Watched::new(tree.clone(), session, now));
+    trees.insert(tree.id.clone(), watched.clone());
+    tokio::spawn(watching::run(app.clone(), watched));
+}
+
+/// Forgets a tree that nobody needs any longer to be watched. Says whether it did.
+fn forget_unneeded(app: &App, watched: &Arc<Watched>) -> bool {
+    let mut trees = app.files.audit.lock();
+    if is_needed(app, watched, app.registrar.now()) {
+        return false;
+    }
+    remove(&mut trees, watched);
+    true
+}
+
+fn forget(app: &App, watched: &Arc<Watched>) {
+    remove(&mut app.files.audit.lock(), watched);
+}
+
+fn remove(trees: &mut BTreeMap<String, Arc<Watched>>, watched: &Arc<Watched>) {
+    let id = &watched.tree.id;
+    if trees.get(id).is_some_and(|known| Arc::ptr_eq(known, watched)) {
+        trees.remove(id);
+    }
+}
+
+/// Whether somebody has a file there, or something was heard not long ago from a session that was at work there.
+fn is_needed(app: &App, watched: &Watched, now: Tick) -> bool {
+    let (last, sessions) = watched.heard();
+    if now.since(last) < LINGER {
+        return true;
+    }
+    let prefix = format!("FILE:{}/", watched.tree.id);
+    app.registrar.read(|state| {
+        let was_heard =
+            |id: &Holder| state.file_session(id).is_some_and(|session| now.since(session.seen_at) < LINGER);
+        let mut held = state.file_sessions().flat_map(|session| state.leases_of_holder(&session.id));
+        sessions.iter().any(was_heard) || held.any(|lease| lease.resource.as_str().starts_with(&prefix))
+    })
+}

@@ -1,0 +1,114 @@
+//! What follows from what is known of a change.
+
+use tenure_core::kernel::Holder;
+use tenure_gate::watch::Kind;
+
+/// What is known of a change.
+#[derive(Debug)]
+pub(super) struct Facts {
+    pub(super) kind: Kind,
+    /// Whether somebody has it, or had it a moment ago.
+    pub(super) has_owner: bool,
+    /// Whether git was at work for the whole tree.
+    pub(super) by_git: bool,
+    /// Who had it open for writing when it changed.
+    pub(super) writers: Vec<Suspect>,
+}
+
+/// Somebody who had a file open for writing when it changed.
+#[derive(Debug)]
+pub(super) struct Suspect {
+    pub(super) pid: u32,
+    pub(super) name: String,
+    /// In whose name it runs, if a session of an agent is known for it.
+    pub(super) session: Option<Holder>,
+    /// Whether the owner, or somebody whom that started, it is.
+    pub(super) is_owners: bool,
+}
+
+/// Somebody changed what was not theirs to change.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Violation {
+    /// Whose session, if that is known.
+    pub(super) session: Option<Holder>,
+    /// What was seen, for people.
+    pub(super) detail: String,
+}
+
+/// Whether it is a violation. Nobody is accused without having been seen.
+pub(super) fn judge(facts: &Facts) -> Option<Violation> {
+    let Facts { has_owner, by_git, writers, .. } = facts;
+    // What git checks out is in commits.
+    let is_explained = if *has_owner {
+        writers.is_empty() || writers.iter().any(|writer| writer.is_owners)
+    } else {
+        *by_git
+    };
+    if is_explained {
+        return None;
+    }
+    let known = writers.iter().find(|writer| writer.session.is_some()).or(writers.first());
+    let what = what_happened(facts.kind);
+    let why = if *has_owner { "which its owner did not start" } else { "though no session had it" };
+    let detail = match known {
+        Some(Suspect { pid, name, .. }) => format!("it was {what} by {} (pid {pid}), {why}", plain(name)),
+        None => format!("it was {what}, though no session had it; nobody was seen doing it"),
+    };
+    Some(Violation { session: known.and_then(|known| known.session.clone()), detail })
+}
+
+fn what_happened(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Made => "made",
+        Kind::Arrived => "put in its place",
+        Kind::Written => "written",
+        Kind::Attributes => "given another mode, owner or time",
+        Kind::Gone => "removed or moved away",
+        Kind::FolderGone => "moved away with all that is in it",
+    }
+}
+
+/// A program may call itself anything.
+fn plain(name: &str) -> String {
+    name.chars().map(|character| if character.is_control() { ' ' } else { character }).take(40).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn suspect(pid: u32, session: Option<&str>, is_owners: bool) -> Suspect {
+        let session = session.map(|session| Holder::parse(session).unwrap());
+        Suspect { pid, name: "sh\n".into(), session, is_owners }
+    }
+
+    fn judged(has_owner: bool, by_git: bool, writers: Vec<Suspect>) -> Option<Violation> {
+        judge(&Facts { kind: Kind::Written, has_owner, by_git, writers })
+    }
+
+    // S4-15
+    #[test]
+    fn what_nobody_has_and_git_did_not_check_out_is_told_with_whoever_was_seen() {
+        let nobody = judged(false, false, Vec::new()).unwrap();
+        assert_eq!(nobody.session, None);
+        assert_eq!(nobody.detail, "it was written, though no session had it; nobody was seen doing it");
+        let somebody = judged(false, false, vec![suspect(7, None, false)]).unwrap();
+        assert_eq!(somebody.detail, "it was written by sh  (pid 7), though no session had it");
+        let agent = judged(false, false, vec![suspect(7, None, false), suspect(8, Some("two"), false)]);
+        assert_eq!(agent.unwrap().session, Some(Holder::parse("two").unwrap()));
+        assert_eq!(judged(false, true, Vec::new()), None);
+        assert_eq!(judged(false, true, vec![suspect(7, None, false)]), None);
+    }
+
+    // S4-15
+    #[test]
+    fn what_somebody_has_is_told_only_if_somebody_else_was_seen() {
+        assert_eq!(judged(true, false, Vec::new()), None);
+        assert_eq!(judged(true, false, vec![suspect(7, Some("one"), true)]), None);
+        assert_eq!(judged(true, false, vec![suspect(8, None, false), suspect(7, None, true)]), None);
+        let foreign = judged(true, false, vec![suspect(8, Some("two"), false)]).unwrap();
+        assert_eq!(foreign.session, Some(Holder::parse("two").unwrap()));
+        assert_eq!(foreign.detail, "it was written by sh  (pid 8), which its owner did not start");
+        assert!(judged(true, true, vec![suspect(8, None, false)]).is_some(), "git over what somebody has");
+    }
+}

@@ -1,0 +1,248 @@
+//! From when to when a tree is watched, and what is read and judged meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tenure_api::AuditedTree;
+use tenure_core::kernel::{Holder, Resource, Tick};
+use tenure_gate::paths::WorkTree;
+use tenure_gate::watch::{Coverage, TreeWatch};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::Notify;
+
+use super::burst::Burst;
+use super::looking::{look_for_writers, violations};
+use super::pending::Pending;
+use crate::app::App;
+use crate::files::violations::tell;
+
+/// How often is looked whether a tree is still to be watched, and whether more of it can be by now.
+const CHECK_EVERY: Duration = Duration::from_secs(30);
+/// So long after a change it is judged: by then a file that was only written to be renamed is gone.
+const SETTLE: Duration = Duration::from_millis(200);
+/// The most sessions that are remembered for one tree.
+const MOST_SESSIONS: usize = 1_000;
+
+/// A tree in which agents are at work.
+pub(super) struct Watched {
+    pub(super) tree: WorkTree,
+    heard: Mutex<(Tick, BTreeSet<Holder>)>,
+    /// How much of it is watched; or why nothing is.
+    coverage: Mutex<Result<Coverage, String>>,
+    pending: Mutex<Pending>,
+    changed: Notify,
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Watched {
+    pub(super) fn new(tree: WorkTree, session: &Holder, now: Tick) -> Self {
+        Self {
+            tree,
+            heard: Mutex::new((now, BTreeSet::from([session.clone()]))),
+            coverage: Mutex::new(Err("it is still being walked through".to_owned())),
+            pending: Mutex::default(),
+            changed: Notify::new(),
+        }
+    }
+
+    /// A session is at work in it.
+    pub(super) fn hear(&self, session: &Holder, now: Tick) {
+        let (last, sessions) = &mut *lock(&self.heard);
+        *last = (*last).max(now);
+        if sessions.len() < MOST_SESSIONS {
+            sessions.insert(session.clone());
+        }
+    }
+
+    /// When a session was last at work in it, and which have been.
+    pub(super) fn heard(&self) -> (Tick, BTreeSet<Holder>) {
+        lock(&self.heard).clone()
+    }
+
+    pub(super) fn shown(&self) -> AuditedTree {
+        let beyond = lock(&self.pending).beyond;
+        let root = self.tree.root.to_string_lossy().into_owned();
+        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        match &*lock(&self.coverage) {
+            Ok(coverage) => AuditedTree {
+                root,
+                folders: count(coverage.folders),
+                unwatched: count(coverage.beyond_limit + coverage.unreadable),
+                why: why_not(coverage),
+                missed: coverage.missed.saturating_add(beyond),
+            },
+            Err(why) => {
+                AuditedTree { root, folders: 0, unwatched: 0, why: Some(why.clone()), missed: beyond }
+            }
+        }
+    }
+}
+
+fn why_not(coverage: &Coverage) -> Option<String> {
+    let limit = (coverage.beyond_limit > 0).then(|| {
+        format!(
+            "{} are more than may be watched at once; raise fs.inotify.max_user_watches, or let git ignore what is generated",
+            coverage.beyond_limit
+        )
+    });
+    let unreadable =
+        (coverage.unreadable > 0).then(|| format!("{} may not be read by the server", coverage.unreadable));
+    let both: Vec<String> = limit.into_iter().chain(unreadable).collect();
+    (!both.is_empty()).then(|| both.join("; "))
+}
+
+/// Watches a tree until nobody needs that any longer, it is gone, or the server stops.
+pub(super) async fn run(app: Arc<App>, watched: Arc<Watched>) {
+    tokio::select! {
+        () = until_unneeded(&app, &watched) => {}
+        () = watch(&app, &watched) => {}
+        () = app.stopping() => {}
+    }
+    super::forget(&app, &watched);
+}
+
+async fn until_unneeded(app: &App, watched: &Arc<Watched>) {
+    loop {
+        tokio::time::sleep(CHECK_EVERY).await;
+        if super::forget_unneeded(app, watched) {
+            return;
+        }
+    }
+}
+
+/// Returns when the tree is gone.
+async fn watch(app: &Arc<App>, watched: &Arc<Watched>) {
+    // Nothing is taken from others who want to watch: where there is no room, it is tried again.
+    let _room = loop {
+        match app.files.audit.room.clone().try_acquire_owned() {
+            Ok(room) => break room,
+            Err(_) => *lock(&watched.coverage) = Err("too many other trees are watched at once".to_owned()),
+        }
+        tokio::time::sleep(CHECK_EVERY).await;
+    };
+    let (watch, ready) = loop {
+        match open(watched).await {
+            Ok(opened) => break opened,
+            Err(error) => {
+                let why = format!(
+                    "the system lets nothing more be watched ({error}); raise fs.inotify.max_user_instances"
+                );
+                *lock(&watched.coverage) = Err(why);
+            }
+        }
+        tokio::time::sleep(CHECK_EVERY).await;
+    };
+    tokio::select! {
+        () = read_for_ever(watched, watch, ready) => {}
+        () = judge_for_ever(app, watched) => {}
+    }
+}
+
+async fn open(watched: &Arc<Watched>) -> io::Result<(TreeWatch, AsyncFd<OwnedFd>)> {
+    let tree = watched.tree.clone();
+    let watch =
+        tokio::task::spawn_blocking(move || TreeWatch::open(&tree)).await.map_err(io::Error::other)??;
+    let ready = readiness_of(watch.as_fd().try_clone_to_owned()?)?;
+    *lock(&watched.coverage) = Ok(watch.coverage());
+    Ok((watch, ready))
+}
+
+#[expect(
+    deprecated,
+    reason = "what could go wrong is a descriptor that is closed or becomes another; one that we own is neither"
+)]
+fn readiness_of(own: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::with_interest(own, Interest::READABLE)
+}
+
+/// Reads as soon as there is something, whatever is being judged.
+async fn read_for_ever(watched: &Arc<Watched>, mut watch: TreeWatch, ready: AsyncFd<OwnedFd>) {
+    loop {
+        let waited = match tokio::time::timeout(CHECK_EVERY, ready.readable()).await {
+            Ok(Ok(guard)) => Some(guard),
+            Ok(Err(_)) => return,
+            Err(_) => None,
+        };
+        let is_ready = waited.is_some();
+        let has_more = lock(&watched.coverage).as_ref().is_ok_and(|coverage| coverage.beyond_limit > 0);
+        if !is_ready && !has_more {
+            continue;
+        }
+        let read = tokio::task::spawn_blocking(move || {
+            if !is_ready {
+                // There may be room by now.
+                watch.look_again();
+            }
+            let seen = watch.read();
+            (watch, seen)
+        });
+        let Ok((back, seen)) = read.await else { return };
+        watch = back;
+        *lock(&watched.coverage) = Ok(watch.coverage());
+        if let Some(mut guard) = waited
+            && seen.is_drained
+        {
+            guard.clear_ready();
+        }
+        if !seen.changes.is_empty() {
+            lock(&watched.pending).note(seen.changes);
+            watched.changed.notify_one();
+        }
+        if seen.is_over {
+            return;
+        }
+    }
+}
+
+/// Judges what changed, a moment after it did; who has it open is looked at once.
+async fn judge_for_ever(app: &Arc<App>, watched: &Arc<Watched>) {
+    let mut burst = Burst::default();
+    loop {
+        if lock(&watched.pending).is_empty() {
+            let changed = watched.changed.notified();
+            if burst.is_owed() {
+                let _ = tokio::time::timeout(CHECK_EVERY.min(Duration::from_secs(1)), changed).await;
+            } else {
+                changed.await;
+            }
+        }
+        apart(app, watched, |app, watched| look_for_writers(app, &watched.tree, &watched.pending)).await;
+        tokio::time::sleep(SETTLE).await;
+        let now = app.registrar.now();
+        let found = apart(app, watched, move |app, watched| {
+            let settled = lock(&watched.pending).take_settled();
+            violations(app, &watched.tree, settled, now)
+        });
+        let mut told: BTreeMap<_, Vec<Resource>> = BTreeMap::new();
+        for (resource, violation) in found.await.unwrap_or_default() {
+            if app.files.audit.told.is_new(&resource, now) && burst.is_told(&resource, now) {
+                told.entry((violation.session, violation.detail)).or_default().push(resource);
+            }
+        }
+        for ((session, detail), resources) in told {
+            tell(app, resources, session, detail);
+        }
+        if let Some((last, more)) = burst.end(now) {
+            let detail = format!(
+                "{more} more files of this tree were changed by somebody who had no lease, this one last; they are not told one by one"
+            );
+            tell(app, vec![last], None, detail);
+        }
+    }
+}
+
+async fn apart<T: Send + 'static>(
+    app: &Arc<App>,
+    watched: &Arc<Watched>,
+    work: impl FnOnce(&App, &Watched) -> T + Send + 'static,
+) -> Option<T> {
+    let (app, watched) = (app.clone(), watched.clone());
+    tokio::task::spawn_blocking(move || work(&app, &watched)).await.ok()
+}

@@ -1,0 +1,151 @@
+//! Guards, and the owners that they speak for: what an owner had is free only when nothing of its guards has it open any more.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tenure_core::kernel::{Holder, Resource};
+use tenure_gate::process::{Liveness, Process, open_for_writing};
+
+use super::{FileFace, identity};
+use crate::app::App;
+
+/// From so many on, those that are gone are forgotten.
+const MANY: usize = 1_000;
+/// How often is looked again.
+const AGAIN: Duration = Duration::from_millis(20);
+/// How long at the most, in looks. A guard ends its tree at once when its owner dies; one that cannot must not keep files for
+/// ever.
+const LOOKS: usize = 500;
+
+/// The owner that each guard speaks for, both as the ledger names processes.
+///
+/// Whoever a guard was started by is above it only as long as its front lives: what goes on in the background afterwards is
+/// still that one's. So it is remembered, also over a restart of the server.
+pub(super) struct Guards {
+    file: PathBuf,
+    owners: Mutex<BTreeMap<String, String>>,
+}
+
+impl Guards {
+    pub(super) fn open(folder: &Path) -> Self {
+        let file = folder.join("guards.json");
+        let known = fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Self { file, owners: Mutex::new(known.unwrap_or_default()) }
+    }
+
+    /// A guard speaks for this owner. It writes to the disk if that is new.
+    pub(super) fn note(&self, owner: &str, guard: &Process) {
+        let guard = identity::text_of(guard);
+        let mut owners = self.lock();
+        // One that speaks for itself is its own owner, and nothing has to be remembered.
+        if guard == owner || owners.get(&guard).is_some_and(|known| known == owner) {
+            return;
+        }
+        if owners.len() >= MANY {
+            owners.retain(|guard, _| is_alive(guard));
+        }
+        owners.insert(guard, owner.to_owned());
+        save(&self.file, &owners);
+    }
+
+    /// For whom this guard spoke, if it was for another process than its own.
+    pub(super) fn owner_of(&self, guard: &Process) -> Option<Process> {
+        let owner = self.lock().get(&identity::text_of(guard)).cloned();
+        owner.and_then(|owner| identity::process_in(&owner))
+    }
+
+    /// The guards of this owner that live.
+    pub(super) fn of(&self, owner: &str) -> Vec<Process> {
+        let found: Vec<String> = {
+            let owners = self.lock();
+            owners.iter().filter(|(_, known)| *known == owner).map(|(guard, _)| guard.clone()).collect()
+        };
+        let processes = found.iter().filter_map(|guard| identity::process_in(guard));
+        processes.filter(|guard| guard.liveness() != Liveness::Dead).collect()
+    }
+
+    /// The owner is gone, and so is what it had.
+    pub(super) fn forget(&self, owner: &str) {
+        let mut owners = self.lock();
+        let before = owners.len();
+        owners.retain(|_, known| known != owner);
+        if owners.len() != before {
+            save(&self.file, &owners);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_alive(process: &str) -> bool {
+    identity::process_in(process).is_some_and(|process| process.liveness() != Liveness::Dead)
+}
+
+/// What cannot be kept is known as long as the server lives.
+fn save(file: &Path, owners: &BTreeMap<String, String>) {
+    let beside = file.with_extension("new");
+    let folder = file.parent().map_or(Ok(()), fs::create_dir_all);
+    let written = folder.and_then(|()| fs::write(&beside, serde_json::to_vec(owners).unwrap_or_default()));
+    let _ = written.and_then(|()| fs::rename(&beside, file));
+}
+
+/// Returns when nothing that a guard started for this owner has open what these sessions have; after some seconds in any case.
+/// Guards ask again from now on, so that nothing else is opened on the strength of what they were told.
+pub(super) async fn settled(app: &Arc<App>, owner: &str, sessions: &[Holder]) {
+    for look in 0..LOOKS {
+        let (own, owner, sessions) = (app.clone(), owner.to_owned(), sessions.to_vec());
+        let looked = tokio::task::spawn_blocking(move || {
+            let guards = own.files.guards.of(&owner);
+            if look == 0 && !guards.is_empty() {
+                own.files.standings.change(&owner);
+            }
+            !guards.is_empty() && guards.iter().any(|guard| still_writes(&own, guard, &sessions))
+        });
+        if !looked.await.unwrap_or(false) {
+            return;
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+/// Nothing is remembered of a process that is gone.
+pub(super) fn forget(app: &App, owner: &str) {
+    app.files.standings.forget(owner);
+    app.files.heard.forget(owner);
+    app.files.guards.forget(owner);
+    app.files.turns.forget(owner);
+}
+
+/// Whether anything below a guard has open what these sessions have.
+fn still_writes(app: &App, guard: &Process, sessions: &[Holder]) -> bool {
+    let held: Vec<Resource> = app.registrar.read(|state| {
+        let leases = sessions.iter().flat_map(|session| state.leases_of_holder(session));
+        leases.map(|lease| lease.resource.clone()).collect()
+    });
+    let identities: Vec<_> = held.iter().filter_map(|name| FileFace::identity_of(app, name)).collect();
+    open_for_writing(guard, &identities).contains(&true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whom_a_guard_speaks_for_outlives_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let (guard, owner) = (Process::own().unwrap(), identity::text_of(&Process::of(1).unwrap()));
+        Guards::open(folder.path()).note(&owner, &guard);
+        let guards = Guards::open(folder.path());
+        assert_eq!(guards.owner_of(&guard).map(|owner| owner.pid), Some(1));
+        assert_eq!(guards.of(&owner), vec![guard.clone()]);
+        guards.forget(&owner);
+        assert_eq!(Guards::open(folder.path()).owner_of(&guard), None);
+        guards.note(&identity::text_of(&guard), &guard);
+        assert_eq!(guards.owner_of(&guard), None, "a guard that speaks for itself");
+    }
+}

@@ -1,0 +1,60 @@
+//! Hears of every event on the thread that tells everybody, before anybody is answered, and passes on what is about files.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::kernel::{Event, Fence, FileEvent, FileSession, Resource, State, Tick};
+use tenure_ledger::Seq;
+use tenure_registrar::shell::Observer;
+
+/// Somebody who must know first what happens to files. Whoever listens in this way must be quick.
+pub(crate) trait FileListener: Send + Sync {
+    /// A lease of a session is over.
+    fn lease_ended(&self, resource: &Resource, session: &FileSession, at: Tick);
+
+    /// A session is over. Its leases ended before.
+    fn session_ended(&self, _session: &FileSession) {}
+}
+
+/// Passes on what happens to files to whoever must know it first.
+pub(crate) struct FileObserver {
+    listeners: Vec<Arc<dyn FileListener>>,
+    /// Who else is told of everything, first.
+    next: Arc<dyn Observer>,
+}
+
+impl FileObserver {
+    pub(crate) fn new(listeners: Vec<Arc<dyn FileListener>>, next: Arc<dyn Observer>) -> Arc<Self> {
+        Arc::new(Self { listeners, next })
+    }
+
+    fn ends(&self, lease: Fence, at: Tick, before: &State) {
+        let Some(lease) = before.lease(lease) else { return };
+        if let Some(session) = before.file_session(lease.holder) {
+            self.listeners.iter().for_each(|listener| listener.lease_ended(lease.resource, session, at));
+        }
+    }
+}
+
+impl Observer for FileObserver {
+    fn happens(&self, seq: Seq, event: &Event, before: &State) {
+        self.next.happens(seq, event, before);
+        match event {
+            Event::Released { lease, at, .. }
+            | Event::Expired { lease, at }
+            | Event::Revoked { lease, at, .. } => self.ends(*lease, *at, before),
+            Event::File(event) => {
+                if let FileEvent::Ended { session, .. } = &**event
+                    && let Some(session) = before.file_session(session)
+                {
+                    self.listeners.iter().for_each(|listener| listener.session_ended(session));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn told(&self, took: Duration) {
+        self.next.told(took);
+    }
+}

@@ -1,0 +1,139 @@
+//! How long a guard may rely on what it was told, without asking again: a mark for each owner's process, in a file that guards
+//! read. It changes before anybody is told that the process has lost something.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tenure_api::Standing;
+use tenure_core::kernel::{FileSession, Resource, Tick};
+
+use super::observer::FileListener;
+
+/// The marks of all processes that a guard has asked for.
+pub(crate) struct Standings {
+    folder: PathBuf,
+    marks: Mutex<HashMap<Arc<str>, Mark>>,
+}
+
+struct Mark {
+    path: PathBuf,
+    /// Kept open: whoever reads it reads this one, whatever becomes of its name.
+    file: File,
+    number: u64,
+}
+
+impl Standings {
+    /// What an earlier server left behind counts no longer, and whoever still reads it finds that out.
+    pub(super) fn open(folder: &Path) -> Self {
+        let left = fs::read_dir(folder).into_iter().flatten().flatten();
+        for old in left.map(|entry| entry.path()) {
+            // A reader sees that the file has no name any more.
+            let _ = fs::remove_file(old);
+        }
+        Self { folder: folder.to_owned(), marks: Mutex::default() }
+    }
+
+    /// The mark of a process. Nothing where none can be made: then a guard asks each time. It writes to the disk.
+    pub(super) fn of(&self, process: &Arc<str>) -> Option<Standing> {
+        let mut marks = self.lock();
+        if !marks.contains_key(process) {
+            let mark = self.make(process).ok()?;
+            marks.insert(process.clone(), mark);
+        }
+        let mark = marks.get(process)?;
+        Some(Standing { file: mark.path.to_str()?.to_owned(), mark: mark.number })
+    }
+
+    /// Whether guards of this process rely on anything.
+    pub(super) fn is_relied_on(&self, process: &str) -> bool {
+        self.lock().contains_key(process)
+    }
+
+    /// Nobody relies any longer on what this process was granted before.
+    pub(super) fn change(&self, process: &str) {
+        let mut marks = self.lock();
+        let Some(mark) = marks.get_mut(process) else { return };
+        mark.number = mark.number.wrapping_add(1);
+        if mark.file.write_all_at(&mark.number.to_le_bytes(), 0).is_err() {
+            // A mark that cannot be changed is taken away: that is seen too.
+            let _ = fs::remove_file(&mark.path);
+            marks.remove(process);
+        }
+    }
+
+    /// The process is gone.
+    pub(super) fn forget(&self, process: &str) {
+        self.change(process);
+        if let Some(mark) = self.lock().remove(process) {
+            let _ = fs::remove_file(mark.path);
+        }
+    }
+
+    fn make(&self, process: &str) -> io::Result<Mark> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        let path = self.folder.join(blake3::hash(process.as_bytes()).to_hex().as_str());
+        let mut options = File::options();
+        let file = options.create_new(true).read(true).write(true).mode(0o600).open(&path)?;
+        // From anywhere: no number of an earlier file of this name comes again.
+        let number = getrandom::u64().map_err(io::Error::other)?;
+        file.write_all_at(&number.to_le_bytes(), 0)?;
+        Ok(Mark { path, file, number })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Mark>> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl FileListener for Standings {
+    fn lease_ended(&self, _: &Resource, session: &FileSession, _: Tick) {
+        self.change(&session.process);
+    }
+
+    fn session_ended(&self, session: &FileSession) {
+        self.change(&session.process);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(standing: &Standing) -> Option<u64> {
+        let bytes: [u8; 8] = fs::read(&standing.file).ok()?.try_into().ok()?;
+        Some(u64::from_le_bytes(bytes))
+    }
+
+    // S4-15
+    #[test]
+    fn a_mark_holds_until_its_process_loses_something_and_no_longer() {
+        let folder = tempfile::tempdir().unwrap();
+        let standings = Standings::open(folder.path());
+        let (one, other): (Arc<str>, Arc<str>) = ("one".into(), "other".into());
+        let before = standings.of(&one).unwrap();
+        let beside = standings.of(&other).unwrap();
+        assert_eq!(read(&before), Some(before.mark));
+        assert_eq!(standings.of(&one), Some(before.clone()), "asked again, it is the same");
+        standings.change("one");
+        assert_ne!(read(&before), Some(before.mark));
+        assert_eq!(read(&beside), Some(beside.mark), "somebody else's stays");
+        let after = standings.of(&one).unwrap();
+        assert_eq!(read(&after), Some(after.mark));
+        standings.forget("one");
+        assert_eq!(read(&after), None);
+    }
+
+    #[test]
+    fn the_marks_of_an_earlier_server_count_no_longer() {
+        let folder = tempfile::tempdir().unwrap();
+        let standing = Standings::open(folder.path()).of(&"one".into()).unwrap();
+        let reader = File::open(&standing.file).unwrap();
+        let next = Standings::open(folder.path());
+        assert_eq!(rustix::fs::fstat(&reader).unwrap().st_nlink, 0, "who reads on sees that it is gone");
+        assert_ne!(next.of(&"one".into()).unwrap().mark, standing.mark);
+    }
+}

@@ -1,0 +1,212 @@
+//! What the audit sees of a tree in which agents are at work, and what it leaves alone.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+use tenure_server::FileSettings;
+
+use super::stage::{Agent, Stage, until};
+use crate::stream::{Stream, listen};
+
+/// A stage that is watched: `one` has `a`.
+struct Watched {
+    stage: Stage,
+    one: Agent,
+    told: Stream,
+    sentinels: usize,
+}
+
+/// A violation: the path, the session that did it, what was seen.
+#[derive(Debug)]
+struct Violation {
+    path: String,
+    session: Option<String>,
+    owner: Option<String>,
+    detail: String,
+}
+
+impl Watched {
+    fn new() -> Self {
+        let stage = Stage::new();
+        git(&stage, &["add", "a", "b"]);
+        git(&stage, &["commit", "--quiet", "--message", "first"]);
+        let told = listen(&stage.server, "/v1/events?type=file.violated", None);
+        let mut one = Agent::start(&stage, "one");
+        assert_eq!(one.acquire(None, &["a"]), "GRANTED");
+        until("the tree is watched", || trees(&stage)[0]["folders"].as_u64() > Some(0));
+        Self { stage, one, told, sentinels: 0 }
+    }
+
+    fn next(&mut self) -> Violation {
+        let data = self.told.expect("file.violated").data;
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let file = &data["file"];
+        let resource = text(&file["resource"]).unwrap_or_else(|| panic!("{data}"));
+        Violation {
+            path: resource.split_once('/').unwrap().1.to_owned(),
+            session: text(&file["session"]),
+            owner: text(&file["owner"]),
+            detail: text(&data["detail"]).unwrap(),
+        }
+    }
+
+    /// Everything that was told of what happened until now. Twice something happens that is told for certain, each time after all
+    /// that was judged before.
+    fn so_far(&mut self) -> Vec<Violation> {
+        let mut found = Vec::new();
+        for _ in 0..2 {
+            self.sentinels += 1;
+            let name = format!("sentinel-{}", self.sentinels);
+            self.shell(&format!("echo x > {name}"));
+            loop {
+                let violation = self.next();
+                if violation.path == name {
+                    break;
+                }
+                if !violation.path.starts_with("sentinel-") {
+                    found.push(violation);
+                }
+            }
+        }
+        found
+    }
+
+    /// Somebody whom nobody knows.
+    fn shell(&self, script: &str) {
+        let mut shell = Command::new("sh");
+        assert!(shell.args(["-c", script]).current_dir(self.stage.file("")).status().unwrap().success());
+    }
+}
+
+fn trees(stage: &Stage) -> Value {
+    stage.person("GET /v1/files", &json!({})).json()["audit"].clone()
+}
+
+fn git(stage: &Stage, arguments: &[&str]) {
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=A Person", "-c", "user.email=person@example.com"]).args(arguments);
+    let run = git.current_dir(stage.file("")).output().unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+}
+
+// S4-15
+#[test]
+fn a_write_that_nobody_asked_for_is_told_and_names_nobody() {
+    let mut watched = Watched::new();
+    watched.shell("echo x >> b");
+    let told = watched.next();
+    assert_eq!((&*told.path, &told.session, &told.owner), ("b", &None, &None), "{told:?}");
+    assert!(told.detail.contains("no session had it"), "{told:?}");
+    // However it is changed: in new folders, by links, by being moved and removed.
+    watched.shell("mkdir -p new/deep && echo x > new/deep/file");
+    watched.shell("ln -s a link");
+    watched.shell("chmod +x b && mv b c && rm c");
+    let mut told: Vec<String> = watched.so_far().into_iter().map(|violation| violation.path).collect();
+    // Whether it is told a second time depends on how long ago that was.
+    told.retain(|path| path != "b");
+    told.sort();
+    told.dedup();
+    assert_eq!(told, ["c", "link", "new/deep/file"]);
+}
+
+// S4-15
+#[test]
+fn what_its_owner_writes_is_not_told_nor_what_it_wrote_before_it_let_go() {
+    let mut watched = Watched::new();
+    watched.one.run(&format!("cd {}", watched.stage.file("").display()));
+    watched.one.run("echo x >> a");
+    watched.one.run("exec 7>> a; echo y >&7; exec 7>&-");
+    // As editors write: beside it, and then over it.
+    watched.one.run("echo z > a.tmp.4242 && mv a.tmp.4242 a");
+    watched.one.run("echo z > a-new && mv a-new a");
+    assert_eq!(watched.one.commit(&["a"]), json!(["a"]));
+    watched.one.run("echo right after >> a");
+    let told = watched.so_far();
+    assert!(told.is_empty(), "{told:?}");
+}
+
+// S4-15
+#[test]
+fn what_git_checks_out_and_what_it_ignores_is_not_told() {
+    let mut watched = Watched::new();
+    git(&watched.stage, &["checkout", "--quiet", "-b", "other"]);
+    fs::write(watched.stage.file(".git/info/exclude"), "*.log\nbuild/\n").unwrap();
+    watched.shell("echo x > x.log; mkdir build; echo x > build/y; echo x > tmp.Ab3xYz");
+    // Who commits has changed `b` before, and that is told. What git writes then is not.
+    watched.shell("echo two > b");
+    assert_eq!(watched.next().path, "b");
+    git(&watched.stage, &["commit", "--quiet", "--all", "--message", "second"]);
+    let names: Vec<String> = (0..50).map(|number| format!("many-{number}")).collect();
+    let blob = "blob=$(git hash-object -w --stdin < b)";
+    let index: Vec<String> =
+        names.iter().map(|name| format!("git update-index --add --cacheinfo 100644,$blob,{name}")).collect();
+    watched.shell(&format!("{blob}; {}", index.join(" && ")));
+    git(&watched.stage, &["commit", "--quiet", "--message", "many"]);
+    git(&watched.stage, &["checkout", "--quiet", "--", "."]);
+    assert!(names.iter().all(|name| watched.stage.file(name).exists()));
+    git(&watched.stage, &["checkout", "--quiet", "HEAD~2"]);
+    assert!(!watched.stage.file("many-1").exists());
+    git(&watched.stage, &["checkout", "--quiet", "other"]);
+    let told = watched.so_far();
+    assert!(told.is_empty(), "{told:?}");
+}
+
+/// Somebody who opens a file, writes, and stays.
+fn who_stays(stage: &Stage, file: &str) -> Child {
+    let script = format!("exec 7>> {file}; echo x >&7; echo ready; read line");
+    let mut shell = Command::new("bash");
+    shell.args(["-c", &script]).current_dir(stage.file("")).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut shell = shell.spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(shell.stdout.as_mut().unwrap()).read_line(&mut said).unwrap();
+    assert_eq!(said, "ready\n");
+    shell
+}
+
+// S4-15
+#[test]
+fn whoever_has_a_file_open_that_somebody_else_has_is_named() {
+    let mut watched = Watched::new();
+    let mut shell = who_stays(&watched.stage, "a");
+    let told = watched.next();
+    assert_eq!((&*told.path, &told.session), ("a", &None), "{told:?}");
+    assert!(told.owner.as_ref().unwrap().starts_with("claude/one@"), "{told:?}");
+    assert!(told.detail.contains(&format!("bash (pid {})", shell.id())), "{told:?}");
+    drop(shell.stdin.take());
+    shell.wait().unwrap();
+}
+
+// S4-15
+#[test]
+fn an_agent_that_writes_what_another_one_has_is_told_with_its_session() {
+    let mut watched = Watched::new();
+    let mut two = Agent::start(&watched.stage, "two");
+    assert_eq!(two.acquire(None, &["b"]), "GRANTED");
+    two.run(&format!("cd {}; exec 7>> a; echo x >&7", watched.stage.file("").display()));
+    let told = watched.next();
+    assert_eq!(told.path, "a");
+    assert!(told.owner.unwrap().starts_with("claude/one@"));
+    assert_eq!(told.session.as_deref(), Some("two"));
+    // Nor has it asked for this one.
+    two.run("exec 8> other; echo x >&8");
+    let told = watched.next();
+    assert_eq!((&*told.path, &told.owner), ("other", &None), "{told:?}");
+    assert_eq!(told.session.as_deref(), Some("two"));
+}
+
+#[test]
+fn what_is_watched_can_be_asked_and_nothing_is_where_nobody_wants_it() {
+    let watched = Watched::new();
+    let root = fs::canonicalize(watched.stage.file("")).unwrap();
+    let expected = json!([{"root": root, "folders": 1, "unwatched": 0, "missed": 0}]);
+    assert_eq!(trees(&watched.stage), expected);
+    fs::create_dir_all(watched.stage.file("x/y")).unwrap();
+    until("new folders are watched", || trees(&watched.stage)[0]["folders"] == json!(3));
+
+    let stage = Stage::with(FileSettings { audit: false, ..FileSettings::default() });
+    let mut agent = Agent::start(&stage, "one");
+    assert_eq!(agent.acquire(None, &["a"]), "GRANTED");
+    assert_eq!(trees(&stage), json!([]));
+}

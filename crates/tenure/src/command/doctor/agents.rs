@@ -1,0 +1,163 @@
+//! The hooks of an agent: whether they are in place, and a canary through each.
+
+use tenure_gate::agent::Agent;
+use tenure_gate::install::{Installed, Scope, installed};
+
+use super::answer::{allows, words};
+use super::canary::{Canaries, session};
+use super::check::Check;
+use super::firing::Hooks;
+use super::ground::{Ground, install, name, scopes};
+use super::program;
+use super::server::Server;
+use super::stand_in::StandIn;
+
+/// What is in place for an agent, in each of its scopes.
+pub struct Found {
+    /// Which agent.
+    pub agent: Agent,
+    /// The nearest scope first. Why it cannot be read, where it cannot.
+    pub scopes: Vec<(Scope, Result<Installed, String>)>,
+}
+
+impl Found {
+    /// Reads the settings.
+    pub fn read(agent: Agent, ground: &Ground) -> Self {
+        let places = scopes(agent).iter().filter_map(|scope| Some((*scope, ground.place(*scope)?)));
+        let read = |(scope, place)| (scope, installed(agent, &place).map_err(|error| error.to_string()));
+        Self { agent, scopes: places.map(read).collect() }
+    }
+
+    /// The scopes that have hooks of ours.
+    pub fn installed(&self) -> impl Iterator<Item = (Scope, &Installed)> {
+        let found = self.scopes.iter().filter_map(|(scope, found)| Some((*scope, found.as_ref().ok()?)));
+        found.filter(|(_, found)| !found.programs.is_empty())
+    }
+
+    /// All that the scopes say, the nearest first.
+    pub fn settings(&self) -> impl Iterator<Item = &Installed> {
+        self.scopes.iter().filter_map(|(_, found)| found.as_ref().ok())
+    }
+
+    /// The switch that turns all hooks off, and the file that it is in. The nearest scope that says anything counts.
+    fn switched_off(&self) -> Option<String> {
+        let found = self.settings().find(|found| !found.switches.is_empty())?;
+        let (switch, _) = found.switches.iter().find(|(_, is_off)| *is_off)?;
+        Some(format!("`{switch}` in {}", found.path.display()))
+    }
+
+    /// Two lines for each scope: whether the hooks are as they should be, and what became of the canary.
+    pub fn check(&self, server: Option<&Server>, canaries: Option<&Canaries>) -> Vec<Check> {
+        let switch = self.switched_off();
+        let mut checks = Vec::new();
+        for (scope, found) in &self.scopes {
+            let title = format!("{}.{}", self.agent, name(*scope));
+            let hooks = format!("{title}.hooks");
+            let fix = install(self.agent, *scope);
+            let found = match found {
+                Ok(found) if found.programs.is_empty() => {
+                    checks.push(Check::not_installed(hooks, format!("`{fix}` puts them in")));
+                    continue;
+                }
+                Ok(found) => found,
+                Err(why) => {
+                    checks.push(Check::gap(hooks, why.clone(), fix));
+                    continue;
+                }
+            };
+            checks.push(match (wrong(found), &switch) {
+                (Some(wrong), _) => Check::gap(hooks, wrong, fix.clone()),
+                (None, Some(switch)) => Check::gap(
+                    hooks,
+                    format!("all hooks are switched off by {switch}: the agent runs none, and edits without asking"),
+                    format!("take {switch} out"),
+                ),
+                (None, None) => Check::ok(hooks, found.path.display().to_string()),
+            });
+            let canary = format!("{title}.canary");
+            checks.push(match (server, canaries) {
+                (Some(server), Some(canaries)) => {
+                    canary_through(self.agent, found, server, canaries).named(canary, fix)
+                }
+                (None, _) => Check::unknown(canary, "it is fired only where a server answers"),
+                (_, None) => Check::unknown(canary, "it is fired only in a working tree of git"),
+            });
+        }
+        checks
+    }
+}
+
+/// What is wrong with hooks that are there, if anything is.
+fn wrong(found: &Installed) -> Option<String> {
+    let path = found.path.display();
+    for named in &found.programs {
+        if let Some(wrong) = program::wrong(named) {
+            return Some(format!("{path} names {}, which {wrong}", named.display()));
+        }
+    }
+    if found.is_complete {
+        return None;
+    }
+    Some(format!("what is in {path} is not all that `tenure install` puts there: some events pass unheard"))
+}
+
+/// What became of a canary.
+enum Fired {
+    Passed,
+    Failed(String),
+    NotTried(String),
+}
+
+impl Fired {
+    fn named(self, name: String, fix: String) -> Check {
+        match self {
+            Fired::Passed => {
+                Check::ok(name, "a write asked for its lease, and the end of the session gave it back")
+            }
+            Fired::Failed(why) => Check::gap(name, why, fix),
+            Fired::NotTried(why) => Check::unknown(name, why),
+        }
+    }
+}
+
+/// A write to a file that nobody has, through what is installed, and the end of its session.
+fn canary_through(agent: Agent, found: &Installed, server: &Server, canaries: &Canaries) -> Fired {
+    let mut stand_in = match StandIn::start(agent) {
+        Ok(stand_in) => stand_in,
+        Err(error) => return Fired::NotTried(format!("no process can be started: {error}")),
+    };
+    let hooks = match Hooks::of(agent, found, &mut stand_in) {
+        Ok(hooks) => hooks,
+        Err(why) => return Fired::NotTried(why),
+    };
+    let (session, path, root) = (session(), canaries.next(), canaries.root());
+    let owner = || server.owner(&path);
+    let said = match hooks.write(&mut stand_in, &session, root, &path) {
+        Ok(said) if allows(agent, &said) => said,
+        Ok(said) => {
+            return Fired::Failed(format!("a write to a file that nobody has is refused: {}", words(&said)));
+        }
+        Err(why) => return Fired::Failed(format!("before a write: {why}")),
+    };
+    match owner() {
+        Ok(Some(owner)) if owner == session => {}
+        Ok(_) => {
+            let said = words(&said);
+            return Fired::Failed(format!(
+                "the hook lets a write pass, and the server was not asked: no edit of this agent is leased. The hook: {said}"
+            ));
+        }
+        Err(why) => return Fired::NotTried(format!("the server does not say who has the canary: {why}")),
+    }
+    if let Err(why) = hooks.end(&mut stand_in, &session, root) {
+        return Fired::Failed(format!("at the end of a session: {why}"));
+    }
+    match owner() {
+        Ok(None) => Fired::Passed,
+        Ok(Some(_)) => Fired::Failed(
+            "the end of a session is not told: what it had stays its own until the agent's process ends"
+                .to_owned(),
+        ),
+        Err(why) => Fired::NotTried(format!("the server does not say who has the canary: {why}")),
+    }
+}

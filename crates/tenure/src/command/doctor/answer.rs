@@ -1,0 +1,78 @@
+//! Whether an agent would go on after what its hook said.
+
+use serde_json::Value;
+use tenure_gate::agent::Agent;
+
+use super::stand_in::Said;
+
+/// Whether the agent would make the change.
+pub fn allows(agent: Agent, said: &Said) -> bool {
+    if said.code != Some(0) {
+        return false;
+    }
+    let text = said.output.trim();
+    let answer: Value = match serde_json::from_str(text) {
+        Ok(answer) => answer,
+        Err(_) if text.is_empty() => Value::Null,
+        // Text is not understood, and what is not understood is no denial.
+        Err(_) => return agent != Agent::Cursor,
+    };
+    let word = |pointer: &str| answer.pointer(pointer).and_then(Value::as_str);
+    let is_denied = word("/hookSpecificOutput/permissionDecision") == Some("deny")
+        || matches!(word("/decision"), Some("deny" | "block"))
+        || word("/permission") == Some("deny");
+    // Cursor's hooks fail closed: they must say it.
+    !is_denied && (agent != Agent::Cursor || word("/permission") == Some("allow"))
+}
+
+/// What the hook said itself: why not, else whatever there is.
+pub fn words(said: &Said) -> String {
+    let answer: Value = serde_json::from_str(said.output.trim()).unwrap_or_default();
+    let places = ["/hookSpecificOutput/permissionDecisionReason", "/reason", "/agent_message", "/thrown"];
+    let reason = places.iter().find_map(|place| answer.pointer(place)?.as_str());
+    let text = [reason.unwrap_or_default(), &said.errors, &said.output];
+    let text = text.into_iter().map(str::trim).find(|text| !text.is_empty());
+    let ended = match said.code {
+        Some(0) => String::new(),
+        Some(code) => format!(" (exit code {code})"),
+        None => " (it did not end by itself)".to_owned(),
+    };
+    let text = text.unwrap_or("it said nothing").split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("{}{ended}", text.chars().take(400).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(code: i32, output: &str, errors: &str) -> Said {
+        Said { code: Some(code), output: output.to_owned(), errors: errors.to_owned() }
+    }
+
+    #[test]
+    fn silence_and_a_note_let_an_edit_happen_and_every_form_of_a_denial_does_not() {
+        for output in ["", r#"{"systemMessage":"mind"}"#, r#"{"decision":"allow"}"#, "text"] {
+            assert!(allows(Agent::Claude, &said(0, output, "")), "{output}");
+        }
+        for output in [
+            r#"{"hookSpecificOutput":{"permissionDecision":"deny"}}"#,
+            r#"{"decision":"deny"}"#,
+            r#"{"decision":"block"}"#,
+            r#"{"permission":"deny"}"#,
+        ] {
+            assert!(!allows(Agent::Claude, &said(0, output, "")), "{output}");
+        }
+        assert!(!allows(Agent::Claude, &said(2, "", "no")));
+        assert!(!allows(Agent::Cursor, &said(0, "", "")) && !allows(Agent::Cursor, &said(0, "{}", "")));
+        assert!(allows(Agent::Cursor, &said(0, r#"{"permission":"allow"}"#, "")));
+    }
+
+    #[test]
+    fn its_own_words_are_the_reason_if_there_is_one() {
+        let denial =
+            r#"{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"held"}}"#;
+        assert_eq!(words(&said(0, denial, "noise")), "held");
+        assert_eq!(words(&said(127, "", "sh: 1: x: not\n found\n")), "sh: 1: x: not found (exit code 127)");
+        assert_eq!(words(&said(0, "", "")), "it said nothing");
+    }
+}

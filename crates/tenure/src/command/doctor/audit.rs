@@ -1,0 +1,89 @@
+//! The audit: whether what nobody asked for would at least be seen.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tenure_api::Files;
+use tenure_gate::{git, system};
+
+use super::check::Check;
+
+/// No more folders are counted: whoever has that many has been told enough.
+const MOST: u64 = 2_000_000;
+
+/// The server takes no more than this part of all watches for one tree: others want to watch too.
+const PART: u64 = 8;
+
+/// What the server says about what it watches. A tree that it is still walking through is no gap.
+pub fn reported(files: &Files) -> Vec<Check> {
+    let gaps = files.audit.iter().filter(|tree| tree.unwatched > 0 || tree.missed > 0);
+    gaps.map(|tree| {
+        let what = format!(
+            "in {}, {} folders are not watched and {} times something was missed: changes there may not be seen",
+            tree.root, tree.unwatched, tree.missed
+        );
+        Check::gap("audit.tree", what, "tenure files --audit".to_owned())
+    })
+    .collect()
+}
+
+/// Whether as many folders can be watched as the tree has.
+pub fn watches(root: &Path) -> Check {
+    let name = "audit.watches";
+    let Some(most) = system::most_watches().map(|most| most / PART) else {
+        return Check::unknown(name, "the system does not say how many folders can be watched");
+    };
+    let count = folders(root);
+    if count < most {
+        return Check::ok(name, format!("{count} folders, and {most} can be watched"));
+    }
+    let what = format!(
+        "the tree has {count} folders, and {most} can be watched: changes in the others are not seen"
+    );
+    Check::gap(
+        name,
+        what,
+        format!("sudo sysctl fs.inotify.max_user_watches={}", count.saturating_mul(2 * PART)),
+    )
+}
+
+/// How many folders a tree has that are neither git's own nor ignored.
+fn folders(root: &Path) -> u64 {
+    let mut count = 1;
+    let mut level = vec![PathBuf::new()];
+    while !level.is_empty() && count < MOST {
+        let mut below: Vec<PathBuf> = level.iter().flat_map(|folder| inside(root, folder)).collect();
+        // So many at once as fit on a command line.
+        for part in below.clone().chunks(500) {
+            let ignored = git::ignored(root, part).unwrap_or_default();
+            below.retain(|folder| !ignored.contains(folder));
+        }
+        count += u64::try_from(below.len()).unwrap_or(MOST);
+        level = below;
+    }
+    count
+}
+
+/// The folders in a folder, below the root. Links are none.
+fn inside(root: &Path, folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(root.join(folder)).into_iter().flatten().flatten();
+    let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let folders = entries.filter(is_folder).filter(|entry| entry.file_name() != ".git");
+    folders.map(|entry| folder.join(entry.file_name())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_counted_without_gits_own_and_without_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for path in ["a/b/c", "d", ".git/objects/aa"] {
+            fs::create_dir_all(root.join(path)).unwrap();
+        }
+        std::os::unix::fs::symlink(root, root.join("d/link")).unwrap();
+        assert_eq!(folders(root), 5, "itself, a, b, c, d");
+    }
+}

@@ -1,0 +1,143 @@
+//! The gate: what the system has for it, and a canary for real.
+
+use std::path::Path;
+
+use tenure_gate::agent::Agent;
+use tenure_gate::system;
+
+use super::answer::words;
+use super::canary::Canaries;
+use super::check::Check;
+use super::holder::Holder;
+use super::server::Mode;
+use super::stand_in::{Said, StandIn};
+use crate::guard;
+
+const NAME: &str = "gate.canary";
+/// The most that Yama may forbid: those above a process may look into it.
+const MOST_SCOPE: u32 = 1;
+
+/// What is written, and where: `$0`.
+pub const WRITE: &str = "echo canary > \"$0\"";
+/// The same, looked at and taken away again.
+const WRITE_AND_REMOVE: &str = "echo canary > \"$0\" && test -s \"$0\" && rm \"$0\"";
+
+/// What of the system the gate needs.
+pub fn system() -> [Check; 2] {
+    let kernel = match system::has_user_notification() {
+        Some(true) => Check::ok("gate.kernel", "seccomp has user notification"),
+        Some(false) => Check::gap(
+            "gate.kernel",
+            "seccomp has no user notification, so `tenure guard` and `tenure-bash` can run nothing",
+            "use a kernel from Linux 5.5 on that has it turned on",
+        ),
+        None => {
+            Check::unknown("gate.kernel", "the system does not say what seccomp can do; the canary shows it")
+        }
+    };
+    let scope = system::ptrace_scope();
+    let ptrace = if scope <= MOST_SCOPE || rustix::process::geteuid().is_root() {
+        Check::ok("gate.ptrace", format!("ptrace_scope is {scope}"))
+    } else {
+        Check::gap(
+            "gate.ptrace",
+            format!(
+                "ptrace_scope is {scope}: the guard may not look into what it watches, and refuses all changes"
+            ),
+            "sudo sysctl kernel.yama.ptrace_scope=1",
+        )
+    };
+    [kernel, ptrace]
+}
+
+/// A guarded command is refused what another one has, and given what nobody has.
+pub fn canary(canaries: &Canaries, mode: Mode) -> Check {
+    let fix = "tenure guard -- sh -c 'echo it is guarded'";
+    match fire(canaries, mode) {
+        Ok(detail) => Check::ok(NAME, detail),
+        Err(why) => Check::gap(NAME, why, fix),
+    }
+}
+
+fn fire(canaries: &Canaries, mode: Mode) -> Result<&'static str, String> {
+    let mut stand_in = StandIn::start(Agent::Claude).map_err(|error| error.to_string())?;
+    let held = canaries.next();
+    let holder = Holder::take(canaries, &held)?;
+    let said = guarded(&mut stand_in, WRITE, &held)?;
+    // Whoever is watched already is told by the guard above, and not where we listen.
+    let is_heard = !guard::is_watched();
+    refused(&said, &held, Some(&*holder.session).filter(|_| is_heard), mode)?;
+    holder.end()?;
+    let free = canaries.next();
+    let said = guarded(&mut stand_in, WRITE_AND_REMOVE, &free)?;
+    if said.code != Some(0) {
+        return Err(format!("a file that nobody has cannot be written under the guard: {}", words(&said)));
+    }
+    Ok(match (is_heard, mode) {
+        (false, _) => "we are inside a guard, and it refuses what another one has",
+        (true, Mode::Denies) => "what another one has is refused, and says by whom; what is free is written",
+        (true, Mode::Warns) => "it warns of what another one has, as the server's mode is",
+    })
+}
+
+fn guarded(stand_in: &mut StandIn, script: &str, path: &Path) -> Result<Said, String> {
+    let path = path.to_str().ok_or("the path of the working tree is not UTF-8")?;
+    stand_in.run("/proc/self/exe", &["guard", "--", "sh", "-c", script, path], "")
+}
+
+/// Whether a write was refused as it should be: with EBUSY, nothing written, and the holder named. Where the server only
+/// warns, naming the holder is all.
+pub fn refused(said: &Said, path: &Path, holder: Option<&str>, mode: Mode) -> Result<(), String> {
+    let is_written = path.exists();
+    if is_written {
+        // It is ours, and was not meant to be.
+        let _ = std::fs::remove_file(path);
+    }
+    let names = holder.is_none_or(|holder| said.errors.contains(holder));
+    match (said.code, is_written, names) {
+        (Some(0), _, true) | (_, true, true) if mode == Mode::Warns => Ok(()),
+        (Some(0), ..) | (_, true, _) => {
+            Err("a command wrote a file that another session has: nothing is refused".to_owned())
+        }
+        _ if !said.errors.to_ascii_lowercase().contains("busy") => {
+            Err(format!("the write fails, but not because another one has the file: {}", words(said)))
+        }
+        (_, _, false) => {
+            Err(format!("the write fails, and nobody is told who has the file: {}", words(said)))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_one_only_if_nothing_is_written_and_the_holder_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("canary");
+        let said =
+            |code, errors: &str| Said { code: Some(code), output: String::new(), errors: errors.to_owned() };
+        let judge = |said: &Said, mode| refused(said, &path, Some("s1"), mode);
+        assert_eq!(judge(&said(2, "tenure: s1 has it\nsh: Device or resource busy"), Mode::Denies), Ok(()));
+        assert!(
+            judge(&said(2, "sh: Device or resource busy"), Mode::Denies)
+                .unwrap_err()
+                .contains("nobody is told")
+        );
+        assert!(
+            judge(&said(69, "tenure: nothing was run"), Mode::Denies)
+                .unwrap_err()
+                .contains("nothing was run")
+        );
+        assert!(judge(&said(0, ""), Mode::Denies).unwrap_err().contains("nothing is refused"));
+        std::fs::write(&path, "x").unwrap();
+        assert!(
+            judge(&said(2, "s1 busy"), Mode::Denies).is_err() && !path.exists(),
+            "what was written is taken away"
+        );
+        assert_eq!(judge(&said(0, "s1 edits it too"), Mode::Warns), Ok(()));
+        assert!(judge(&said(0, ""), Mode::Warns).is_err(), "a warning has to be heard");
+    }
+}

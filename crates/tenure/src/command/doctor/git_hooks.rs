@@ -1,0 +1,53 @@
+//! The hooks of git: whether they are where git looks.
+
+use tenure_gate::install::{GitHooks, Scope, git_hooks};
+
+use super::check::Check;
+use super::ground::Ground;
+use super::program;
+
+const NAME: &str = "git.hooks";
+const FIX: &str = "tenure install git";
+
+/// What git would run. Without an agent that has hooks nobody needs them.
+pub fn check(ground: &Ground, has_agents: bool) -> Option<Check> {
+    let place = ground.place(Scope::Project)?;
+    Some(match git_hooks(&place) {
+        Ok(found) => judged(&found, has_agents),
+        Err(error) => Check::gap(NAME, error.to_string(), FIX),
+    })
+}
+
+fn judged(found: &GitHooks, has_agents: bool) -> Check {
+    let folder = found.folder.path.display();
+    let led = if found.folder.is_configured { " (`core.hooksPath` leads there)" } else { "" };
+    if found.ours.is_empty() && !has_agents {
+        return Check::not_installed(NAME, format!("`{FIX}` puts them in"));
+    }
+    if !found.missing.is_empty() {
+        let what = format!(
+            "git looks for hooks in {folder}{led}, and {} of Tenure is not there: what is committed is let go of only when its \
+             session ends",
+            found.missing.join(", ")
+        );
+        return Check::gap(NAME, what, FIX);
+    }
+    for hook in &found.ours {
+        let path = hook.path.display();
+        if !hook.is_executable {
+            let what = format!("{path} cannot be executed, so git passes it over");
+            return Check::gap(NAME, what, format!("chmod +x {path}"));
+        }
+        let wrong = match &hook.program {
+            Some(named) => program::wrong(named).map(|wrong| format!("{}, which {wrong}", named.display())),
+            None => Some("no program".to_owned()),
+        };
+        if let Some(wrong) = wrong {
+            return Check::gap(NAME, format!("{path} runs {wrong}: no commit is told"), FIX);
+        }
+    }
+    if !found.is_complete {
+        return Check::gap(NAME, format!("the hooks in {folder} are not as they should be"), FIX);
+    }
+    Check::ok(NAME, format!("{folder}{led}"))
+}

@@ -1,0 +1,80 @@
+//! Where the doctor stands: which tree, whose home, which program.
+
+use std::path::{Path, PathBuf};
+
+use tenure_gate::agent::Agent;
+use tenure_gate::install::{Place, Scope};
+use tenure_gate::paths::work_tree_of;
+
+use super::canary::Canaries;
+use crate::command::install::{backups, home};
+use crate::configuration::variable;
+use crate::exit;
+use crate::failure::Failure;
+
+/// Where the doctor stands.
+pub struct Ground {
+    /// The top of the working tree that we are in, if we are in one.
+    pub root: Option<PathBuf>,
+    /// Canaries for it. Nothing without a tree, or where git ignores such names.
+    pub canaries: Option<Canaries>,
+    home: Option<PathBuf>,
+    program: PathBuf,
+    backups: PathBuf,
+}
+
+impl Ground {
+    /// Looks around.
+    pub fn find() -> Result<Self, Failure> {
+        let program = std::env::current_exe().map_err(|error| {
+            Failure::new(exit::UNAVAILABLE, "the program's own path cannot be seen", &error)
+        })?;
+        let folder = std::env::current_dir().ok();
+        let root = folder.and_then(|folder| work_tree_of(&folder).ok().flatten()).map(|tree| tree.root);
+        let canaries = root.as_deref().and_then(Canaries::new);
+        Ok(Self { root, canaries, home: home().ok(), program, backups: backups()? })
+    }
+
+    /// Where hooks of this scope are. Nothing outside of a tree, or where nobody is at home.
+    pub fn place(&self, scope: Scope) -> Option<Place> {
+        let root = if scope == Scope::User { self.home.clone()? } else { self.root.clone()? };
+        Some(Place {
+            root,
+            scope,
+            program: self.program.clone(),
+            backups: self.backups.clone(),
+            home: self.home.clone(),
+            chosen_shell: variable("CLAUDE_CODE_SHELL").map(PathBuf::from),
+        })
+    }
+
+    /// The folder that agents are asked about: the tree, else the home.
+    pub fn folder(&self) -> &Path {
+        self.root.as_deref().or(self.home.as_deref()).unwrap_or(Path::new("/"))
+    }
+}
+
+/// The scopes that an agent has, the one that counts most first.
+pub const fn scopes(agent: Agent) -> &'static [Scope] {
+    match agent {
+        Agent::Claude => &[Scope::Local, Scope::Project, Scope::User],
+        _ => &[Scope::Project, Scope::User],
+    }
+}
+
+/// What a scope is called.
+pub const fn name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Local => "local",
+        Scope::Project => "project",
+        Scope::User => "user",
+    }
+}
+
+/// The command that puts hooks in place there.
+pub fn install(agent: Agent, scope: Scope) -> String {
+    match scope {
+        Scope::Project => format!("tenure install {agent}"),
+        scope => format!("tenure install {agent} --{}", name(scope)),
+    }
+}

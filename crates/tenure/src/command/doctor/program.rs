@@ -1,0 +1,100 @@
+//! Whether a program that settings name is there, and is this one.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use rustix::fs::{Access, access};
+
+/// This program, also where its name is another one's by now.
+const OWN: &str = "/proc/self/exe";
+
+/// How it stands with a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// It is this one, or the same bytes.
+    Same,
+    /// It is another one.
+    Other,
+    /// It may not be run.
+    NotExecutable,
+    /// It is not there.
+    Missing,
+}
+
+/// Looks at it.
+pub fn named(path: &Path) -> Named {
+    let Ok(about) = fs::metadata(path) else { return Named::Missing };
+    if !about.is_file() || access(path, Access::EXEC_OK).is_err() {
+        return Named::NotExecutable;
+    }
+    let is_own = fs::metadata(OWN).is_ok_and(|own| {
+        let is_one = (own.dev(), own.ino()) == (about.dev(), about.ino());
+        is_one || own.len() == about.len() && is_equal(path).unwrap_or(false)
+    });
+    if is_own { Named::Same } else { Named::Other }
+}
+
+/// What is wrong with it, as the end of a sentence that begins with its name. Nothing if all is well.
+pub fn wrong(path: &Path) -> Option<&'static str> {
+    match named(path) {
+        Named::Same => None,
+        Named::Other => Some("is another program than this one"),
+        Named::NotExecutable => Some("cannot be executed"),
+        Named::Missing => Some("is gone"),
+    }
+}
+
+fn is_equal(path: &Path) -> io::Result<bool> {
+    let (mut one, mut other) = (File::open(path)?, File::open(OWN)?);
+    let (mut left, mut right) = (vec![0; 1 << 20], vec![0; 1 << 20]);
+    loop {
+        let (some, more) = (fill(&mut one, &mut left)?, fill(&mut other, &mut right)?);
+        if left[..some] != right[..more] {
+            return Ok(false);
+        }
+        if some == 0 {
+            return Ok(true);
+        }
+    }
+}
+
+/// Reads as much as fits, or until the end.
+fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut length = 0;
+    while length < buffer.len() {
+        match file.read(&mut buffer[length..])? {
+            0 => break,
+            more => length += more,
+        }
+    }
+    Ok(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_program_is_known_by_what_is_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        assert_eq!(named(&path("gone")), Named::Missing);
+        assert_eq!(named(folder.path()), Named::NotExecutable);
+        fs::copy(OWN, path("copy")).unwrap();
+        assert_eq!(named(&path("copy")), Named::Same);
+        std::os::unix::fs::symlink(std::env::current_exe().unwrap(), path("link")).unwrap();
+        assert_eq!(named(&path("link")), Named::Same);
+        fs::write(path("other"), "#!/bin/sh\n").unwrap();
+        fs::set_permissions(path("other"), fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(named(&path("other")), Named::Other);
+        let mut bytes = fs::read(path("copy")).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        fs::write(path("changed"), bytes).unwrap();
+        fs::set_permissions(path("changed"), fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(named(&path("changed")), Named::Other);
+    }
+}

@@ -1,0 +1,89 @@
+//! What is said about an installation: what was changed, what is left to do, and what is covered by what.
+
+use std::io;
+
+use serde_json::{Value, json};
+use tenure_gate::agent::Agent;
+use tenure_gate::coverage::{Covered, Means, guarded};
+use tenure_gate::install::Plan;
+
+use crate::output::{self, Table, write_table, write_text};
+
+/// Writes for people what was done, or would be, and what there is to know.
+pub fn write(plans: &[Plan], dry_run: bool, nothing: &str) -> io::Result<()> {
+    let verb = if dry_run { "would " } else { "" };
+    let changes = plans.iter().flat_map(|plan| &plan.changes).map(|change| format!("{verb}{change}\n"));
+    let mut text: String = changes.collect();
+    if text.is_empty() {
+        text = format!("Nothing to do: {nothing}.\n");
+    }
+    text.extend(plans.iter().flat_map(|plan| &plan.notes).map(|note| format!("note: {note}\n")));
+    write_text(&text)
+}
+
+/// Writes for people what is covered by what.
+pub fn write_coverage(agent: Agent, plans: &[Plan]) -> io::Result<()> {
+    let rows: Vec<&Covered> = plans.iter().flat_map(|plan| &plan.coverage).collect();
+    write_text("\n")?;
+    write_table(&table(&rows))?;
+    write_text(&legend(agent, &rows))
+}
+
+/// Writes all of it for programs.
+pub fn write_json(plans: &[Plan], dry_run: bool) -> io::Result<()> {
+    let changes: Vec<_> = plans.iter().flat_map(|plan| &plan.changes).map(ToString::to_string).collect();
+    let notes: Vec<_> = plans.iter().flat_map(|plan| &plan.notes).collect();
+    let coverage: Vec<Value> = plans
+        .iter()
+        .flat_map(|plan| &plan.coverage)
+        .map(|row| json!({"way": row.way.as_str(), "by": names(row), "remark": row.remark}))
+        .collect();
+    output::write_json(&json!({"dryRun": dry_run, "changes": changes, "notes": notes, "coverage": coverage}))
+}
+
+fn table(rows: &[&Covered]) -> Table {
+    let mut table = Table::with_heads(&["WHAT CHANGES FILES", "COVERED BY", "REMARK"]);
+    for row in rows {
+        table.row([
+            row.way.title().to_owned(),
+            names(row).join(", ").replace(", audit", ", else audit"),
+            row.remark.to_owned(),
+        ]);
+    }
+    table
+}
+
+fn names(row: &Covered) -> Vec<&'static str> {
+    row.by.iter().map(|means| means.as_str()).collect()
+}
+
+/// What the words in the table mean, as far as they stand there.
+fn legend(agent: Agent, rows: &[&Covered]) -> String {
+    let mut lines = vec![
+        (Means::Hook, "the agent asks before it begins, and waits".to_owned()),
+        (Means::Shim, "its shell is `tenure-bash`, which asks at every change of a file".to_owned()),
+        (Means::Guard, format!("all that it does asks, if you start it with `{}`", guarded(agent))),
+        (Means::Audit, "nothing is stopped; the server writes down what no lease explains".to_owned()),
+    ];
+    lines.retain(|(means, _)| rows.iter().any(|row| row.by.contains(means)));
+    lines.iter().map(|(means, text)| format!("{}: {text}\n", means.as_str())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_gate::coverage::{InPlace, coverage};
+
+    use super::*;
+
+    #[test]
+    fn a_table_says_what_is_covered_and_what_its_words_mean() {
+        let rows = coverage(Agent::Codex, InPlace { hooks: true, shell: false });
+        let rows: Vec<_> = rows.iter().collect();
+        let text = table(&rows).to_string();
+        assert!(text.starts_with("WHAT CHANGES FILES    COVERED BY"), "{text}");
+        assert!(text.contains("\nedit tools            hook "), "{text}");
+        assert!(text.contains("\nshell commands        guard, else audit "), "{text}");
+        let legend = legend(Agent::Codex, &rows);
+        assert!(legend.contains("`tenure guard -- codex`") && !legend.contains("shim:"), "{legend}");
+    }
+}

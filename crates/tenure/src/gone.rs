@@ -1,0 +1,35 @@
+//! Waiting for the end of somebody else's process.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use tenure_gate::process::{Process, Watch};
+use tokio::io::unix::AsyncFd;
+
+/// A process that may end.
+#[derive(Debug)]
+pub struct Gone(Option<AsyncFd<OwnedFd>>);
+
+impl Gone {
+    /// Watches this process, if there is one and it can be watched.
+    pub fn of(process: Option<&Process>) -> Self {
+        Self(process.and_then(|process| watch(process).ok().flatten()))
+    }
+
+    /// Returns when it has ended; never, if it cannot be watched.
+    pub async fn wait(&self) {
+        match &self.0 {
+            Some(process) if process.readable().await.is_ok() => {}
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+#[expect(
+    deprecated,
+    reason = "what could go wrong is a descriptor that is closed or becomes another; one that we own is neither"
+)]
+fn watch(process: &Process) -> io::Result<Option<AsyncFd<OwnedFd>>> {
+    let watch = Watch::of(process).map(|watch| watch.as_fd().try_clone_to_owned());
+    watch.transpose()?.map(AsyncFd::new).transpose()
+}

@@ -1,0 +1,68 @@
+//! Whether a file changed after whoever writes it began: then it may be about to write what it read before.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use rustix::time::{ClockId, clock_gettime};
+use tenure_gate::process::{ancestors, started};
+
+use super::owners::Owner;
+
+/// Times of processes are as coarse as this.
+const COARSE: i128 = 10_000_000;
+const SECOND: i128 = 1_000_000_000;
+
+/// The wall clock by which the times of files are taken, in nanoseconds: whatever changes from now on has no earlier time.
+pub fn wall() -> i128 {
+    nanoseconds(ClockId::RealtimeCoarse)
+}
+
+/// When this file last changed in any way, on the same clock; nothing if it is not there.
+pub fn last(path: &Path) -> Option<i128> {
+    let about = std::fs::symlink_metadata(path).ok()?;
+    Some(i128::from(about.ctime()) * SECOND + i128::from(about.ctime_nsec()))
+}
+
+/// Whether something that changed then may have changed after this began.
+pub fn may_be_after(changed: i128, began: i128) -> bool {
+    changed >= began
+}
+
+/// When that began which the owner started and which makes the call: whatever it read, it read since then. Nothing if the owner
+/// itself calls: what an agent knows is known by its hooks.
+pub fn began(owner: Owner, process: u32, first: i128) -> Option<i128> {
+    let Owner::Agent { pid, .. } = owner else { return Some(first) };
+    if process == pid {
+        return None;
+    }
+    let below = ancestors(process).into_iter().map(|above| above.pid).take_while(|above| *above != pid);
+    let outermost = below.last().unwrap_or(process);
+    let ticks = i128::from(started(outermost)?);
+    let per_second = i128::from(rustix::param::clock_ticks_per_second());
+    Some(wall() - nanoseconds(ClockId::Boottime) + ticks * SECOND / per_second - COARSE)
+}
+
+fn nanoseconds(clock: ClockId) -> i128 {
+    let time = clock_gettime(clock);
+    i128::from(time.tv_sec) * SECOND + i128::from(time.tv_nsec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_began_when_it_did_on_the_wall_clock() {
+        let before = wall();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let after = wall();
+        let owner = Owner::Agent { pid: std::process::id(), started: 0 };
+        let began = began(owner, child.id(), 0).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(began >= before - 3 * COARSE && began <= after, "{before} {began} {after}");
+        assert_eq!(super::began(owner, std::process::id(), 0), None);
+        assert_eq!(super::began(Owner::First, 1, 7), Some(7));
+        assert!(may_be_after(8, 7) && may_be_after(7, 7) && !may_be_after(6, 7));
+    }
+}

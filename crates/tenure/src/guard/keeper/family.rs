@@ -1,0 +1,49 @@
+//! Those that are watched: who ended is let go of, and who lost its agent is ended.
+
+use std::sync::{PoisonError, RwLock};
+
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
+use tenure_gate::process::{Process, descendants};
+
+/// Held for reading by whoever waits for a process of its own; those that were watched are not waited for meanwhile.
+pub static OWN_PROCESSES: RwLock<()> = RwLock::new(());
+
+/// Lets go of everybody who ended, and tells each. Says whether all could be looked at.
+pub fn reap(mut ended: impl FnMut(Pid, WaitStatus)) -> bool {
+    let Ok(_alone) = OWN_PROCESSES.try_write() else { return false };
+    while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+        ended(pid, status);
+    }
+    true
+}
+
+/// Does something that starts a process and waits for it.
+pub fn with_own_process<T>(work: impl FnOnce() -> T) -> T {
+    let _reading = OWN_PROCESSES.read().unwrap_or_else(PoisonError::into_inner);
+    work()
+}
+
+/// Ends everybody below us.
+pub fn end_all() {
+    let Ok(own) = Process::own() else { return };
+    end(descendants(&own));
+}
+
+/// Ends these, and whoever is below them.
+pub fn end_with_descendants(processes: Vec<u32>) {
+    for pid in processes {
+        if let Ok(process) = Process::of(pid) {
+            end(descendants(&process));
+        }
+        end(vec![pid]);
+    }
+}
+
+fn end(processes: Vec<u32>) {
+    for process in processes {
+        if let Some(pid) = i32::try_from(process).ok().and_then(Pid::from_raw) {
+            // It may be gone by now.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! A folder that gets another name: every file in it does.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tenure_gate::calls::Change;
+
+use super::asking::Refused;
+use super::family;
+use super::judging::Want;
+use super::scope::{Belongs, Scope};
+
+/// The most files that are moved at once.
+const MOST: usize = 5_000;
+
+/// What it takes to move everything in this folder. Git may be asked.
+pub fn moved(scope: &Scope, from: &Path, to: &Path) -> Result<Vec<Want>, Refused> {
+    let sides: Vec<_> = [(from, Change::Moved), (to, Change::Made)]
+        .into_iter()
+        .filter(|(folder, _)| !family::with_own_process(|| scope.is_nobodys_folder(folder)))
+        .collect();
+    let mut files = Vec::new();
+    // What is nobody's on both sides may be large, and is not looked into.
+    let mut ahead = if sides.is_empty() { Vec::new() } else { vec![PathBuf::new()] };
+    while let Some(folder) = ahead.pop() {
+        let unreadable = |error: std::io::Error| {
+            Refused::busy(format!(
+                "{} was not renamed: what is in {} cannot be seen ({error}), and each file needs its lease. Ask for the \
+                 right to read it, or leave it where it is.",
+                from.display(),
+                from.join(&folder).display()
+            ))
+        };
+        for entry in fs::read_dir(from.join(&folder)).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let relative = folder.join(entry.file_name());
+            if entry.file_type().map_err(unreadable)?.is_dir() {
+                if entry.file_name() != ".git" {
+                    ahead.push(relative);
+                }
+                continue;
+            }
+            for (folder, change) in &sides {
+                let path = folder.join(&relative);
+                let belongs = scope.belongs(&path, *change, false);
+                if belongs != Belongs::ToNobody {
+                    files.push(Want { path, follows: false, change: *change, belongs, objects: false });
+                }
+            }
+            if files.len() > 2 * MOST {
+                return Err(Refused::busy(format!(
+                    "{} was not renamed: it has more than {MOST} files, and each needs its lease. Move it in smaller parts.",
+                    from.display()
+                )));
+            }
+        }
+    }
+    Ok(files)
+}

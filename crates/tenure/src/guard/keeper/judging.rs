@@ -1,0 +1,165 @@
+//! What is to be done about a call: most can be answered at once, without asking anybody.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+use rustix::io::Errno;
+use tenure_client::boot_microseconds as now;
+use tenure_gate::calls::{self, Change, Does, Name, Program, Seen};
+use tenure_gate::git::changes_many;
+use tenure_seccomp::{Memory, Notification};
+
+use super::Watched;
+use super::owners::Owner;
+use super::scope::Belongs;
+use crate::daemon;
+
+/// What is to be done about a call.
+#[derive(Debug)]
+pub enum Judgement {
+    /// It may happen.
+    Pass,
+    /// It fails.
+    Fail(Errno),
+    /// What the call means cannot be read, so it fails.
+    Unreadable(Errno),
+    /// The server is asked first.
+    Ask(Wants),
+    /// Git is about to change many files at once.
+    Git(Program),
+    /// Somebody who is watched wants to start the server, which must not be watched.
+    StartServer,
+}
+
+/// What a call needs.
+#[derive(Debug, Default)]
+pub struct Wants {
+    /// Files.
+    pub files: Vec<Want>,
+    /// Folders get another name, and with them all that is in them.
+    pub moved: Vec<(PathBuf, PathBuf)>,
+}
+
+/// One file that is needed.
+#[derive(Debug, Clone)]
+pub struct Want {
+    /// Its real path.
+    pub path: PathBuf,
+    /// Whether it is what a link of this name leads to.
+    pub follows: bool,
+    /// What becomes of it.
+    pub change: Change,
+    /// Whether it is somebody's at all.
+    pub belongs: Belongs,
+    /// Whether it is objected to if it changed before it was got.
+    pub objects: bool,
+}
+
+/// What is to be done about this call.
+pub fn judge(watched: &Watched, call: &Notification) -> Judgement {
+    // A number that the filter does not tell, or a process that we cannot see: nobody knows what it does.
+    let (Some(kind), 1..) = (call.call, call.thread) else { return Judgement::Fail(Errno::PERM) };
+    match calls::read(kind, &call.arguments, &Memory::of(call.thread)) {
+        Ok(Does::Nothing) => Judgement::Pass,
+        Ok(Does::Changes(names)) => changes(watched, call.thread, &names),
+        Ok(Does::Executes(program)) => executes(watched, call.thread, program),
+        Err(error) if errno(&error) == Errno::FAULT => Judgement::Fail(Errno::FAULT),
+        Err(error) => Judgement::Unreadable(errno(&error)),
+    }
+}
+
+fn executes(watched: &Watched, thread: u32, program: Program) -> Judgement {
+    watched.owners.executes(&program);
+    watched.owners.forget(thread);
+    let is = |place: usize, word: &str| program.arguments.get(place).is_some_and(|found| found == word);
+    if is(0, "tenure") && is(1, daemon::DETACHED) {
+        return Judgement::StartServer;
+    }
+    if program.may_be_git() && changes_many(&program.arguments) {
+        Judgement::Git(program)
+    } else {
+        Judgement::Pass
+    }
+}
+
+fn changes(watched: &Watched, thread: u32, names: &[Name]) -> Judgement {
+    let owner = watched.owners.of(thread);
+    let mut wants = Wants::default();
+    let mut seen = Vec::with_capacity(names.len());
+    for name in names {
+        // What it has open for writing already, it may open once more by that very descriptor.
+        if calls::is_own_open(thread, name) {
+            seen.push(Seen::Nothing);
+            continue;
+        }
+        let found = match calls::whole(thread, name) {
+            Ok(Some(path)) => calls::look(&path, name.follows),
+            Ok(None) => Ok(Seen::Nothing),
+            Err(error) => return Judgement::Fail(errno(&error)),
+        };
+        match found {
+            Ok(found) => seen.push(found),
+            Err(error) => return Judgement::Fail(error),
+        }
+    }
+    if let ([one, other], [first, second]) = (&seen[..], names)
+        && first.change == Change::Moved
+    {
+        let is_exchange = second.change == Change::Moved;
+        for (from, to, is_moved) in [(one, other, true), (other, one, is_exchange)] {
+            match (from, path_of(to)) {
+                (Seen::Folder { path: from }, Some(to)) if is_moved => {
+                    wants.moved.push((from.clone(), to.to_path_buf()));
+                }
+                // Where it would go cannot be said.
+                (Seen::Folder { .. }, None) if is_moved => return Judgement::Fail(Errno::BUSY),
+                _ => {}
+            }
+        }
+    }
+    for (name, seen) in names.iter().zip(seen) {
+        let (path, has_links, is_free) = match seen {
+            Seen::File { path, names } => (path, names > 1, false),
+            Seen::Free { path } => (path, false, true),
+            // What becomes of a folder itself harms nobody, and the rest is no file.
+            Seen::Folder { .. } | Seen::Nothing => continue,
+        };
+        // A file with several names may have been got by another one: that only the server can tell.
+        if !has_links && watched.may(owner, &path, name.change) {
+            continue;
+        }
+        let belongs = watched.scope.belongs(&path, name.change, is_free);
+        if belongs != Belongs::ToNobody {
+            let (follows, change) = (name.follows, name.change);
+            wants.files.push(Want { path, follows, change, belongs, objects: true });
+        }
+    }
+    let is_nothing = wants.files.is_empty() && wants.moved.is_empty();
+    if is_nothing { Judgement::Pass } else { Judgement::Ask(wants) }
+}
+
+fn path_of(seen: &Seen) -> Option<&Path> {
+    match seen {
+        Seen::File { path, .. } | Seen::Folder { path } | Seen::Free { path } => Some(path),
+        Seen::Nothing => None,
+    }
+}
+
+/// What the caller is told if we cannot look: never yes.
+fn errno(error: &std::io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::PERM, Errno::from_raw_os_error)
+}
+
+impl Watched {
+    /// Whether this owner may do that without asking: its grant is still good, and nothing is to be objected.
+    fn may(&self, owner: Owner, path: &Path, change: Change) -> bool {
+        let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        granted.holds(owner, path) && !(change == Change::Lost && granted.is_objected(owner, path, now()))
+    }
+}
+
+/// As the server wants it.
+pub fn text(path: &Path) -> Result<String, OsString> {
+    path.to_str().map(str::to_owned).ok_or_else(|| path.as_os_str().to_owned())
+}

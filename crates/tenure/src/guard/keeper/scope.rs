@@ -1,0 +1,203 @@
+//! Which files are somebody's at all: those of a working tree that git neither owns nor ignores, and that are no program's
+//! temporary ones.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tenure_client::boot_microseconds as now;
+use tenure_gate::calls::{Change, looks_temporary};
+use tenure_gate::git;
+use tenure_gate::paths::{PathError, is_gits_own, tree_above};
+
+/// How long it is believed which tree a folder is in, in microseconds. Who makes a repository out of a folder is quick.
+const TREES: u64 = 1_000_000;
+/// How long it is believed what git ignores. Its rules change seldom, and a lease too many or too few meanwhile harms nobody.
+const IGNORED: u64 = 10_000_000;
+/// How long a temporary file is nobody's. Programs that write one rename it soon.
+const TEMPORARY: u64 = 60_000_000;
+/// The most that is remembered of each.
+const MOST: usize = 50_000;
+
+/// Whether a file is somebody's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Belongs {
+    /// Nobody asks for it.
+    ToNobody,
+    /// It is in this tree, and asked for.
+    ToTree,
+    /// It is in this tree; whether git ignores it is not known.
+    Unknown(Arc<Path>),
+}
+
+/// What is believed of each path, and since when.
+type Believed<T> = HashMap<PathBuf, (T, u64)>;
+
+/// What is known of places. It is the same for all who are watched.
+#[derive(Debug, Default)]
+pub struct Scope {
+    trees: Mutex<Believed<Option<Arc<Path>>>>,
+    ignored: Mutex<Believed<bool>>,
+    temporary: Mutex<HashMap<PathBuf, u64>>,
+}
+
+impl Scope {
+    /// Whether the file at this real path is somebody's. `is_free` if there is none yet.
+    pub fn belongs(&self, path: &Path, change: Change, is_free: bool) -> Belongs {
+        if self.is_temporary(path, change, is_free) {
+            return Belongs::ToNobody;
+        }
+        let root = match path.parent().map(|folder| self.tree(folder)) {
+            Some(Ok(Some(root))) => root,
+            None | Some(Ok(None)) => return Belongs::ToNobody,
+            // The server is asked, and says what is wrong.
+            Some(Err(_)) => return Belongs::ToTree,
+        };
+        if is_gits_own(&root, path) {
+            return Belongs::ToNobody;
+        }
+        match self.is_ignored(&root, path) {
+            Some(true) => Belongs::ToNobody,
+            Some(false) => Belongs::ToTree,
+            None => Belongs::Unknown(root),
+        }
+    }
+
+    /// Asks git which of these it ignores, all at once. It runs a process, so not where somebody waits.
+    pub fn learn<'a>(&self, root: &Path, paths: impl Iterator<Item = &'a Path>) {
+        // Each folder on the way: below one that is ignored everything is, and git is asked only once.
+        let relative = paths.filter_map(|path| path.strip_prefix(root).ok());
+        let mut parts: BTreeSet<PathBuf> =
+            relative.flat_map(|path| path.ancestors().map(Path::to_path_buf)).collect();
+        parts.remove(Path::new(""));
+        let parts: Vec<PathBuf> = parts.into_iter().collect();
+        // Where git does not answer, nothing is taken for ignored.
+        let found: HashSet<PathBuf> = git::ignored(root, &parts).unwrap_or_default().into_iter().collect();
+        let mut ignored = lock(&self.ignored);
+        if ignored.len() >= MOST {
+            ignored.clear();
+        }
+        let at = now();
+        for part in parts {
+            let is_ignored = found.contains(&part);
+            ignored.insert(root.join(part), (is_ignored, at));
+        }
+    }
+
+    fn is_ignored(&self, root: &Path, path: &Path) -> Option<bool> {
+        let (ignored, at) = (lock(&self.ignored), now());
+        let known = |path: &Path| ignored.get(path).filter(|(_, since)| at.saturating_sub(*since) < IGNORED);
+        let above = path.ancestors().skip(1).take_while(|folder| *folder != root);
+        if above.into_iter().any(|folder| known(folder).is_some_and(|(is, _)| *is)) {
+            return Some(true);
+        }
+        known(path).map(|(is, _)| *is)
+    }
+
+    /// A new file with such a name is nobody's, for a while and until it gets another name. What it is renamed to is not.
+    fn is_temporary(&self, path: &Path, change: Change, is_free: bool) -> bool {
+        let (mut temporary, at) = (lock(&self.temporary), now());
+        if is_free {
+            temporary.remove(path);
+        }
+        let beside = |other: &OsStr| path.with_file_name(other).symlink_metadata().is_ok();
+        if change == Change::Made
+            && is_free
+            && path.file_name().is_some_and(|name| looks_temporary(name, beside))
+        {
+            if temporary.len() >= MOST {
+                temporary.clear();
+            }
+            temporary.insert(path.to_path_buf(), at);
+            return true;
+        }
+        !temporary.is_empty()
+            && temporary.get(path).is_some_and(|since| at.saturating_sub(*since) < TEMPORARY)
+    }
+
+    fn tree(&self, folder: &Path) -> Result<Option<Arc<Path>>, PathError> {
+        let (mut trees, at) = (lock(&self.trees), now());
+        if let Some((tree, _)) = trees.get(folder).filter(|(_, since)| at.saturating_sub(*since) < TREES) {
+            return Ok(tree.clone());
+        }
+        if trees.len() >= MOST {
+            trees.clear();
+        }
+        let tree = tree_above(folder)?.map(|tree| Arc::from(tree.root.as_path()));
+        trees.insert(folder.to_path_buf(), (tree.clone(), at));
+        Ok(tree)
+    }
+
+    /// Whether everything below this folder is nobody's: outside of every tree, or ignored. Git may be asked.
+    pub fn is_nobodys_folder(&self, folder: &Path) -> bool {
+        // As if something were in it.
+        let inside = folder.join("x");
+        match self.belongs(&inside, Change::Lost, false) {
+            Belongs::ToNobody => true,
+            Belongs::ToTree => false,
+            Belongs::Unknown(root) => {
+                self.learn(&root, std::iter::once(folder));
+                lock(&self.ignored).get(folder).is_some_and(|(is, _)| *is)
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repository() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let git = |arguments: &[&str]| {
+            let status =
+                std::process::Command::new("git").args(arguments).current_dir(folder.path()).status();
+            assert!(status.unwrap().success());
+        };
+        git(&["init", "--quiet"]);
+        std::fs::create_dir_all(folder.path().join("target/deep")).unwrap();
+        std::fs::write(folder.path().join(".gitignore"), "target/\n*.log\n").unwrap();
+        folder
+    }
+
+    #[test]
+    fn what_git_owns_or_ignores_is_nobodys_and_so_is_what_is_outside() {
+        let folder = repository();
+        let root = folder.path().canonicalize().unwrap();
+        let scope = Scope::default();
+        let belongs = |name: &str| scope.belongs(&root.join(name), Change::Lost, false);
+        assert_eq!(belongs(".git/config"), Belongs::ToNobody);
+        assert_eq!(scope.belongs(Path::new("/etc/passwd"), Change::Lost, false), Belongs::ToNobody);
+        assert_eq!(belongs("a"), Belongs::Unknown(root.as_path().into()));
+        let paths: Vec<PathBuf> =
+            ["a", "x.log", "target/deep/b"].iter().map(|name| root.join(name)).collect();
+        scope.learn(&root, paths.iter().map(PathBuf::as_path));
+        assert_eq!(belongs("a"), Belongs::ToTree);
+        assert_eq!(belongs("x.log"), Belongs::ToNobody);
+        assert_eq!(belongs("target/deep/b"), Belongs::ToNobody);
+        assert_eq!(
+            belongs("target/never-seen"),
+            Belongs::ToNobody,
+            "below what is ignored, nobody is asked again"
+        );
+    }
+
+    #[test]
+    fn a_temporary_file_is_nobodys_until_it_gets_its_name() {
+        let folder = repository();
+        let root = folder.path().canonicalize().unwrap();
+        let scope = Scope::default();
+        let temporary = root.join("sedAb3xYz");
+        let belongs = |change, is_free| scope.belongs(&temporary, change, is_free);
+        assert_ne!(belongs(Change::Made, false), Belongs::ToNobody, "it was there before: the call fails");
+        assert_eq!(belongs(Change::Made, true), Belongs::ToNobody);
+        assert_eq!(belongs(Change::Moved, false), Belongs::ToNobody);
+        assert_ne!(scope.belongs(&root.join("a"), Change::Lost, false), Belongs::ToNobody);
+        assert_ne!(belongs(Change::Lost, true), Belongs::ToNobody, "it was renamed, and this is another one");
+    }
+}

@@ -1,0 +1,84 @@
+//! What is said on the command's standard error: why a change did not happen, and what to do.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+use tenure_client::boot_microseconds as now;
+
+/// Within this time, in microseconds, the same is said once: programs try again by themselves.
+const ONCE: u64 = 2_000_000;
+/// The most that is remembered.
+const MOST: usize = 1_000;
+
+/// Where a text goes, by device and number.
+type Reader = Option<(u64, u64)>;
+
+/// Where texts go.
+#[derive(Debug)]
+pub struct Teller {
+    /// The command's standard error, until it ends: whoever waits for the end of a pipe must not wait for us.
+    errors: Mutex<Option<Arc<File>>>,
+    said: Mutex<HashMap<(Reader, String), u64>>,
+}
+
+impl Teller {
+    /// Says it there.
+    pub fn new(errors: File) -> Self {
+        Self { errors: Mutex::new(Some(Arc::new(errors))), said: Mutex::default() }
+    }
+
+    /// The command is over. What goes on in the background has its own standard error, if any.
+    pub fn command_ended(&self) {
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Says why a change of this process did not happen: where its own standard error goes, if somebody reads there what it says
+    /// (an agent whose model is told it); else where the command's goes. It may have to wait until somebody reads.
+    pub fn tell(&self, process: u32, text: &str) {
+        let text = format!("tenure: {}\n", text.trim_end());
+        let commands = self.errors.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let own = errors_of(process).filter(is_read).map(Arc::new);
+        let Some(errors) = own.or(commands) else { return };
+        if !self.is_repeated(identity(&errors), &text) {
+            // A closed pipe is no reason to let anything happen, or not to.
+            let _ = (&*errors).write_all(text.as_bytes());
+        }
+    }
+
+    fn is_repeated(&self, reader: Reader, text: &str) -> bool {
+        let (mut said, at) = (self.said.lock().unwrap_or_else(PoisonError::into_inner), now());
+        said.retain(|_, since| at.saturating_sub(*since) < ONCE);
+        said.len() >= MOST || said.insert((reader, text.to_owned()), at).is_some()
+    }
+}
+
+/// What another process has as its standard error, be it a pipe, a socket or a file.
+fn errors_of(process: u32) -> Option<File> {
+    let process = pidfd_open(pid_of(process)?, PidfdFlags::empty()).ok()?;
+    pidfd_getfd(&process, 2, PidfdGetfdFlags::empty()).ok().map(File::from)
+}
+
+fn pid_of(process: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(process).ok()?)
+}
+
+/// Whether what is written there is read as a text: a pipe, a socket, a terminal, or a file to which is only added. Where somebody
+/// closed it, anything may have its number.
+fn is_read(errors: &File) -> bool {
+    let kind = fstat(errors).map(|about| FileType::from_raw_mode(about.st_mode));
+    let appends = fcntl_getfl(errors).is_ok_and(|flags| flags.contains(OFlags::APPEND));
+    match kind {
+        Ok(FileType::Fifo | FileType::Socket) => true,
+        Ok(FileType::CharacterDevice) => errors.is_terminal(),
+        Ok(FileType::RegularFile) => appends,
+        _ => false,
+    }
+}
+
+fn identity(errors: &File) -> Reader {
+    fstat(errors).ok().map(|about| (about.st_dev, about.st_ino))
+}

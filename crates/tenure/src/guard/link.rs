@@ -1,0 +1,27 @@
+//! What the front and its keeper say to each other: one line of JSON each, over a pair of sockets that end with the processes
+//! that hold them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::watched::Ended;
+
+/// To the keeper.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Order {
+    /// Send this signal to the command.
+    Signal(i32),
+}
+
+/// From the keeper.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Report {
+    /// It cannot be watched, so it was not run.
+    NotWatched {
+        /// Why.
+        why: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// The command is gone. What it left in the background is still watched.
+    Ended(Ended),
+}

@@ -1,0 +1,65 @@
+//! The gate for whatever a shell does: a command and all that it starts, each change of a file behind its lease.
+//!
+//! ```text
+//! tenure guard (front) ── starts, passes signals on, exits with the command's code
+//!    └─ keeper          ── hears every call that would change a file, asks the server, answers; not watched itself
+//!         └─ command    ── (starting) installs the filter for itself, hands the listener up, becomes the command
+//!              └─ all that it starts
+//! ```
+//!
+//! The keeper is above everything that it watches, whoever's parent ends: it may look into those processes also where the
+//! system lets only ancestors do that. It lives as long as one of them does; the front does not wait for what goes on in the
+//! background.
+
+mod front;
+mod inside;
+mod keeper;
+mod link;
+mod naming;
+mod starting;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use rustix::io::Errno;
+
+pub use self::front::run;
+pub use self::inside::is_watched;
+pub use self::keeper::family::{end_all, end_with_descendants};
+pub use self::naming::Naming;
+
+/// What the start of a server fails with for whoever is watched: the keeper started it in its place.
+pub const STARTED: Errno = Errno::ALREADY;
+
+/// How the shell is called that runs under the guard. Agents take a shell by its name: it must contain "bash".
+const SHIM: &str = "tenure-bash";
+
+/// What the front calls its keeper. A name that nobody types.
+const KEEPER: &str = "__guard-keeper";
+/// What the keeper calls the process that becomes the command.
+const STARTING: &str = "__guarded";
+
+/// Runs what only a guard starts, and the shell that agents are given. Nothing if this is neither.
+pub fn assistant(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    let own = arguments.next()?;
+    if Path::new(&own).file_name().is_some_and(|name| name == SHIM) {
+        let command: Vec<OsString> = [shell().into_os_string()].into_iter().chain(arguments).collect();
+        return Some(front::run(&command, &Naming::new(None, None)));
+    }
+    let name = arguments.next()?;
+    match name.to_str()? {
+        KEEPER => Some(keeper::run(&arguments.collect::<Vec<_>>())),
+        STARTING => Some(starting::run(&arguments.collect::<Vec<_>>())),
+        _ => None,
+    }
+}
+
+/// The real shell: the first of its name on the PATH that is not this program.
+fn shell() -> PathBuf {
+    let own = std::env::current_exe().ok().and_then(|own| own.canonicalize().ok());
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut found = std::env::split_paths(&folders).map(|folder| folder.join("bash"));
+    let is_real = |path: &PathBuf| path.canonicalize().is_ok_and(|path| Some(path) != own);
+    found.find(is_real).unwrap_or_else(|| PathBuf::from("/bin/bash"))
+}

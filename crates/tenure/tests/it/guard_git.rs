@@ -1,0 +1,102 @@
+//! Git commands that would destroy another one's work are not run at all.
+
+use std::fs;
+
+use crate::hook_stage::{FakeAgent, Said, Stage};
+
+fn guarded(stage: &Stage, line: &str) -> Said {
+    let mut command = stage.shell_command(&format!("exec \"$TENURE\" guard -- sh -c '{line}'"));
+    Said::of(command.output().unwrap())
+}
+
+/// `a` is another one's, who has changed it; `b` is dirty and nobody's; `new` is untracked and that one's too. There is a branch
+/// on which `a` and `b` are different.
+fn stage() -> (Stage, FakeAgent) {
+    let stage = Stage::new();
+    let said = stage.shell(
+        "git switch -q -c side; echo side > a; echo side > b; git commit -qam side; git switch -q main; mkdir sub; \
+         echo one > sub/c; git add .; git commit -qm sub",
+    );
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let mut owner = FakeAgent::start(&stage, "owner");
+    owner.edits(&stage, "s1", "a", "theirs\n");
+    owner.edits(&stage, "s1", "new", "theirs\n");
+    fs::write(stage.repository("b"), "dirty\n").unwrap();
+    (stage, owner)
+}
+
+const DESTROYING: &[&str] = &[
+    "git stash",
+    "git stash push --include-untracked",
+    "git -C sub stash",
+    "git reset --hard",
+    "git reset --hard HEAD~1",
+    "git checkout -- .",
+    "git checkout -- a",
+    "git checkout -f side",
+    "git checkout HEAD~1 -- a",
+    "git switch -f side",
+    "git switch --discard-changes side",
+    "git restore .",
+    "git restore --source HEAD~1 a",
+    "git clean -fd",
+    "git clean -f new",
+    "cd sub && git --work-tree=.. --git-dir=../.git reset --hard",
+    "GIT_DIR=$PWD/.git GIT_WORK_TREE=$PWD git reset --hard",
+    "git -c alias.wipe=\"reset --hard\" wipe",
+    "python3 -c \"import subprocess, sys; sys.exit(subprocess.call([\\\"git\\\", \\\"stash\\\"]))\"",
+];
+
+// S4-15, S4-55
+#[test]
+fn no_git_command_destroys_what_another_living_owner_has() {
+    let (stage, _owner) = stage();
+    let sight = || {
+        stage.shell("cat a b new sub/c; git status --porcelain; git stash list; git rev-parse HEAD").output
+    };
+    let before = sight();
+    for line in DESTROYING {
+        let said = guarded(&stage, line);
+        assert_ne!(said.code, Some(0), "{line}: {said:?}");
+        assert_eq!(sight(), before, "{line}: nothing of it happened: {said:?}");
+        assert!(
+            said.errors.contains("was not run") && said.errors.contains("session s1"),
+            "{line}: {said:?}"
+        );
+    }
+}
+
+// S4-16, S4-62
+#[test]
+fn the_same_commands_run_where_they_harm_nobody() {
+    let (stage, mut owner) = stage();
+    for line in [
+        "git status",
+        "git diff",
+        "git add b",
+        "git stash list",
+        "git log --oneline",
+        "git clean -n",
+        "git restore --staged b",
+    ] {
+        let said = guarded(&stage, line);
+        assert_eq!((said.code, &*said.errors), (Some(0), ""), "{line}: {said:?}");
+    }
+    let said = guarded(&stage, "git checkout -- b && git restore sub");
+    assert_eq!((said.code, &*said.errors), (Some(0), ""), "what that one does not have: {said:?}");
+    assert_eq!(fs::read_to_string(stage.repository("b")).unwrap(), "one\n");
+    owner.hook(&stage.event("s1", "SessionEnd"));
+    let said = guarded(&stage, "git stash --quiet --include-untracked");
+    assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
+    let said = guarded(&stage, "git checkout --quiet side");
+    assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
+}
+
+#[test]
+fn an_owner_may_do_with_its_own_work_what_it_likes() {
+    let (stage, mut owner) = stage();
+    stage.shell("git checkout -q -- b");
+    let said = owner.run("\"$TENURE\" guard -- git stash --quiet");
+    assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
+    assert_eq!(fs::read_to_string(stage.repository("a")).unwrap(), "one\n");
+}
