@@ -89,7 +89,7 @@ fn a_person_gives_takes_and_lets_go_on_and_an_agent_may_not() {
 #[test]
 fn lines_that_are_not_committed_say_who_wrote_them() {
     let (stage, mut agent) = owned();
-    fs::write(stage.repository("a"), "one\ntwo\n").unwrap();
+    agent.writes(&stage.repository("a"), "one\ntwo\n");
     let mut wrote = stage.edit("session-one", "a");
     wrote["hook_event_name"] = json!("PostToolUse");
     wrote["tool_response"] = json!({});
@@ -112,7 +112,7 @@ fn hooks_are_put_in_and_a_commit_of_the_agent_lets_go_of_its_files() {
     assert!(stage.run(&["install", "claude"]).output.starts_with("Nothing to do: "));
     let settings = fs::read_to_string(stage.repository(".claude/settings.json")).unwrap();
     assert!(settings.contains("hook claude"), "{settings}");
-    fs::write(stage.repository("a"), "two\n").unwrap();
+    agent.writes(&stage.repository("a"), "two\n");
     let committed = agent.run("git commit --quiet --all --message two");
     assert_eq!((committed.code, committed.errors.as_str()), (Some(0), ""), "{committed:?}");
     assert_eq!(stage.json(&["files", "--json"]), json!([]));

@@ -1,5 +1,6 @@
 //! What the stories about files share.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -58,8 +59,20 @@ impl FakeAgent {
     pub fn edits(&mut self, stage: &Stage, session: &str, file: &str, text: &str) {
         let said = self.hook(&stage.edit(session, file));
         assert!(said.allows(), "{said:?}");
-        std::fs::write(stage.repository(file), text).unwrap();
+        self.writes(&stage.repository(file), text);
         self.hook(&stage.wrote(session, file));
+    }
+
+    /// Writes a file by itself. Were it the test that wrote, the audit would rightly say so.
+    pub fn writes(&mut self, path: &Path, text: &str) {
+        // As bash reads it, on one line.
+        let quoted = |text: &str| {
+            let text = text.replace('\\', r"\\").replace('\'', r"\'").replace('\n', r"\n");
+            format!("$'{text}'")
+        };
+        let path = quoted(path.to_str().unwrap());
+        let said = self.run(&format!("{{ printf %s {} > {path}; }}", quoted(text)));
+        assert_eq!(said.code, Some(0), "{said:?}");
     }
 }
 

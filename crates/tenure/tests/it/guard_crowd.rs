@@ -22,7 +22,8 @@ const WAYS: &[(&str, &str)] = &[
     ("ln", r#"t=$F.$$; cp "$F" "$t" && echo "$L" >> "$t" && ln -f "$t" "$F" && rm -f "$t""#),
     ("truncate", r#"t=$(cat "$F"; echo "$L") && truncate -s 0 "$F" && echo "$t" >> "$F""#),
     ("rewritten by the shell", r#"t=$(cat "$F") && { echo "$t"; echo "$L"; } > "$F""#),
-    ("perl", r#"perl -pi -e 'print "$ENV{L}\n" if $. == 1' "$F""#),
+    // Perl ends well also if it found no file, or could not write it.
+    ("perl", r#"perl -pi -e 'print "$ENV{L}\n" if $. == 1; END { $? ||= !$. }' "$F""#),
     (
         "python",
         r#"python3 -c 'import os; f = os.environ["F"]; t = open(f).read(); open(f, "w").write(t + os.environ["L"] + "\n")'"#,
