@@ -255,6 +255,21 @@ fn what_was_got_before_a_session_had_a_name_is_its_own_afterwards() {
 }
 
 #[test]
+fn whoever_waits_for_a_file_waits_on_when_it_gets_another_name_in_the_same_process() {
+    let mut world = World::new(Limits::default());
+    world.play(
+        "
+           0  session guard wants a in p        -> began guard, granted 1
+           1  acquire a alice 10 wait 100       -> queued t1 place 1 behind guard until 101
+           3  session s1 adopts guard in p      -> began s1, revoked 1 Transferred, over guard HANDED_UP, noted
+           4  session s2 wants a checked s1     -> began s2, contended t2 a of s1 due 184, waits a of s1 t2 until 184
+           5  session s1 commits a              -> 2 COMPLETED, served t1 with 3, lets go a
+        ",
+    );
+    assert_eq!(left(&world.state, "a"), None, "nobody left anything behind");
+}
+
+#[test]
 fn what_goes_on_in_the_background_of_a_turn_that_is_over_begins_no_new_one() {
     // S4-33
     check(

@@ -3,6 +3,7 @@
 //! its end or a person.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tenure_core::kernel::{
     Cause, Contended, Event, Fence, FileEnd, FileEvent, Holder, Issued, Resource, Tick, Ticket,
@@ -30,13 +31,14 @@ pub struct Files {
     vouched: BTreeMap<u64, (Holder, Vec<Holder>)>,
     /// What was let go of by sessions that have to be over when this batch is.
     ending: Vec<Holder>,
-    /// Leases that have to go on in other hands when this batch is over.
-    handed: BTreeSet<Fence>,
+    /// Leases that have to go on in other hands when this batch is over: whose they were, and in which process.
+    handed: BTreeMap<Fence, (Holder, Arc<str>)>,
 }
 
 #[derive(Debug)]
 struct ModelSession {
     parent: Option<Holder>,
+    process: Arc<str>,
     turn_ended_at: Option<Tick>,
 }
 
@@ -83,7 +85,8 @@ impl Files {
                 let Some((_, holder)) = self.held.remove(lease) else { return Ok(()) };
                 match cause {
                     Cause::Transferred => {
-                        self.handed.insert(*lease);
+                        let process = self.sessions.get(&holder).map(|session| session.process.clone());
+                        self.handed.insert(*lease, (holder, process.unwrap_or_default()));
                     }
                     Cause::Reclaimed => self.ending.push(holder),
                     _ => {}
@@ -104,9 +107,10 @@ impl Files {
             FileEvent::Began { session, .. } => {
                 let known = self.sessions.contains_key(&session.id);
                 law(!known, || format!("{} begins twice", session.id))?;
-                let (parent, turn_ended_at) = (session.parent.clone(), None);
+                let (parent, process) = (session.parent.clone(), session.process.clone());
                 self.over.remove(&session.id);
-                self.sessions.insert(session.id.clone(), ModelSession { parent, turn_ended_at });
+                let begun = ModelSession { parent, process, turn_ended_at: None };
+                self.sessions.insert(session.id.clone(), begun);
                 Ok(())
             }
             FileEvent::Seen { session, .. } => self.turn(session, None),
@@ -141,11 +145,14 @@ impl Files {
 
     fn issued(&mut self, issued: &Issued) -> Lawful {
         let holder = &issued.holder;
-        law(self.sessions.contains_key(holder), || {
-            format!("{holder} is over, or never was, and gets a file")
-        })?;
-        if let Some(before) = issued.continues {
-            self.handed.remove(&before);
+        let known = self.sessions.get(holder);
+        law(known.is_some(), || format!("{holder} is over, or never was, and gets a file"))?;
+        let before = issued.continues.and_then(|before| self.handed.remove(&before));
+        if let (Some((before, process)), Some(known)) = (before, known) {
+            let is_over = !self.sessions.contains_key(&before);
+            law(!is_over || known.process == process, || {
+                format!("{holder} goes on with what {before} had, in another process")
+            })?;
         }
         self.held.insert(issued.fence, (issued.resource.clone(), holder.clone()));
         Ok(())

@@ -1,4 +1,4 @@
-//! A coding agent: its process, its session and a subagent, what they edit, and what they do about it.
+//! A coding agent: its process, its session, a subagent and its shell, what they edit, and what they do about it.
 
 use tenure_core::kernel::{
     Answer, FileAcquire, FileAnswer, FileCommand, FileEnd, FileWant, Holder, Introduction, Nonce, Principal,
@@ -8,16 +8,19 @@ use tenure_core::kernel::{
 use super::{Next, SECOND, Tree};
 use crate::log::Log;
 
-/// A process with a session, and a subagent of that.
+/// A process with a session, a subagent of that, and a guard that speaks for the process before its session has a name.
 #[derive(Debug)]
 pub(super) struct Agent {
     number: usize,
     /// Counts processes: another one has another session.
     pub(super) life: u64,
     pub(super) is_alive: bool,
-    /// The session, and its subagent.
-    actors: [Actor; 2],
+    /// The session, its subagent, and the guard.
+    actors: [Actor; 3],
 }
+
+/// Which of them is the guard.
+const GUARD: usize = 2;
 
 #[derive(Debug, Default, Clone)]
 struct Actor {
@@ -51,7 +54,7 @@ impl Agent {
     }
 
     fn id(&self, actor: usize) -> Holder {
-        let below = if actor == 0 { "" } else { ".sub" };
+        let below = ["", ".sub", ".guard"][actor];
         Holder::parse(&format!("agent-{}-{}{below}", self.number, self.life)).expect("a plain name")
     }
 
@@ -60,28 +63,23 @@ impl Agent {
     }
 
     fn actor_of(&self, session: &Holder) -> Option<usize> {
-        (0..2).find(|actor| self.id(*actor) == *session)
+        (0..self.actors.len()).find(|actor| self.id(*actor) == *session)
     }
 
     fn introduction(&self, actor: usize) -> Introduction {
         Introduction {
             id: self.id(actor),
             parent: (actor == 1).then(|| self.id(0)),
-            agent: "claude".into(),
+            agent: if actor == GUARD { "guard" } else { "claude" }.into(),
             session: format!("{}", self.number).into(),
             process: format!("boot/{}/{}", self.number, self.life).into(),
             task: None,
         }
     }
 
-    fn acquire(&self, actor: usize, checked: Vec<Holder>) -> FileCommand {
+    fn acquire(&self, actor: usize, checked: Vec<Holder>, background: bool) -> FileCommand {
         let files = self.actors[actor].files.clone();
-        FileCommand::Acquire(FileAcquire {
-            session: self.introduction(actor),
-            files,
-            checked,
-            background: false,
-        })
+        FileCommand::Acquire(FileAcquire { session: self.introduction(actor), files, checked, background })
     }
 }
 
@@ -92,7 +90,7 @@ impl Tree {
         if !agent.is_alive || self.winding_down {
             return;
         }
-        let (life, which) = (agent.life, usize::from(self.rng.percent(35)));
+        let (life, which) = (agent.life, *self.rng.pick(&[0, 0, 0, 1, 1, GUARD]));
         let doing = agent.actors[which].doing;
         let pause = match doing {
             Doing::Nothing => self.wants_something(number, which),
@@ -125,8 +123,10 @@ impl Tree {
     }
 
     fn asks(&mut self, number: usize, which: usize, checked: Vec<Holder>) -> u64 {
+        // Something that goes on after the end of a turn asks too.
+        let background = self.rng.percent(20);
         let agent = &self.agents[number];
-        let (id, command) = (agent.id(which), agent.acquire(which, checked.clone()));
+        let (id, command) = (agent.id(which), agent.acquire(which, checked.clone(), background));
         self.send(Some(id.clone()), command, Some((id, checked)));
         10 * SECOND
     }
@@ -195,7 +195,7 @@ impl Tree {
         match self.rng.below(10) {
             0..=4 => {
                 log.count("committed");
-                let sessions = vec![agent.id(0)];
+                let sessions = vec![agent.id(0), agent.id(GUARD)];
                 self.send(None, FileCommand::Commit { sessions, resources: names }, None);
                 self.is_done(number, which)
             }
@@ -216,15 +216,29 @@ impl Tree {
                 self.end(vec![id], FileEnd::HandedUp);
                 self.is_done(number, which)
             }
+            8 if which == GUARD => self.is_adopted(number, log),
             8 => {
                 log.count("session ended");
                 self.end(vec![id], FileEnd::Ended);
                 // Its subagent is gone with it.
-                self.agents[number].actors = Default::default();
+                self.agents[number].actors[..GUARD].fill(Actor::default());
                 60 * SECOND
             }
             _ => self.wants_something(number, which),
         }
+    }
+
+    /// The session of the guard's process is known by its name: it gets what the guard has. Now and then somebody else asks for
+    /// that, and must not get it.
+    fn is_adopted(&mut self, number: usize, log: &mut Log) -> u64 {
+        let other = usize::try_from(self.rng.below(self.agents.len() as u64)).unwrap_or(number);
+        let by = if self.rng.percent(80) { number } else { other };
+        log.count(if by == number { "guard adopted" } else { "guard claimed by another process" });
+        // A subagent of the session may be the first that is heard of.
+        let to = self.agents[by].introduction(usize::from(self.rng.percent(20)));
+        let from = self.agents[number].id(GUARD);
+        self.send(None, FileCommand::Adopt { from, to }, None);
+        self.is_done(number, GUARD)
     }
 
     /// The session waits for an instruction.
@@ -272,10 +286,10 @@ impl Tree {
         }
         log.count("agent's process died");
         agent.is_alive = false;
-        let ids = [agent.id(0), agent.id(1)];
+        let ids = [agent.id(0), agent.id(1), agent.id(GUARD)];
         ids.iter().for_each(|id| self.host.laws_mut().files_mut().died(id.clone()));
         if self.rng.percent(60) {
-            self.end(vec![ids[0].clone()], FileEnd::Died);
+            self.end(vec![ids[0].clone(), ids[GUARD].clone()], FileEnd::Died);
         }
         let at = self.now + self.rng.delay(SECOND, 200 * SECOND);
         self.agenda.plan(at, Next::IsBack { agent: number });

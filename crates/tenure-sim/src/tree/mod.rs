@@ -67,6 +67,9 @@ enum Next {
 
 const SECOND: u64 = 1_000_000;
 const AGENTS: usize = 8;
+/// So many seconds after the last wish everything is over: somebody who is no agent waits for at most 60, and then has it for
+/// at most 90.
+const LAST_TO_END: u64 = 180;
 
 impl Scenario for Tree {
     fn new(seed: u64) -> Self {
@@ -108,10 +111,10 @@ impl Scenario for Tree {
     fn wind_down(&mut self, log: &mut Log) -> Lawful {
         self.winding_down = true;
         self.agenda.plan(self.now, Next::DiskHasRoom);
-        let end = self.now + 120 * SECOND;
+        let end = self.now + LAST_TO_END * SECOND;
         let mut next_sweep = self.now + 20 * SECOND;
         // Something has to happen for time to pass.
-        for second in 0..120 {
+        for second in 0..=LAST_TO_END {
             self.agenda.plan(self.now + second * SECOND, Next::DiskHasRoom);
         }
         while self.now < end {
