@@ -4,94 +4,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::client::now;
+use crate::guard_trace::{Changed, TRACED, changed};
+use crate::guard_ways::{STATIC, WAYS};
 use crate::hook_stage::Stage;
-
-/// How one process changes the file `$F` so that the line `$L` is in it afterwards, and nothing else is lost. Each is one command
-/// under a guard of its own.
-const WAYS: &[(&str, &str)] = &[
-    ("append", r#"echo "$L" >> "$F""#),
-    ("tee", r#"echo "$L" | tee -a "$F" > /dev/null"#),
-    ("sed", r#"sed -i "\$a $L" "$F""#),
-    ("sed, one process", r#"exec sed -i "\$a $L" "$F""#),
-    ("dd", r#"echo "$L" | dd of="$F" oflag=append conv=notrunc status=none"#),
-    ("cp", r#"t=$(mktemp) && cp "$F" "$t" && echo "$L" >> "$t" && cp "$t" "$F""#),
-    ("mv", r#"cp "$F" "$F.tmp.$$" && echo "$L" >> "$F.tmp.$$" && mv -f "$F.tmp.$$" "$F""#),
-    ("ln", r#"t=$F.$$; cp "$F" "$t" && echo "$L" >> "$t" && ln -f "$t" "$F" && rm -f "$t""#),
-    ("truncate", r#"t=$(cat "$F"; echo "$L") && truncate -s 0 "$F" && echo "$t" >> "$F""#),
-    ("rewritten by the shell", r#"t=$(cat "$F") && { echo "$t"; echo "$L"; } > "$F""#),
-    // Perl ends well also if it found no file, or could not write it.
-    ("perl", r#"perl -pi -e 'print "$ENV{L}\n" if $. == 1; END { $? ||= !$. }' "$F""#),
-    (
-        "python",
-        r#"python3 -c 'import os; f = os.environ["F"]; t = open(f).read(); open(f, "w").write(t + os.environ["L"] + "\n")'"#,
-    ),
-    (
-        "python, an editor",
-        r#"python3 -c 'import os, tempfile; f = os.environ["F"]; t = open(f).read(); d, n = tempfile.mkstemp(dir=os.path.dirname(f)); os.write(d, (t + os.environ["L"] + "\n").encode()); os.fsync(d); os.rename(n, f)'"#,
-    ),
-    (
-        "python, a descriptor of the folder",
-        r#"python3 -c 'import os; d = os.open(os.path.dirname(os.environ["F"]), os.O_RDONLY); n = os.path.basename(os.environ["F"]); os.write(os.open(n, os.O_WRONLY | os.O_APPEND, dir_fd=d), (os.environ["L"] + "\n").encode())'"#,
-    ),
-    ("/proc/self/fd", r#"exec 9< "$(dirname "$F")"; echo "$L" >> "/proc/self/fd/9/$(basename "$F")""#),
-    (
-        "threads",
-        r#"python3 -c 'import os, threading
-def w():
-  with open(os.environ["F"], "a") as f: f.write(os.environ["L"] + "\n")
-e = []
-threading.excepthook = lambda x: e.append(x)
-t = threading.Thread(target=w); t.start(); t.join(); exit(len(e))'"#,
-    ),
-    ("deep below", r#"sh -c 'sh -c "sh -c \"sh -c '\''echo \\\$L >> \\\$F'\''\""'"#),
-    ("a static program", r#""$STATIC" "$F" "$L""#),
-    (
-        "git apply",
-        r#"t=$F.$$.tmp; { cat "$F"; echo "$L"; } > "$t"; git diff --no-index --no-prefix "$F" "$t" | sed "s,^+++ .*,+++ $R," | sed "s,^--- .*,--- $R," | git apply -p0 --unidiff-zero --recount --whitespace=nowarn; c=$?; rm -f "$t"; exit $c"#,
-    ),
-    (
-        "rsync",
-        r#"t=$(mktemp -d) && cp "$F" "$t" && echo "$L" >> "$t/$(basename "$F")" && rsync -q --ignore-times "$t/$(basename "$F")" "$F""#,
-    ),
-    (
-        "tar",
-        r#"t=$(mktemp -d) && n=$(basename "$F") && cp "$F" "$t" && echo "$L" >> "$t/$n" && tar -C "$t" -cf "$t/t.tar" "$n" && tar -C "$(dirname "$F")" -xf "$t/t.tar""#,
-    ),
-];
-
-/// Appends its second word, in one `write`, by `vfork` of itself.
-const STATIC: &str = r#"
-#include <fcntl.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-int main(int count, char **words) {
-    if (count == 3) {
-        char *again[] = {words[0], words[1], words[2], "child", 0};
-        int status = 1;
-        pid_t child = vfork();
-        if (child == 0) { execv("/proc/self/exe", again); _exit(1); }
-        waitpid(child, &status, 0);
-        return status != 0;
-    }
-    char line[256];
-    int length = strlen(strcat(strcpy(line, words[2]), "\n"));
-    int file = open(words[1], O_WRONLY | O_APPEND);
-    return file < 0 || write(file, line, length) != length;
-}
-"#;
 
 const PROCESSES: usize = 20;
 const FILES: usize = 200;
 
+/// Whether the system tells what each of them did.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Traced {
+    Yes,
+    No,
+}
+
 /// A crowd for so long.
-fn crowd(duration: Duration, files: usize) {
+fn crowd(duration: Duration, files: usize, traced: Traced) {
     let stage = Stage::new();
     stage.configure("[files]\nretry_seconds = 1\n");
     fs::create_dir(stage.repository("crowd")).unwrap();
+    fs::create_dir(stage.path("traces")).unwrap();
     let names: Vec<String> = (0..files).map(|number| format!("crowd/f{number:03}")).collect();
     names.iter().for_each(|name| fs::write(stage.repository(name), "begin\n").unwrap());
     fs::write(stage.path("static.c"), STATIC).unwrap();
@@ -101,7 +37,7 @@ fn crowd(duration: Duration, files: usize) {
     let workers = (0..PROCESSES).map(|worker| {
         let stage = &stage;
         let names = &names;
-        move || work(stage, names, worker, end)
+        move || work(stage, names, worker, end, traced)
     });
     let written: Vec<Vec<Attempt>> = std::thread::scope(|scope| {
         workers
@@ -111,7 +47,12 @@ fn crowd(duration: Duration, files: usize) {
             .map(|thread| thread.join().unwrap())
             .collect()
     });
-    check(&stage, &names, &written.concat());
+    let attempts = written.concat();
+    let held = held(&stage);
+    check(&stage, &names, &attempts, &held);
+    if traced == Traced::Yes {
+        check_traces(&stage, &attempts, &held);
+    }
 }
 
 /// One try to write a line.
@@ -125,7 +66,13 @@ struct Attempt {
 }
 
 /// Changes one file after the other, each by another way, until it is time.
-fn work(stage: &Stage, names: &[String], worker: usize, end: std::time::Instant) -> Vec<Attempt> {
+fn work(
+    stage: &Stage,
+    names: &[String],
+    worker: usize,
+    end: std::time::Instant,
+    traced: Traced,
+) -> Vec<Attempt> {
     let mut done = Vec::new();
     let mut number = worker.wrapping_mul(7919);
     while now() < end {
@@ -133,10 +80,11 @@ fn work(stage: &Stage, names: &[String], worker: usize, end: std::time::Instant)
         let (file, (way, script)) = (&names[(number >> 33) % names.len()], WAYS[(number >> 17) % WAYS.len()]);
         let line = format!("w{worker}-{}", done.len());
         // By its first words, the ledger tells whose session it was.
-        let script = format!(": {line}; {script}");
-        let mut command = stage.shell_command("exec \"$TENURE\" guard -- sh -c \"$SCRIPT\"");
-        command.env("SCRIPT", script);
+        let first = if traced == Traced::Yes { TRACED } else { script };
+        let mut command = stage.shell_command("exec \"$TENURE\" guard -- sh -c \"$FIRST\"");
+        command.env("FIRST", format!(": {line}; {first}")).env("SCRIPT", script);
         command
+            .env("TRACE", stage.path("traces").join(&line))
             .env("L", &line)
             .env("F", stage.repository(file))
             .env("R", file)
@@ -149,7 +97,7 @@ fn work(stage: &Stage, names: &[String], worker: usize, end: std::time::Instant)
     done
 }
 
-fn check(stage: &Stage, names: &[String], attempts: &[Attempt]) {
+fn check(stage: &Stage, names: &[String], attempts: &[Attempt], held: &[Held]) {
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for attempt in attempts {
         let count = counts.entry(attempt.way).or_default();
@@ -166,13 +114,12 @@ fn check(stage: &Stage, names: &[String], attempts: &[Attempt]) {
             (name, text.lines().map(str::to_owned).collect())
         })
         .collect();
-    let held = held(stage);
     for attempt in attempts {
         let is_there = content[&attempt.file].contains(&attempt.line);
         assert!(
             !attempt.is_done || is_there,
             "a line is lost: {attempt:?}; who held it then: {:?}",
-            after(attempt, &held, attempts)
+            after(attempt, held, attempts)
         );
         // Some ways remove a file before they make it anew: whoever looks in between finds none.
         let is_explained = attempt.errors.contains("tenure: ") || attempt.errors.contains("No such file");
@@ -183,31 +130,63 @@ fn check(stage: &Stage, names: &[String], attempts: &[Attempt]) {
     }
     assert!(content.iter().all(|(_, lines)| lines.contains("begin")));
     for attempt in attempts.iter().filter(|attempt| content[&attempt.file].contains(&attempt.line)) {
-        let is_held = held.contains(&(attempt.file.clone(), attempt.line.clone()));
+        let is_held = held.iter().any(|held| held.file == attempt.file && held.line == attempt.line);
         assert!(is_held, "it was written by somebody who did not hold it: {attempt:?}");
     }
 }
 
+/// By what the system tells: every call that changed a file of the crowd was made while its process held that file.
+fn check_traces(stage: &Stage, attempts: &[Attempt], held: &[Held]) {
+    let crowd = stage.repository("crowd");
+    let mut count = 0;
+    for attempt in attempts {
+        let changes = changed(&stage.path("traces"), &attempt.line, &crowd);
+        count += changes.len();
+        // Else it would show nothing.
+        let is_seen = changes.iter().any(|change| format!("crowd/{}", change.file) == attempt.file);
+        assert!(!attempt.is_done || is_seen, "nothing was seen of what it did: {attempt:?}");
+        for Changed { file, begun, ended, call } in changes {
+            let file = format!("crowd/{file}");
+            let during = |held: &&Held| held.from <= ended && begun <= held.until;
+            let own = held.iter().filter(|held| held.file == file && held.line == attempt.line);
+            assert!(own.filter(during).count() > 0, "{attempt:?} did not hold {file} then: {call}");
+        }
+    }
+    eprintln!("{count} calls that changed a file, each by a process that held it");
+}
+
 /// Who held the file of this attempt next, for people who look for whoever undid it.
-fn after(attempt: &Attempt, held: &[(String, String)], attempts: &[Attempt]) -> Vec<String> {
+fn after(attempt: &Attempt, held: &[Held], attempts: &[Attempt]) -> Vec<String> {
     let next =
-        held.iter().filter(|(file, _)| *file == attempt.file).skip_while(|(_, line)| *line != attempt.line);
+        held.iter().filter(|held| held.file == attempt.file).skip_while(|held| held.line != attempt.line);
     let way = |line: &String| {
         attempts.iter().find(|other| other.line == *line).map(|other| (other.way, other.is_done))
     };
-    next.take(4).map(|(_, line)| format!("{line}: {:?}", way(line))).collect()
+    next.take(4).map(|held| format!("{}: {:?}", held.line, way(&held.line))).collect()
 }
 
+/// A file that the process of a line held, by the ledger: from when to when, in seconds.
+struct Held {
+    file: String,
+    line: String,
+    from: f64,
+    until: f64,
+}
+
+/// The ledger has thousandths of a second.
+const ROUNDED: f64 = 0.002;
+
 /// Which line's process held which file, by the ledger and in its order; which shows too that no file had two owners at once.
-fn held(stage: &Stage) -> Vec<(String, String)> {
+fn held(stage: &Stage) -> Vec<Held> {
     let said = stage.run(&["log", "--json"]);
     assert_eq!(said.code, Some(0), "{:?}", said.errors);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    // By their names: which line a session was for, which resource a lease is on, who has a resource.
+    // By their names: which line a session was for, which lease is on which resource, who has a resource.
     let (mut lines, mut leases, mut owners) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    let mut held = Vec::new();
+    let mut held: Vec<Held> = Vec::new();
     for event in said.output.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
         let (file, lease) = (&event["file"], &event["lease"]);
+        let at = || text(&event["at"]).parse::<Timestamp>().unwrap().as_duration().as_secs_f64();
         match event["type"].as_str().unwrap() {
             "file.began" => {
                 let task = text(&file["task"]);
@@ -220,12 +199,15 @@ fn held(stage: &Stage) -> Vec<(String, String)> {
                 let before = owners.insert(resource.clone(), holder.clone());
                 assert_eq!(before, None, "two owners at once: {event}");
                 let path = resource.split_once('/').map(|(_, path)| path.to_owned()).unwrap_or_default();
-                held.push((path, lines[&holder].clone()));
-                leases.insert(id, resource);
+                leases.insert(id, (resource, held.len()));
+                let line = lines[&holder].clone();
+                held.push(Held { file: path, line, from: at() - ROUNDED, until: f64::INFINITY });
             }
             "lease.released" | "lease.expired" | "lease.revoked" => {
-                let resource = leases.remove(&text(&lease["id"])).unwrap_or_else(|| panic!("{event}"));
+                let (resource, place) =
+                    leases.remove(&text(&lease["id"])).unwrap_or_else(|| panic!("{event}"));
                 owners.remove(&resource);
+                held[place].until = at() + ROUNDED;
             }
             _ => {}
         }
@@ -236,10 +218,21 @@ fn held(stage: &Stage) -> Vec<(String, String)> {
 // S4-15, S4-55
 #[test]
 fn twenty_processes_lose_no_line_and_write_nothing_that_they_do_not_hold() {
-    crowd(Duration::from_secs(20), 12);
+    crowd(Duration::from_secs(20), 12, Traced::No);
+}
+
+// S4-15, S4-55
+#[test]
+fn by_what_the_system_tells_nobody_changed_a_file_that_it_did_not_hold() {
+    crowd(Duration::from_secs(15), 40, Traced::Yes);
 }
 
 #[test]
 fn long_twenty_processes_and_two_hundred_files_for_a_minute() {
-    crowd(Duration::from_secs(60), FILES);
+    crowd(Duration::from_secs(60), FILES, Traced::No);
+}
+
+#[test]
+fn long_twenty_processes_and_two_hundred_files_for_a_minute_by_what_the_system_tells() {
+    crowd(Duration::from_secs(60), FILES, Traced::Yes);
 }

@@ -34,6 +34,8 @@ mod guard_git;
 mod guard_life;
 mod guard_owners;
 mod guard_stale;
+mod guard_trace;
+mod guard_ways;
 mod histories;
 mod histories_client;
 mod histories_stage;

@@ -1,0 +1,104 @@
+//! What the system tells of the calls that a process and all that it starts make: strace, which knows nothing of leases.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Runs `$SCRIPT` in a shell, and writes each process's calls that may change a file into a file of its own, `$TRACE.PID`: with when
+/// each began and how long it took, and with the paths of descriptors.
+pub const TRACED: &str = "exec strace -ff -qq -y -ttt -T -o \"$TRACE\" \
+     -e trace=open,openat,openat2,creat,truncate,rename,renameat,renameat2,unlink,unlinkat,link,linkat,symlink,symlinkat,\
+     chmod,fchmodat,mknod,mknodat sh -c \"$SCRIPT\"";
+
+/// A call that changed a file of the folder.
+#[derive(Debug)]
+pub struct Changed {
+    /// By its name in the folder.
+    pub file: String,
+    /// When it was made, in seconds since 1970.
+    pub begun: f64,
+    /// When it came back.
+    pub ended: f64,
+    /// As it was told.
+    pub call: String,
+}
+
+/// What the processes of this trace changed in this folder.
+pub fn changed(traces: &Path, name: &str, folder: &Path) -> Vec<Changed> {
+    let beginning = format!("{name}.");
+    let own = fs::read_dir(traces).unwrap().map(|entry| entry.unwrap());
+    let own = own.filter(|entry| entry.file_name().to_str().unwrap().starts_with(&beginning));
+    let texts = own.map(|entry| fs::read_to_string(entry.path()).unwrap());
+    texts.flat_map(|text| text.lines().flat_map(|line| changes(line, folder)).collect::<Vec<_>>()).collect()
+}
+
+/// What one line says: `1794968213.760693 unlinkat(4</tree/crowd>, "f000", 0) = 0 <0.000089>`.
+fn changes(line: &str, folder: &Path) -> Vec<Changed> {
+    let parts = line.split_once(' ').and_then(|(at, call)| {
+        let (name, rest) = call.split_once('(')?;
+        let (arguments, result) = rest.rsplit_once(" = ")?;
+        Some((at.parse::<f64>().ok()?, name, arguments, result))
+    });
+    // What is no call is a signal or an end.
+    let Some((begun, name, arguments, result)) = parts else { return Vec::new() };
+    if result.starts_with("-1") || result.starts_with('?') {
+        return Vec::new();
+    }
+    let took = result.rsplit_once('<').and_then(|(_, took)| took.strip_suffix('>')?.parse::<f64>().ok());
+    let ended = begun + took.unwrap_or_else(|| panic!("how long did it take? {line}"));
+    let paths = if name.starts_with("open") || name == "creat" {
+        let flags = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"];
+        let writes = name == "creat" || flags.iter().any(|flag| arguments.contains(flag));
+        // The descriptor that was made says best what it is.
+        let opened = result.split_once('<').and_then(|(_, rest)| rest.split_once('>')).map(|(path, _)| path);
+        opened.filter(|_| writes).map(PathBuf::from).into_iter().collect()
+    } else {
+        names(arguments, folder)
+    };
+    let own = paths.iter().filter(|path| path.parent() == Some(folder));
+    let name_of = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+    // Beside the files there are those that are written to be renamed: their names are longer.
+    let is_file = |file: &String| file.len() == 4 && file.starts_with('f');
+    own.map(name_of)
+        .filter(is_file)
+        .map(|file| Changed { file, begun, ended, call: line.to_owned() })
+        .collect()
+}
+
+/// The paths among the arguments of a call: `4</tree/crowd>, "f000"`. One that nobody can place is taken to be in the folder.
+fn names(arguments: &str, folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let (mut rest, mut above) = (arguments, folder);
+    while let Some(next) = rest.find(['<', '"']) {
+        let closing = if rest[next..].starts_with('<') { '>' } else { '"' };
+        let (text, after) = rest[next + 1..].split_once(closing).expect("it is closed");
+        if closing == '>' {
+            above = Path::new(text);
+        } else {
+            found.push(above.join(text));
+            above = folder;
+        }
+        rest = after;
+    }
+    found
+}
+
+#[test]
+fn a_trace_is_read_as_it_was_meant() {
+    let folder = Path::new("/t/crowd");
+    let files = |line: &str| -> Vec<String> {
+        changes(line, folder).into_iter().map(|changed| changed.file).collect()
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(files(r#"1.5 unlinkat(4</t/crowd>, "f000", 0) = 0 <0.25>"#), ["f000"]);
+    assert_eq!(files(r#"1.5 unlinkat(4</t/other>, "f000", 0) = 0 <0.25>"#), none);
+    assert_eq!(files(r#"1.5 unlink("/t/crowd/f000") = -1 EBUSY (Device or resource busy) <0.25>"#), none);
+    assert_eq!(files(r#"1.5 rename(".f001.x", "f001") = 0 <0.25>"#), ["f001"]);
+    let renamed = r#"1.5 renameat2(AT_FDCWD</t>, "/t/crowd/f001", AT_FDCWD</t>, "/t/crowd/f002", RENAME_NOREPLACE) = 0 <0.25>"#;
+    assert_eq!(files(renamed), ["f001", "f002"]);
+    let opened = r#"1.5 openat(AT_FDCWD</t>, "/proc/self/fd/9/f000", O_WRONLY|O_APPEND, 0666) = 3</t/crowd/f000> <0.25>"#;
+    assert_eq!(files(opened), ["f000"]);
+    assert_eq!(files(&opened.replace("O_WRONLY|O_APPEND", "O_RDONLY")), none);
+    assert_eq!(files("1.5 +++ exited with 0 +++"), none);
+    let times = changes(opened, folder).remove(0);
+    assert_eq!((times.begun, times.ended), (1.5, 1.75));
+}
