@@ -51,6 +51,13 @@ pub enum Call {
     ExecuteAt,
 }
 
+impl Call {
+    /// Whether it opens a file by its name.
+    pub const fn opens(self) -> bool {
+        matches!(self, Call::Open | Call::OpenAt | Call::OpenAt2 | Call::Create)
+    }
+}
+
 /// When a rule applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {

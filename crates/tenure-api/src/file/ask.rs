@@ -52,6 +52,9 @@ pub struct FileAsk {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub process: Option<u32>,
+    /// For a guard: whether whoever started that process is gone, so that nobody above it says whose it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub orphan: bool,
     /// For a guard: whether the session was named by whoever started it. Else it speaks for the session that was last heard of
     /// from the agent's process.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -64,6 +64,8 @@ pub enum Change {
     Moved,
     /// It is made, and must not be there before.
     Made,
+    /// It is made if it is not there; what is there stays as it is.
+    Ensured,
 }
 
 /// A program that is about to run.

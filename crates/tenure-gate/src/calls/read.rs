@@ -92,8 +92,11 @@ fn open(folder: Folder, text: OsString, flags: OFlags) -> Does {
         return Does::Nothing;
     }
     let is_made = flags.contains(OFlags::CREATE | OFlags::EXCL);
+    let only_reads = !flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::TRUNC);
     let change = match flags {
         _ if is_made => Change::Made,
+        // As `flock` does it.
+        _ if only_reads => Change::Ensured,
         // Whatever is added at the end takes nothing away. Everything else may: a file can be emptied or written over later.
         flags if flags.contains(OFlags::APPEND) && !flags.contains(OFlags::TRUNC) => Change::Touched,
         _ => Change::Lost,

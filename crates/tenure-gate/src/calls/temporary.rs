@@ -23,7 +23,11 @@ pub fn looks_temporary(name: &OsStr, beside: impl Fn(&OsStr) -> bool) -> bool {
         || name.len() > 2 && name.starts_with('#');
     // `file.tmp`, `file.tmp.1234.ab12`, `file.1234567890`, `.file.Ab3xYz`.
     let parts: Vec<&str> = name.split('.').collect();
-    let is_marked = parts.iter().skip(1).any(|part| matches!(*part, "tmp" | "temp" | "part" | "partial"));
+    let is_marked = parts.iter().enumerate().skip(1).any(|(place, part)| {
+        // `nav.partial.html` is somebody's.
+        let is_last = parts.get(place + 1).is_none_or(|next| is_random(next) && has_mixture(next));
+        matches!(*part, "tmp" | "temp" | "part" | "partial") && is_last
+    });
     let last = parts.last().copied().unwrap_or_default();
     let stem = name.strip_suffix(last).and_then(|stem| stem.strip_suffix('.')).unwrap_or_default();
     let is_numbered = !stem.is_empty()
@@ -92,6 +96,8 @@ mod tests {
             "",
             ".",
             "v1.2.3",
+            "nav.partial.html",
+            "page.tmp.md",
         ] {
             assert!(!looks_temporary(OsStr::new(name), |_| true), "{name}");
         }

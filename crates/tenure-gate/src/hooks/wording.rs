@@ -110,6 +110,16 @@ pub fn waiting(held: &Held) -> String {
     )
 }
 
+/// A command that nobody stands behind who could come back by itself: the person runs it again.
+pub fn run_again(file: &str, holder: &Holder) -> String {
+    format!(
+        "{} was not changed: {}. Run the command again when `tenure who {}` says that nobody has it. {NO_WAY_AROUND}",
+        name(file),
+        holding(holder),
+        line(file, 200),
+    )
+}
+
 /// The retry is used up: the task stops here.
 pub fn blocked(blocked: &Blocked) -> String {
     let circle = blocked.wanted_back.as_ref().map(|file| {

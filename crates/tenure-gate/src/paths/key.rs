@@ -12,7 +12,7 @@ use super::machine::machine;
 use super::mounts::Mounts;
 use super::names::Names;
 use super::resolve::{Reached, reach, reach_entry};
-use super::tree::{above, identity, is_gits_own};
+use super::tree::{above, identity};
 use super::{FileKey, Target, WorkTree};
 
 /// What this absolute path reaches.
@@ -50,7 +50,7 @@ fn of_reached(whole: &Path, reached: Reached) -> Result<Target, PathError> {
 fn key(reached: &Reached, mounts: &Mounts) -> Result<Option<FileKey>, PathError> {
     let absolute = &reached.path;
     let Some(tree) = absolute.parent().map(above).transpose()?.flatten() else { return Ok(None) };
-    if is_gits_own(&tree.root, absolute) {
+    if tree.is_gits_own(absolute) {
         return Ok(None);
     }
     let Ok(relative) = absolute.strip_prefix(&tree.root) else { return Ok(None) };
@@ -112,5 +112,5 @@ fn is_same(one: &Reached, other: &Reached) -> bool {
 /// Whether this is in a working tree, but git's own.
 fn is_gits(reached: &Reached) -> Result<bool, PathError> {
     let tree = reached.path.parent().map(above).transpose()?.flatten();
-    Ok(tree.is_some_and(|tree| is_gits_own(&tree.root, &reached.path)))
+    Ok(tree.is_some_and(|tree| tree.is_gits_own(&reached.path)))
 }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub use error::PathError;
 pub use escape::unescape;
 pub use fold::fold;
-pub use tree::{WorkTree, is_gits_own, tree_above, work_tree_of};
+pub use tree::{WorkTree, tree_above, work_tree_of};
 
 /// What a name reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -30,6 +30,15 @@ pub struct WorkTree {
     pub git_dir: PathBuf,
 }
 
+impl WorkTree {
+    /// Whether a real path in this tree is git's own: below a `.git`, or where git keeps what it knows of this tree. That may lie
+    /// beside the files, where all working trees of a repository stand around a bare one.
+    pub fn is_gits_own(&self, path: &Path) -> bool {
+        let is_inside = self.git_dir != self.root && self.git_dir.starts_with(&self.root);
+        is_below_git(&self.root, path) || (is_inside && path.starts_with(&self.git_dir))
+    }
+}
+
 /// The working tree that `start` lies in: a folder, or a file, which need not exist. `None` outside of all of them, and
 /// inside a folder of git's own.
 pub fn work_tree_of(start: &Path) -> Result<Option<WorkTree>, PathError> {
@@ -37,7 +46,7 @@ pub fn work_tree_of(start: &Path) -> Result<Option<WorkTree>, PathError> {
     let reached = reach(&whole(start, &cwd)?)?;
     let folder = if reached.is_folder() { Some(&*reached.path) } else { reached.path.parent() };
     let tree = folder.map(above).transpose()?.flatten();
-    Ok(tree.filter(|tree| !is_gits_own(&tree.root, &reached.path)))
+    Ok(tree.filter(|tree| !tree.is_gits_own(&reached.path)))
 }
 
 /// The working tree whose root is this real folder or one above it: no part of its path is a link.
@@ -60,8 +69,8 @@ pub(super) fn above(folder: &Path) -> Result<Option<WorkTree>, PathError> {
     Ok(None)
 }
 
-/// Whether a path below the root is git's own. Git itself never takes such a name into a commit.
-pub fn is_gits_own(root: &Path, path: &Path) -> bool {
+/// Whether a path below the root is in a `.git`. Git itself never takes such a name into a commit.
+fn is_below_git(root: &Path, path: &Path) -> bool {
     let below = path.strip_prefix(root).unwrap_or(path);
     // In any case, as git does: where names are folded, `.GIT` is the same folder.
     below.components().any(|component| component.as_os_str().eq_ignore_ascii_case(".git"))

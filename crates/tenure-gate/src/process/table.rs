@@ -82,6 +82,17 @@ pub fn started(number: u32) -> Option<u64> {
     Line::parse(&text).map(|line| line.started)
 }
 
+/// The first process of the job at a terminal to which this process belongs, if that job is the one that the terminal is given
+/// to; nothing otherwise.
+pub fn foreground_job(process: u32) -> Option<u32> {
+    let text = fs::read(format!("/proc/{process}/stat")).ok()?;
+    let end = text.iter().rposition(|byte| *byte == b')')?;
+    // State, parent, group, session, terminal, and the group that the terminal is given to.
+    let mut fields = str::from_utf8(&text[end + 1..]).ok()?.split_ascii_whitespace().skip(2);
+    let (group, given): (i64, i64) = (fields.next()?.parse().ok()?, fields.nth(2)?.parse().ok()?);
+    u32::try_from(group).ok().filter(|_| group == given && group > 0)
+}
+
 /// The process that this thread is of; nothing if there is no such thread.
 pub fn process_of(thread: u32) -> Option<u32> {
     let text = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;

@@ -21,8 +21,11 @@ pub(super) const UNNAMED: &str = "guard";
 const TRIES: usize = 8;
 
 /// What a guard says beside the files.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Guarded {
     process: u32,
+    /// Whether whoever started that is gone.
+    orphan: bool,
     named: bool,
 }
 
@@ -30,12 +33,13 @@ impl Guarded {
     /// Nothing if no guard asks.
     pub(super) fn read(fields: &mut Fields) -> Result<Option<Self>, Failure> {
         let process = fields.optional_number("process")?;
+        let orphan = fields.optional_flag("orphan")?.unwrap_or(false);
         let named = fields.optional_flag("named")?.unwrap_or(false);
         let Some(process) = process else { return Ok(None) };
         let process = u32::try_from(process).ok().filter(|process| *process > 0);
         let process =
             process.ok_or_else(|| Failure::invalid("process", "must be the number of a process"))?;
-        Ok(Some(Self { process, named }))
+        Ok(Some(Self { process, orphan, named }))
     }
 
     /// Who that is, and the mark under which it may be relied on.
@@ -45,15 +49,15 @@ impl Guarded {
         local: Local,
         spoken: &Spoken,
     ) -> Result<(Speaker, Option<Standing>), Failure> {
-        let (own, process, named, spoken) = (app.clone(), self.process, self.named, spoken.clone());
+        let (own, guarded, spoken) = (app.clone(), *self, spoken.clone());
         apart(move || {
             let guard = Process::of(local.pid).map_err(|_| gone("the guard that asks"))?;
             for _ in 0..TRIES {
-                let speaker = find(&own, &guard, process, named, &spoken)?;
+                let speaker = find(&own, &guard, guarded, &spoken)?;
                 own.files.guards.note(&speaker.own.process, &guard);
                 let standing = own.files.standings.of(&speaker.own.process);
                 // Another session may have been heard of before the mark was read: then the mark would stand for that one.
-                if find(&own, &guard, process, named, &spoken)?.own.id == speaker.own.id {
+                if find(&own, &guard, guarded, &spoken)?.own.id == speaker.own.id {
                     return Ok((speaker, standing));
                 }
             }
@@ -76,17 +80,19 @@ pub(super) async fn introduced(app: &Arc<App>, local: Local) -> Result<(), Failu
     .await
 }
 
-fn find(app: &App, guard: &Process, process: u32, named: bool, spoken: &Spoken) -> Result<Speaker, Failure> {
+fn find(app: &App, guard: &Process, guarded: Guarded, spoken: &Spoken) -> Result<Speaker, Failure> {
     // A thread is of its process.
-    let leader = process_of(process).ok_or_else(|| gone("the process that is meant"))?;
+    let leader = process_of(guarded.process).ok_or_else(|| gone("the process that is meant"))?;
     let process = Process::of(leader).map_err(|_| gone("the process that is meant"))?;
     if !process.is_descendant(guard) {
         return Err(Failure::invalid("process", "is not below the guard that asks"));
     }
-    let Some((owner, agent)) = owner_of(app, guard, leader)? else { return spoken.clone().of(guard) };
+    let Some((owner, agent)) = owner_of(app, guard, leader, guarded.orphan)? else {
+        return spoken.clone().of(guard);
+    };
     let spoken = Spoken { agent: agent.as_str().to_owned(), ..spoken.clone() };
     let last = heard::last(app, &owner);
-    if named {
+    if guarded.named {
         let wanted = spoken.clone().of(&owner)?;
         // A name that this process does not have is somebody else's, and was inherited.
         let is_its = app.registrar.read(|state| state.file_session(&wanted.own.id).is_some());
@@ -111,11 +117,16 @@ fn find(app: &App, guard: &Process, process: u32, named: bool, spoken: &Spoken) 
 }
 
 /// The agent whose change it is; nothing if it is the guard's own.
-fn owner_of(app: &App, guard: &Process, process: u32) -> Result<Option<(Process, Agent)>, Failure> {
+fn owner_of(
+    app: &App,
+    guard: &Process,
+    process: u32,
+    orphan: bool,
+) -> Result<Option<(Process, Agent)>, Failure> {
     if let Some(found) = known_agent_at(process) {
         return Ok(Some(found));
     }
-    let Some(owner) = app.files.guards.owner_of(guard) else { return Ok(None) };
+    let Some(owner) = app.files.guards.owner_of(guard, orphan) else { return Ok(None) };
     match known_agent_at(owner.pid) {
         Some((known, agent)) if known.is_same(&owner) => Ok(Some((owner, agent))),
         _ => Err(Failure::invalid(

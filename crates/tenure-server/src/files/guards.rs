@@ -1,11 +1,12 @@
 //! Guards, and the owners that they speak for: what an owner had is free only when nothing of its guards has it open any more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tenure_core::kernel::{Holder, Resource};
 use tenure_gate::process::{Liveness, Process, open_for_writing};
 
@@ -20,13 +21,37 @@ const AGAIN: Duration = Duration::from_millis(20);
 /// ever.
 const LOOKS: usize = 500;
 
-/// The owner that each guard speaks for, both as the ledger names processes.
+/// The owners that each guard speaks for, all as the ledger names processes.
 ///
 /// Whoever a guard was started by is above it only as long as its front lives: what goes on in the background afterwards is
 /// still that one's. So it is remembered, also over a restart of the server.
 pub(super) struct Guards {
     file: PathBuf,
-    owners: Mutex<BTreeMap<String, String>>,
+    owners: Mutex<BTreeMap<String, Owners>>,
+}
+
+/// For whom one guard speaks.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Owners {
+    /// The agent that it was started by.
+    above: Option<String>,
+    /// Agents that were started in it. What none of them started is not theirs.
+    below: BTreeSet<String>,
+}
+
+impl Owners {
+    fn has(&self, owner: &str) -> bool {
+        self.above.as_deref() == Some(owner) || self.below.contains(owner)
+    }
+
+    fn forget(&mut self, owner: &str) {
+        self.above = self.above.take().filter(|above| above != owner);
+        self.below.remove(owner);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.above.is_none() && self.below.is_empty()
+    }
 }
 
 impl Guards {
@@ -38,30 +63,38 @@ impl Guards {
 
     /// A guard speaks for this owner. It writes to the disk if that is new.
     pub(super) fn note(&self, owner: &str, guard: &Process) {
-        let guard = identity::text_of(guard);
+        let name = identity::text_of(guard);
         let mut owners = self.lock();
         // One that speaks for itself is its own owner, and nothing has to be remembered.
-        if guard == owner || owners.get(&guard).is_some_and(|known| known == owner) {
+        if name == owner || owners.get(&name).is_some_and(|known| known.has(owner)) {
             return;
         }
         if owners.len() >= MANY {
             owners.retain(|guard, _| is_alive(guard));
         }
-        owners.insert(guard, owner.to_owned());
+        let is_above = identity::process_in(owner).is_some_and(|owner| guard.is_descendant(&owner));
+        let known = owners.entry(name).or_default();
+        if is_above {
+            known.above = Some(owner.to_owned());
+        } else {
+            known.below.insert(owner.to_owned());
+        }
         save(&self.file, &owners);
     }
 
-    /// For whom this guard spoke, if it was for another process than its own.
-    pub(super) fn owner_of(&self, guard: &Process) -> Option<Process> {
-        let owner = self.lock().get(&identity::text_of(guard)).cloned();
-        owner.and_then(|owner| identity::process_in(&owner))
+    /// The agent that this guard was started by, if there was one. For an orphan also the one agent that was ever started in
+    /// it: of several, nobody can say whose it is.
+    pub(super) fn owner_of(&self, guard: &Process, orphan: bool) -> Option<Process> {
+        let owners = self.lock().get(&identity::text_of(guard)).cloned()?;
+        let alone = owners.below.first().filter(|_| orphan && owners.below.len() == 1);
+        owners.above.as_ref().or(alone).and_then(|owner| identity::process_in(owner))
     }
 
     /// The guards of this owner that live.
     pub(super) fn of(&self, owner: &str) -> Vec<Process> {
         let found: Vec<String> = {
             let owners = self.lock();
-            owners.iter().filter(|(_, known)| *known == owner).map(|(guard, _)| guard.clone()).collect()
+            owners.iter().filter(|(_, known)| known.has(owner)).map(|(guard, _)| guard.clone()).collect()
         };
         let processes = found.iter().filter_map(|guard| identity::process_in(guard));
         processes.filter(|guard| guard.liveness() != Liveness::Dead).collect()
@@ -70,14 +103,15 @@ impl Guards {
     /// The owner is gone, and so is what it had.
     pub(super) fn forget(&self, owner: &str) {
         let mut owners = self.lock();
-        let before = owners.len();
-        owners.retain(|_, known| known != owner);
-        if owners.len() != before {
-            save(&self.file, &owners);
+        if !owners.values().any(|known| known.has(owner)) {
+            return;
         }
+        owners.values_mut().for_each(|known| known.forget(owner));
+        owners.retain(|_, known| !known.is_empty());
+        save(&self.file, &owners);
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Owners>> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -87,7 +121,7 @@ fn is_alive(process: &str) -> bool {
 }
 
 /// What cannot be kept is known as long as the server lives.
-fn save(file: &Path, owners: &BTreeMap<String, String>) {
+fn save(file: &Path, owners: &BTreeMap<String, Owners>) {
     let beside = file.with_extension("new");
     let folder = file.parent().map_or(Ok(()), fs::create_dir_all);
     let written = folder.and_then(|()| fs::write(&beside, serde_json::to_vec(owners).unwrap_or_default()));
@@ -139,13 +173,23 @@ mod tests {
     fn whom_a_guard_speaks_for_outlives_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let (guard, owner) = (Process::own().unwrap(), identity::text_of(&Process::of(1).unwrap()));
+        let mut inside = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let other = identity::text_of(&Process::of(inside.id()).unwrap());
+        Guards::open(folder.path()).note(&other, &guard);
+        let owner_of = |orphan| Guards::open(folder.path()).owner_of(&guard, orphan).map(|owner| owner.pid);
+        assert_eq!(owner_of(false), None, "what an agent inside did not start is not its own");
+        assert_eq!(owner_of(true), Some(inside.id()));
         Guards::open(folder.path()).note(&owner, &guard);
         let guards = Guards::open(folder.path());
-        assert_eq!(guards.owner_of(&guard).map(|owner| owner.pid), Some(1));
+        assert_eq!(guards.owner_of(&guard, true).map(|owner| owner.pid), Some(1));
         assert_eq!(guards.of(&owner), vec![guard.clone()]);
+        assert_eq!(guards.of(&other), vec![guard.clone()], "it speaks for both");
         guards.forget(&owner);
-        assert_eq!(Guards::open(folder.path()).owner_of(&guard), None);
+        assert_eq!(owner_of(false), None);
+        assert_eq!(Guards::open(folder.path()).of(&other), vec![guard.clone()]);
+        inside.kill().unwrap();
+        inside.wait().unwrap();
         guards.note(&identity::text_of(&guard), &guard);
-        assert_eq!(guards.owner_of(&guard), None, "a guard that speaks for itself");
+        assert_eq!(guards.owner_of(&guard, false), None, "a guard that speaks for itself");
     }
 }

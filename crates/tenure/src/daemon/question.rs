@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_api::{FileAsk, FileNews, FileVerdict};
+use tenure_api::{FileAsk, FileNews, FileVerdict, Files};
 use tenure_client::{Client, Error};
 use tokio::time::timeout;
 
@@ -54,11 +54,23 @@ impl Questions {
             }
             other => other,
         }
-        .map_err(|error| match error {
-            Error::Problem(problem) => Unanswered::Refused(problem.detail),
-            Error::Unreachable { source, .. } => no_server(&source, BY_HAND),
-            error => no_server(&error, BY_HAND),
-        })
+        .map_err(unanswered)
+    }
+
+    /// Everything that anybody has.
+    pub async fn files(&self) -> Result<Files, Unanswered> {
+        let ask = async || {
+            let asked = timeout(self.patience, self.client.files()).await;
+            asked.unwrap_or_else(|_| Err(self.late()))
+        };
+        match ask().await {
+            Err(error) if may_be_gone(&error) => {
+                start(&self.local).await.map_err(|error| no_server(&error, &error.fix()))?;
+                ask().await
+            }
+            other => other,
+        }
+        .map_err(unanswered)
     }
 
     /// Says something.
@@ -75,11 +87,12 @@ impl Questions {
 
     async fn try_once(&self, ask: &FileAsk) -> Result<FileVerdict, Error> {
         let asked = timeout(self.patience, self.client.acquire_files(ask)).await;
-        asked.unwrap_or_else(|_| {
-            let address = self.client.address();
-            let source = format!("no answer within {} s", self.patience.as_secs()).into();
-            Err(Error::Unknown { address, source })
-        })
+        asked.unwrap_or_else(|_| Err(self.late()))
+    }
+
+    fn late(&self) -> Error {
+        let source = format!("no answer within {} s", self.patience.as_secs()).into();
+        Error::Unknown { address: self.client.address(), source }
     }
 }
 
@@ -90,6 +103,14 @@ pub fn may_be_gone(error: &Error) -> bool {
         Error::Unreachable { source, .. } => source.kind() != std::io::ErrorKind::PermissionDenied,
         Error::Unknown { .. } => true,
         _ => false,
+    }
+}
+
+fn unanswered(error: Error) -> Unanswered {
+    match error {
+        Error::Problem(problem) => Unanswered::Refused(problem.detail),
+        Error::Unreachable { source, .. } => no_server(&source, BY_HAND),
+        error => no_server(&error, BY_HAND),
     }
 }
 

@@ -89,6 +89,62 @@ fn when_an_agent_dies_what_its_guards_started_ends_first() {
     });
 }
 
+// S4-20, S4-32
+#[test]
+fn when_an_agent_inside_a_guard_dies_what_it_left_behind_writes_no_more() {
+    let stage = Stage::with_seconds(1, 30);
+    let mut person = FakeAgent::of_kind(&stage, "person", "terminal");
+    for agent in ["claude", "codex"] {
+        fs::create_dir_all(stage.path("inside")).unwrap();
+        std::process::Command::new("cp")
+            .arg("/bin/bash")
+            .arg(stage.path("inside").join(agent))
+            .status()
+            .unwrap();
+    }
+    // Whoever opened the file is gone when the agent ends; what it left has it open. Another agent works in the same guard.
+    let left = "sh -c \"exec 3>>a; (touch ../open; while :; do echo late >&3; sleep 0.05; done) & \"; \
+                while [ ! -e ../end ]; do sleep 0.02; done";
+    let other = "echo own >> b; touch ../other; while [ ! -e ../all ]; do sleep 0.02; done";
+    fs::write(stage.path("left"), left).unwrap();
+    fs::write(stage.path("other.sh"), other).unwrap();
+    let script = "../inside/claude ../left & ../inside/codex ../other.sh";
+    person.begin(&format!("\"$TENURE\" guard -- bash -c '{script}'"));
+    wait_until("both have written", || stage.path("open").exists() && stage.path("other").exists());
+    assert!(stage.owner("a").is_some() && stage.owner("b").is_some());
+    fs::write(stage.path("end"), "").unwrap();
+    wait_until("what the one had is free", || stage.owner("a").is_none());
+    let before = fs::read_to_string(stage.repository("a")).unwrap();
+    crate::files_stage::stays("nobody writes any more", std::time::Duration::from_millis(500), || {
+        fs::read_to_string(stage.repository("a")).unwrap() == before
+    });
+    assert!(stage.owner("b").is_some(), "the other one lives");
+    fs::write(stage.path("all"), "").unwrap();
+    assert_eq!(person.end().code, Some(0));
+}
+
+#[test]
+fn what_a_shell_around_an_agent_changes_is_not_the_agents() {
+    let stage = Stage::new();
+    let mut person = FakeAgent::of_kind(&stage, "person", "terminal");
+    fs::create_dir(stage.path("inside")).unwrap();
+    std::process::Command::new("cp").arg("/bin/bash").arg(stage.path("inside/claude")).status().unwrap();
+    let inner = "echo own >> a; (setsid sh -c \"while [ ! -e ../late ]; do sleep 0.02; done; echo late >> a; touch ../done\" &); \
+                 touch ../written; while [ ! -e ../go ]; do sleep 0.02; done";
+    fs::write(stage.path("inner"), inner).unwrap();
+    let script = "../inside/claude ../inner & while [ ! -e ../written ]; do sleep 0.02; done; echo outer >> b; touch ../outer; wait";
+    person.begin(&format!("\"$TENURE\" guard -- bash -c '{script}'"));
+    wait_until("both have written", || stage.path("outer").exists());
+    let holder = |file: &str| stage.json(&["who", file, "--json"])["file"]["owner"]["holder"].to_string();
+    assert!(holder("a").contains("claude"), "{}", holder("a"));
+    assert!(!holder("b").contains("claude"), "{}", holder("b"));
+    fs::write(stage.path("late"), "").unwrap();
+    wait_until("what it left in the background has written what is its own", || stage.path("done").exists());
+    assert_eq!(fs::read_to_string(stage.repository("a")).unwrap(), "one\nown\nlate\n");
+    fs::write(stage.path("go"), "").unwrap();
+    assert_eq!(person.end().code, Some(0));
+}
+
 // S4-59
 #[test]
 fn what_goes_on_in_the_background_begins_no_new_turn() {

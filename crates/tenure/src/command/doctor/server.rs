@@ -114,6 +114,7 @@ impl Server {
             entries: Vec::new(),
             whole: false,
             process: Some(second.pid()),
+            orphan: false,
             named: true,
         };
         let questions = Questions::new(PATIENCE).map_err(why)?;

@@ -33,6 +33,7 @@ pub fn wish(
         entries: Vec::new(),
         whole,
         process: None,
+        orphan: false,
         named: false,
     })
 }

@@ -31,6 +31,12 @@ pub fn come_back(verdict: &FileVerdict, wish: &FileAsk) -> Verdict {
     Verdict::Deny { reason, stop: false }
 }
 
+/// For a command that was started by no agent.
+pub fn run_again(verdict: &FileVerdict, wish: &FileAsk) -> String {
+    let (file, holder) = first(verdict, wish);
+    wording::run_again(&file, &holder) + &more(verdict)
+}
+
 /// The contention heartbeat: one line for whoever reads the hook's standard error.
 pub fn heartbeat(verdict: &FileVerdict, wish: &FileAsk) -> String {
     let (file, holder) = first(verdict, wish);
@@ -170,6 +176,7 @@ mod tests {
             entries: Vec::new(),
             whole: false,
             process: None,
+            orphan: false,
             named: false,
         }
     }
@@ -256,6 +263,13 @@ mod tests {
     fn who_cannot_wait_is_told_when_to_ask_once_more() {
         let (reason, stop) = reason(come_back(&verdict(VerdictKind::Wait), &wish()));
         assert!(!stop && reason.contains("once more in 180 s, not earlier"), "{reason}");
+    }
+
+    #[test]
+    fn who_runs_a_command_by_hand_is_told_how_to_find_out_when_to_run_it_again() {
+        let text = run_again(&verdict(VerdictKind::Wait), &wish());
+        assert!(text.contains("`tenure who src/a.rs`") && text.contains("session s1"), "{text}");
+        assert!(!text.contains("180 s") && !text.contains("in line"), "{text}");
     }
 
     // S4-23

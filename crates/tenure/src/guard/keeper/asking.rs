@@ -1,7 +1,7 @@
 //! Finds out what could not be said at once, and answers the call.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
@@ -17,7 +17,7 @@ use super::gate::Pending;
 use super::judging::{Judgement, Want, Wants, text};
 use super::owners::Owner;
 use super::scope::Belongs;
-use super::{Watched, changed, family, folders};
+use super::{Watched, changed, family, folders, orphans};
 use crate::command::words;
 use crate::daemon::{Unanswered, start};
 use crate::guard::STARTED;
@@ -82,8 +82,11 @@ impl Refused {
 /// Gets everything that a call needs, or says why not.
 pub async fn settle(watched: &Arc<Watched>, owner: Owner, process: u32, wants: Wants) -> Result<(), Refused> {
     let own = watched.clone();
+    let turned = wants.turned.clone();
+    let around: Vec<PathBuf> =
+        turned.iter().chain(wants.moved.iter().map(|(from, _)| from)).cloned().collect();
     let looked = tokio::task::spawn_blocking(move || {
-        let Wants { mut files, moved } = wants;
+        let Wants { mut files, moved, .. } = wants;
         for (from, to) in &moved {
             files.extend(folders::moved(&own.scope, from, to)?);
         }
@@ -91,11 +94,41 @@ pub async fn settle(watched: &Arc<Watched>, owner: Owner, process: u32, wants: W
         files.retain(|file| own.scope.belongs(&file.path, file.change, false) != Belongs::ToNobody);
         Ok(files)
     });
-    let files = looked.await.unwrap_or_else(|_| Err(Refused::busy(MISTAKE.to_owned())))?;
+    let mut files = looked.await.unwrap_or_else(|_| Err(Refused::busy(MISTAKE.to_owned())))?;
+    if !around.is_empty() {
+        // Also in repositories below, and in what git ignores there.
+        let held = held(watched).await?.into_iter();
+        let is_there = |path: &PathBuf| around.iter().any(|top| path.starts_with(top));
+        files.extend(held.filter(is_there).map(Want::untouched));
+    }
+    acquire_all(watched, owner, process, files).await?;
+    turned.iter().for_each(|folder| watched.scope.nobody_else_in(folder));
+    Ok(())
+}
+
+/// Gets all of these, or none.
+pub async fn acquire_all(
+    watched: &Arc<Watched>,
+    owner: Owner,
+    process: u32,
+    mut files: Vec<Want>,
+) -> Result<(), Refused> {
+    if files.len() > MOST {
+        // What somebody has comes first: if that is refused, nothing was got that would be kept from others.
+        let held: HashSet<PathBuf> = held(watched).await?.into_iter().collect();
+        files.sort_by_key(|file| !held.contains(&file.path));
+    }
     for part in files.chunks(MOST) {
         acquire(watched, owner, process, part).await?;
     }
     Ok(())
+}
+
+/// Everything that anybody has.
+pub async fn held(watched: &Watched) -> Result<Vec<PathBuf>, Refused> {
+    let questions = watched.questions.as_ref().map_err(|why| Refused::busy(why.clone()))?;
+    let files = questions.files().await.map_err(unanswered)?.files.into_iter();
+    Ok(files.filter_map(|file| Some(PathBuf::from(file.root?).join(file.path))).collect())
 }
 
 const UNREADABLE: &str = "a call failed because nobody can see what it would change: the program hides its memory, as those do that \
@@ -107,8 +140,8 @@ const MISTAKE: &str = "nothing was changed: there is a mistake in Tenure itself.
 fn learn(watched: &Watched, files: &[Want]) {
     let mut unknown: BTreeMap<&Path, Vec<&Path>> = BTreeMap::new();
     for file in files {
-        if let Belongs::Unknown(root) = &file.belongs {
-            unknown.entry(root).or_default().push(&file.path);
+        if let Belongs::Unknown(tree) = &file.belongs {
+            unknown.entry(&tree.root).or_default().push(&file.path);
         }
     }
     for (root, paths) in unknown {
@@ -124,6 +157,10 @@ async fn acquire(watched: &Arc<Watched>, owner: Owner, process: u32, files: &[Wa
     watched.is_introduced.store(true, Ordering::Relaxed);
     match verdict.verdict {
         VerdictKind::Granted => granted(watched, owner, process, files, (&ask, &verdict)).await,
+        // Its place in line ends with the guard, and nobody comes back by itself.
+        VerdictKind::Wait if owner == Owner::First && watched.owners.above().is_none() => {
+            Err(Refused::busy(words::run_again(&verdict, &ask)))
+        }
         VerdictKind::Wait | VerdictKind::Blocked | VerdictKind::Stale => {
             let Verdict::Deny { reason, .. } = words::settled(&verdict, &ask) else {
                 return Err(Refused::busy(MISTAKE.to_owned()));
@@ -221,6 +258,7 @@ fn question(watched: &Watched, process: u32, files: &[Want]) -> Result<FileAsk, 
         entries: named(false).map_err(not_text)?,
         whole: false,
         process: Some(process),
+        orphan: orphans::is_one(watched, process),
         named: watched.naming.session.is_some(),
     })
 }

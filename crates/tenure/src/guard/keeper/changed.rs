@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use rustix::time::{ClockId, clock_gettime};
-use tenure_gate::process::{ancestors, started};
+use tenure_gate::process::{ancestors, foreground_job, started};
 
 use super::owners::Owner;
 
@@ -31,13 +31,25 @@ pub fn may_be_after(changed: i128, began: i128) -> bool {
 /// When that began which the owner started and which makes the call: whatever it read, it read since then. Nothing if the owner
 /// itself calls: what an agent knows is known by its hooks.
 pub fn began(owner: Owner, process: u32, first: i128) -> Option<i128> {
-    let Owner::Agent { pid, .. } = owner else { return Some(first) };
+    let Owner::Agent { pid, .. } = owner else {
+        return Some(job(process).map_or(first, |job| job.max(first)));
+    };
     if process == pid {
         return None;
     }
     let below = ancestors(process).into_iter().map(|above| above.pid).take_while(|above| *above != pid);
-    let outermost = below.last().unwrap_or(process);
-    let ticks = i128::from(started(outermost)?);
+    on_the_wall(below.last().unwrap_or(process))
+}
+
+/// When the command began to which a process belongs that somebody typed at a terminal: what the shell there knows, the person
+/// has seen. Nothing for all else: a program may have read before what it has others write.
+fn job(process: u32) -> Option<i128> {
+    on_the_wall(foreground_job(process)?)
+}
+
+/// When a process began, on the wall clock; rather too early than too late.
+fn on_the_wall(process: u32) -> Option<i128> {
+    let ticks = i128::from(started(process)?);
     let per_second = i128::from(rustix::param::clock_ticks_per_second());
     Some(wall() - nanoseconds(ClockId::Boottime) + ticks * SECOND / per_second - COARSE)
 }
@@ -62,7 +74,12 @@ mod tests {
         child.wait().unwrap();
         assert!(began >= before - 3 * COARSE && began <= after, "{before} {began} {after}");
         assert_eq!(super::began(owner, std::process::id(), 0), None);
-        assert_eq!(super::began(Owner::First, 1, 7), Some(7));
+        assert_eq!(
+            super::began(Owner::First, 1, i128::MAX),
+            Some(i128::MAX),
+            "nothing was read before the guard began"
+        );
+        assert!(super::began(Owner::First, child.id(), 7).is_some_and(|began| began >= 7));
         assert!(may_be_after(8, 7) && may_be_after(7, 7) && !may_be_after(6, 7));
     }
 }

@@ -4,13 +4,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tenure_gate::calls::{Change, Program};
+use tenure_gate::calls::Program;
 use tenure_gate::git::{GitError, Overwritten, overwritten};
 
 use super::asking::{Refused, settle};
 use super::judging::{Want, Wants};
 use super::owners::Owner;
-use super::scope::Belongs;
 use super::{Watched, family};
 
 /// So many of the files are named.
@@ -52,14 +51,7 @@ fn wants(overwritten: &Overwritten) -> Wants {
     // A folder is a repository of its own, which this one leaves alone, or removes by other processes of git.
     let files = paths.filter(|path| !path.is_dir() || path.is_symlink());
     // Git compares what is there with its index by itself.
-    let want = |path| Want {
-        path,
-        follows: false,
-        change: Change::Touched,
-        belongs: Belongs::ToTree,
-        objects: false,
-    };
-    Wants { files: files.map(want).collect(), moved: Vec::new() }
+    Wants { files: files.map(Want::untouched).collect(), ..Wants::default() }
 }
 
 impl Refused {

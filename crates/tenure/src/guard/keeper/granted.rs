@@ -43,6 +43,11 @@ impl Granted {
         found.is_some_and(|(mark, number)| mark.read() == Some(*number))
     }
 
+    /// Everything that was granted to this owner; it is forgotten.
+    pub fn take(&mut self, owner: Owner) -> Vec<PathBuf> {
+        self.files.extract_if(|(other, _), _| *other == owner).map(|((_, path), _)| path).collect()
+    }
+
     /// From now on changes that take something away are objected to.
     pub fn object(&mut self, owner: Owner, path: PathBuf) {
         if self.objections.len() < MOST {

@@ -8,10 +8,11 @@ use rustix::io::Errno;
 use tenure_client::boot_microseconds as now;
 use tenure_gate::calls::{self, Change, Does, Name, Program, Seen};
 use tenure_gate::git::changes_many;
-use tenure_seccomp::{Memory, Notification};
+use tenure_seccomp::{Call, Memory, Notification};
 
 use super::Watched;
 use super::owners::Owner;
+use super::repositories::turned;
 use super::scope::Belongs;
 use crate::daemon;
 
@@ -39,6 +40,14 @@ pub struct Wants {
     pub files: Vec<Want>,
     /// Folders get another name, and with them all that is in them.
     pub moved: Vec<(PathBuf, PathBuf)>,
+    /// Folders that become a repository, or are none any more.
+    pub turned: Vec<PathBuf>,
+}
+
+impl Wants {
+    fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.moved.is_empty() && self.turned.is_empty()
+    }
 }
 
 /// One file that is needed.
@@ -56,13 +65,20 @@ pub struct Want {
     pub objects: bool,
 }
 
+impl Want {
+    /// A file that only must not be somebody else's.
+    pub fn untouched(path: PathBuf) -> Self {
+        Self { path, follows: false, change: Change::Touched, belongs: Belongs::ToTree, objects: false }
+    }
+}
+
 /// What is to be done about this call.
 pub fn judge(watched: &Watched, call: &Notification) -> Judgement {
     // A number that the filter does not tell, or a process that we cannot see: nobody knows what it does.
     let (Some(kind), 1..) = (call.call, call.thread) else { return Judgement::Fail(Errno::PERM) };
     match calls::read(kind, &call.arguments, &Memory::of(call.thread)) {
         Ok(Does::Nothing) => Judgement::Pass,
-        Ok(Does::Changes(names)) => changes(watched, call.thread, &names),
+        Ok(Does::Changes(names)) => changes(watched, (kind, call.thread), &names),
         Ok(Does::Executes(program)) => executes(watched, call.thread, program),
         Err(error) if errno(&error) == Errno::FAULT => Judgement::Fail(Errno::FAULT),
         Err(error) => Judgement::Unreadable(errno(&error)),
@@ -83,7 +99,7 @@ fn executes(watched: &Watched, thread: u32, program: Program) -> Judgement {
     }
 }
 
-fn changes(watched: &Watched, thread: u32, names: &[Name]) -> Judgement {
+fn changes(watched: &Watched, (call, thread): (Call, u32), names: &[Name]) -> Judgement {
     let owner = watched.owners.of(thread);
     let mut wants = Wants::default();
     let mut seen = Vec::with_capacity(names.len());
@@ -119,7 +135,11 @@ fn changes(watched: &Watched, thread: u32, names: &[Name]) -> Judgement {
         }
     }
     for (name, seen) in names.iter().zip(seen) {
+        let turned = turned(call, name, &seen, || is_git(thread));
+        wants.turned.extend(turned.filter(|folder| !watched.scope.may_turn(folder)));
         let (path, has_links, is_free) = match seen {
+            // What is there stays as it is.
+            Seen::File { .. } if name.change == Change::Ensured => continue,
             Seen::File { path, names } => (path, names > 1, false),
             Seen::Free { path } => (path, false, true),
             // What becomes of a folder itself harms nobody, and the rest is no file.
@@ -129,14 +149,21 @@ fn changes(watched: &Watched, thread: u32, names: &[Name]) -> Judgement {
         if !has_links && watched.may(owner, &path, name.change) {
             continue;
         }
+        if call.opens() && !is_free {
+            watched.scope.opened_again(&path);
+        }
         let belongs = watched.scope.belongs(&path, name.change, is_free);
         if belongs != Belongs::ToNobody {
             let (follows, change) = (name.follows, name.change);
             wants.files.push(Want { path, follows, change, belongs, objects: true });
         }
     }
-    let is_nothing = wants.files.is_empty() && wants.moved.is_empty();
-    if is_nothing { Judgement::Pass } else { Judgement::Ask(wants) }
+    if wants.is_empty() { Judgement::Pass } else { Judgement::Ask(wants) }
+}
+
+/// Whether this thread is git's, by what it calls itself.
+fn is_git(thread: u32) -> bool {
+    std::fs::read(format!("/proc/{thread}/comm")).is_ok_and(|name| name.starts_with(b"git"))
 }
 
 fn path_of(seen: &Seen) -> Option<&Path> {

@@ -19,10 +19,10 @@ use tenure_seccomp::Listener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, mpsc};
 
-use super::owners::{Owner, Owners};
+use super::owners::Owners;
 use super::scope::Scope;
 use super::telling::Teller;
-use super::{AT_ONCE, PATIENCE, Watched, asking, changed, family, gate, task, why_nobody};
+use super::{AT_ONCE, PATIENCE, Watched, asking, changed, family, gate, orphans, task, why_nobody};
 use crate::daemon::Questions;
 use crate::gone::Gone;
 use crate::guard::STARTING;
@@ -88,6 +88,7 @@ impl Keeper {
             teller: Teller::new(File::from(errors)),
             naming,
             own_name: format!("guard-{}", std::process::id()),
+            command: child.id(),
             task: task(command),
             // It has not read anything yet.
             began: changed::wall(),
@@ -140,7 +141,7 @@ impl Keeper {
                 }
                 _ = looks.tick() => {
                     self.let_go(&mut front).await;
-                    end_the_agentless(&self.watched);
+                    orphans::end(&self.watched);
                 }
             }
         }
@@ -167,16 +168,6 @@ impl Keeper {
     fn send(&self, signal: Option<Signal>) {
         if let Some(signal) = signal.filter(|_| self.is_running) {
             let _ = kill_process(self.command, signal);
-        }
-    }
-}
-
-/// What was started by an agent below us that is gone has no owner any more.
-fn end_the_agentless(watched: &Watched) {
-    for owner in watched.owners.below() {
-        let Owner::Agent { pid, started } = owner else { continue };
-        if tenure_gate::process::started(pid) != Some(started) {
-            family::end_with_descendants(watched.owners.threads_of(owner));
         }
     }
 }

@@ -5,8 +5,8 @@
 //! gate      hears each call; judging: most are answered there, without asking anybody
 //! scope     which files are somebody's at all        granted   what was granted and still is
 //! owners    whose call it is                         changed   whether a file changed since its writer began
-//! asking    the server is asked, the call answered   git, folders   many files at once
-//! telling   what is said on standard error           family    who ended, and who must
+//! asking    the server is asked, the call answered   git, folders, repositories   many files at once
+//! telling   what is said on standard error           family, orphans   who ended, and who must
 //! ```
 
 mod asking;
@@ -18,7 +18,9 @@ mod git;
 mod granted;
 mod judging;
 mod keeping;
+mod orphans;
 mod owners;
+mod repositories;
 mod scope;
 mod telling;
 
@@ -63,6 +65,8 @@ pub struct Watched {
     naming: Naming,
     /// What we are called if nobody names a session.
     own_name: String,
+    /// The pid of the command.
+    command: u32,
     /// The command, for people.
     task: String,
     /// When the command began, on the wall clock.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_client::boot_microseconds as now;
 use tenure_gate::calls::{Change, looks_temporary};
 use tenure_gate::git;
-use tenure_gate::paths::{PathError, is_gits_own, tree_above};
+use tenure_gate::paths::{PathError, WorkTree, tree_above};
 
 /// How long it is believed which tree a folder is in, in microseconds. Who makes a repository out of a folder is quick.
 const TREES: u64 = 1_000_000;
@@ -28,7 +28,7 @@ pub enum Belongs {
     /// It is in this tree, and asked for.
     ToTree,
     /// It is in this tree; whether git ignores it is not known.
-    Unknown(Arc<Path>),
+    Unknown(Arc<WorkTree>),
 }
 
 /// What is believed of each path, and since when.
@@ -37,9 +37,11 @@ type Believed<T> = HashMap<PathBuf, (T, u64)>;
 /// What is known of places. It is the same for all who are watched.
 #[derive(Debug, Default)]
 pub struct Scope {
-    trees: Mutex<Believed<Option<Arc<Path>>>>,
+    trees: Mutex<Believed<Option<Arc<WorkTree>>>>,
     ignored: Mutex<Believed<bool>>,
     temporary: Mutex<HashMap<PathBuf, u64>>,
+    /// Repositories in which nobody else had anything, and since when that is believed.
+    free: Mutex<HashMap<PathBuf, u64>>,
 }
 
 impl Scope {
@@ -48,19 +50,19 @@ impl Scope {
         if self.is_temporary(path, change, is_free) {
             return Belongs::ToNobody;
         }
-        let root = match path.parent().map(|folder| self.tree(folder)) {
-            Some(Ok(Some(root))) => root,
+        let tree = match path.parent().map(|folder| self.tree(folder)) {
+            Some(Ok(Some(tree))) => tree,
             None | Some(Ok(None)) => return Belongs::ToNobody,
             // The server is asked, and says what is wrong.
             Some(Err(_)) => return Belongs::ToTree,
         };
-        if is_gits_own(&root, path) {
+        if tree.is_gits_own(path) {
             return Belongs::ToNobody;
         }
-        match self.is_ignored(&root, path) {
+        match self.is_ignored(&tree.root, path) {
             Some(true) => Belongs::ToNobody,
             Some(false) => Belongs::ToTree,
-            None => Belongs::Unknown(root),
+            None => Belongs::Unknown(tree),
         }
     }
 
@@ -95,6 +97,29 @@ impl Scope {
         known(path).map(|(is, _)| *is)
     }
 
+    /// Nobody else has anything in this repository. That is believed for a moment: who removes one removes thousands of files.
+    pub fn nobody_else_in(&self, folder: &Path) {
+        let mut free = lock(&self.free);
+        if free.len() >= MOST {
+            free.clear();
+        }
+        free.insert(folder.to_path_buf(), now());
+    }
+
+    /// Whether a repository may begin or end there without asking anybody.
+    pub fn may_turn(&self, folder: &Path) -> bool {
+        lock(&self.free).get(folder).is_some_and(|since| now().saturating_sub(*since) < TREES)
+    }
+
+    /// A file that is there is opened by its name. Whoever wrote a temporary one has it open, or renames it: from now on this is
+    /// a file as others are.
+    pub fn opened_again(&self, path: &Path) {
+        let mut temporary = lock(&self.temporary);
+        if !temporary.is_empty() {
+            temporary.remove(path);
+        }
+    }
+
     /// A new file with such a name is nobody's, for a while and until it gets another name. What it is renamed to is not.
     fn is_temporary(&self, path: &Path, change: Change, is_free: bool) -> bool {
         let (mut temporary, at) = (lock(&self.temporary), now());
@@ -116,7 +141,7 @@ impl Scope {
             && temporary.get(path).is_some_and(|since| at.saturating_sub(*since) < TEMPORARY)
     }
 
-    fn tree(&self, folder: &Path) -> Result<Option<Arc<Path>>, PathError> {
+    fn tree(&self, folder: &Path) -> Result<Option<Arc<WorkTree>>, PathError> {
         let (mut trees, at) = (lock(&self.trees), now());
         if let Some((tree, _)) = trees.get(folder).filter(|(_, since)| at.saturating_sub(*since) < TREES) {
             return Ok(tree.clone());
@@ -124,7 +149,7 @@ impl Scope {
         if trees.len() >= MOST {
             trees.clear();
         }
-        let tree = tree_above(folder)?.map(|tree| Arc::from(tree.root.as_path()));
+        let tree = tree_above(folder)?.map(Arc::new);
         trees.insert(folder.to_path_buf(), (tree.clone(), at));
         Ok(tree)
     }
@@ -136,8 +161,8 @@ impl Scope {
         match self.belongs(&inside, Change::Lost, false) {
             Belongs::ToNobody => true,
             Belongs::ToTree => false,
-            Belongs::Unknown(root) => {
-                self.learn(&root, std::iter::once(folder));
+            Belongs::Unknown(tree) => {
+                self.learn(&tree.root, std::iter::once(folder));
                 lock(&self.ignored).get(folder).is_some_and(|(is, _)| *is)
             }
         }
@@ -173,7 +198,7 @@ mod tests {
         let belongs = |name: &str| scope.belongs(&root.join(name), Change::Lost, false);
         assert_eq!(belongs(".git/config"), Belongs::ToNobody);
         assert_eq!(scope.belongs(Path::new("/etc/passwd"), Change::Lost, false), Belongs::ToNobody);
-        assert_eq!(belongs("a"), Belongs::Unknown(root.as_path().into()));
+        assert!(matches!(belongs("a"), Belongs::Unknown(tree) if tree.root == root));
         let paths: Vec<PathBuf> =
             ["a", "x.log", "target/deep/b"].iter().map(|name| root.join(name)).collect();
         scope.learn(&root, paths.iter().map(PathBuf::as_path));
@@ -197,6 +222,8 @@ mod tests {
         assert_ne!(belongs(Change::Made, false), Belongs::ToNobody, "it was there before: the call fails");
         assert_eq!(belongs(Change::Made, true), Belongs::ToNobody);
         assert_eq!(belongs(Change::Moved, false), Belongs::ToNobody);
+        scope.opened_again(&temporary);
+        assert_ne!(belongs(Change::Lost, false), Belongs::ToNobody, "somebody else may know it by now");
         assert_ne!(scope.belongs(&root.join("a"), Change::Lost, false), Belongs::ToNobody);
         assert_ne!(belongs(Change::Lost, true), Belongs::ToNobody, "it was renamed, and this is another one");
     }
