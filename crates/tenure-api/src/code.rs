@@ -57,6 +57,8 @@ codes! {
     LocalOnly = "LOCAL_ONLY", 403, "Only processes of this machine may ask for this";
     /// A process of a coding agent asks for what only a person may do.
     AgentForbidden = "AGENT_FORBIDDEN", 403, "A coding agent may not do this";
+    /// A coding agent would run a command whose changes nobody asks about, where that is not allowed.
+    Unguarded = "UNGUARDED", 403, "Commands of agents run only under a guard here";
     /// No such lease or no such address.
     NotFound = "NOT_FOUND", 404, "There is nothing here";
     /// The address exists, but not for this method.

@@ -86,6 +86,7 @@ fn code_of(code: Code) -> u8 {
         | Code::LanOnly
         | Code::LocalOnly
         | Code::AgentForbidden
+        | Code::Unguarded
         | Code::ForeignHost
         | Code::ForeignOrigin => exit::DENIED,
         Code::Invalid | Code::TtlOutOfRange | Code::KeyReused | Code::TooLarge => exit::USAGE,

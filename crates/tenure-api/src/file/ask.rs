@@ -71,6 +71,8 @@ pub enum FileEventKind {
     Read,
     /// It has changed these files.
     Wrote,
+    /// It is about to run a command, and nobody will ask about the files that the command changes. This may be refused.
+    Unguarded,
     /// Its turn is over, and nothing goes on in the background.
     TurnEnded,
     /// Its subagent is done.

@@ -8,6 +8,7 @@
 
 mod claude;
 mod codex;
+mod commands;
 mod cursor;
 mod fields;
 mod frame;
@@ -24,6 +25,7 @@ mod words;
 
 use std::path::PathBuf;
 
+pub use commands::{runs_a_command, shell_variable};
 pub use fields::MOST_BYTES;
 pub use tools::MOST_PATHS;
 pub use unheard::{Unheard, Wrong};

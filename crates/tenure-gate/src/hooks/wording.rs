@@ -160,6 +160,25 @@ pub fn no_daemon(daemon: &NoDaemon) -> String {
     )
 }
 
+/// Commands may run only where each of their changes is asked for.
+pub fn unguarded(command: &str) -> String {
+    format!(
+        "The command was not run: here, commands run only where Tenure is asked about each file that they change, and this \
+         agent's shell does not ask. Do not go around this with another tool. Edit files with the edit tool; for everything \
+         else, ask the person to start this agent with `{command}`.",
+    )
+}
+
+/// The shell that was named for an agent is not there, and the agent would take another one without a word.
+pub fn shell_is_gone(shell: &str, agent: &str) -> String {
+    format!(
+        "The command was not run: {}, the shell that asks before a command changes a file, is not there any more. Do not go \
+         around this with another tool. Ask the person to run `tenure install {agent}`, or to take that shell out of the \
+         settings.",
+        name(shell),
+    )
+}
+
 /// A shell would write what it may have read before somebody else changed the file.
 pub fn changed_since(file: &str) -> String {
     format!(

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json as value;
+use tenure_api::Code;
 use tenure_core::kernel::{FileCommand, FileEnd, Holder, Resource, Sign};
 use tenure_gate::paths::FileKey;
 
@@ -28,6 +29,7 @@ enum News {
     Active,
     Read,
     Wrote,
+    Unguarded,
     TurnEnded,
     SubagentEnded,
     Ended,
@@ -44,7 +46,7 @@ enum News {
     operation_id = "tellFiles",
     request_body = tenure_api::FileNews,
     responses((status = 200, description = "It is known now")),
-    extensions(("x-codes" = json!(["LOCAL_ONLY", "HOLDER_TAKEN", "TOO_MANY_SESSIONS", "NO_SPACE"])))
+    extensions(("x-codes" = json!(["LOCAL_ONLY", "UNGUARDED", "HOLDER_TAKEN", "TOO_MANY_SESSIONS", "NO_SPACE"])))
 )]
 pub(super) async fn news(
     State(app): State<Arc<App>>,
@@ -72,6 +74,13 @@ pub(super) async fn news(
     match event {
         News::Guarding => return Err(Failure::invalid("event", "is a guard's to tell, and nobody else's")),
         News::Active => hear(&app, &caller, &speaker, Sign::Active).await?,
+        News::Unguarded => {
+            hear(&app, &caller, &speaker, Sign::Active).await?;
+            if app.files.settings.guarded_shells {
+                let what = "the command was not run: nobody would ask about the files that it changes";
+                return Err(Failure::new(Code::Unguarded, what));
+            }
+        }
         News::Read | News::Wrote => {
             hear(&app, &caller, &speaker, Sign::Active).await?;
             let (session, own) = (speaker.own.id.clone(), app.clone());
@@ -160,12 +169,13 @@ fn read_event(text: &str) -> Result<News, Failure> {
         "active" => News::Active,
         "read" => News::Read,
         "wrote" => News::Wrote,
+        "unguarded" => News::Unguarded,
         "turn_ended" => News::TurnEnded,
         "subagent_ended" => News::SubagentEnded,
         "ended" => News::Ended,
         "guarding" => News::Guarding,
         _ => {
-            let reason = "must be one of active, read, wrote, turn_ended, subagent_ended, ended";
+            let reason = "must be one of active, read, wrote, unguarded, turn_ended, subagent_ended, ended";
             return Err(Failure::invalid("event", reason));
         }
     })

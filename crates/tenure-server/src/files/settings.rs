@@ -11,6 +11,8 @@ pub struct FileSettings {
     pub idle_ms: u64,
     /// Whether agents are only told that somebody else has a file, and may change it all the same.
     pub warn_only: bool,
+    /// Whether commands of agents run only where each of their changes is asked for.
+    pub guarded_shells: bool,
     /// Whether working trees in which agents are at work are watched for changes that no lease explains.
     pub audit: bool,
     /// After how long without leases, sessions and requests the server stops by itself; nothing is never.
@@ -19,7 +21,14 @@ pub struct FileSettings {
 
 impl Default for FileSettings {
     fn default() -> Self {
-        Self { retry_ms: 180_000, idle_ms: 30_000, warn_only: false, audit: true, stop_when_idle_ms: None }
+        Self {
+            retry_ms: 180_000,
+            idle_ms: 30_000,
+            warn_only: false,
+            guarded_shells: false,
+            audit: true,
+            stop_when_idle_ms: None,
+        }
     }
 }
 

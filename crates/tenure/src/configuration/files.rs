@@ -21,6 +21,10 @@ pub fn files(sources: &Sources) -> Result<FileSettings, ConfigurationError> {
         Some(mode) => mode == Mode::Warn,
         None => usual.warn_only,
     };
+    let guarded_shells = match sources.parse::<Shells>("files.shells", "\"any\" or \"guarded\"")? {
+        Some(shells) => shells == Shells::Guarded,
+        None => usual.guarded_shells,
+    };
     let audit = sources.parse("files.audit", "true or false")?.unwrap_or(usual.audit);
     let minutes = sources.parse_if(
         "files.stop_when_idle_minutes",
@@ -31,6 +35,7 @@ pub fn files(sources: &Sources) -> Result<FileSettings, ConfigurationError> {
         retry_ms: seconds("files.retry_seconds")?.unwrap_or(usual.retry_ms),
         idle_ms: seconds("files.idle_seconds")?.unwrap_or(usual.idle_ms),
         warn_only,
+        guarded_shells,
         audit,
         stop_when_idle_ms: minutes.map(|minutes| minutes * 60_000).or(usual.stop_when_idle_ms),
     })
@@ -55,6 +60,25 @@ impl std::str::FromStr for Mode {
     }
 }
 
+/// In which shells commands of agents may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shells {
+    Any,
+    Guarded,
+}
+
+impl std::str::FromStr for Shells {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "any" => Ok(Self::Any),
+            "guarded" => Ok(Self::Guarded),
+            _ => Err(()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::configuration;
@@ -71,6 +95,7 @@ mod tests {
             retry_ms: 180_000,
             idle_ms: 30_000,
             warn_only: false,
+            guarded_shells: false,
             audit: true,
             stop_when_idle_ms: None,
         };
@@ -79,12 +104,13 @@ mod tests {
 
     #[test]
     fn what_is_said_counts() {
-        let file = "[files]\nretry_seconds = 5\nidle_seconds = 2\nmode = \"warn\"\naudit = false\n\
+        let file = "[files]\nretry_seconds = 5\nidle_seconds = 2\nmode = \"warn\"\nshells = \"guarded\"\naudit = false\n\
                     stop_when_idle_minutes = 15\n";
         let said = FileSettings {
             retry_ms: 5_000,
             idle_ms: 2_000,
             warn_only: true,
+            guarded_shells: true,
             audit: false,
             stop_when_idle_ms: Some(900_000),
         };
@@ -99,6 +125,7 @@ mod tests {
             "retry_seconds = 86401",
             "idle_seconds = \"x\"",
             "mode = \"allow\"",
+            "shells = \"none\"",
             "audit = \"sometimes\"",
             "stop_when_idle_minutes = 0",
         ] {

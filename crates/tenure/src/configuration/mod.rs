@@ -93,6 +93,7 @@ const KEYS: &[&str] = &[
     "files.retry_seconds",
     "files.idle_seconds",
     "files.mode",
+    "files.shells",
     "files.audit",
     "files.stop_when_idle_minutes",
 ];

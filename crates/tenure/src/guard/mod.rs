@@ -43,7 +43,7 @@ const STARTING: &str = "__guarded";
 /// Runs what only a guard starts, and the shell that agents are given. Nothing if this is neither.
 pub fn assistant(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let own = arguments.next()?;
-    if Path::new(&own).file_name().is_some_and(|name| name == SHIM) {
+    if is_shim(Path::new(&own)) {
         let command: Vec<OsString> = [shell().into_os_string()].into_iter().chain(arguments).collect();
         return Some(front::run(&command, &Naming::new(None, None)));
     }
@@ -53,6 +53,11 @@ pub fn assistant(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCo
         STARTING => Some(starting::run(&arguments.collect::<Vec<_>>())),
         _ => None,
     }
+}
+
+/// Whether this names the shell that runs under the guard.
+pub fn is_shim(shell: &Path) -> bool {
+    shell.file_name().is_some_and(|name| name == SHIM)
 }
 
 /// The real shell: the first of its name on the PATH that is not this program.

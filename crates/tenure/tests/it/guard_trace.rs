@@ -64,18 +64,20 @@ fn changes(line: &str, folder: &Path) -> Vec<Changed> {
         .collect()
 }
 
-/// The paths among the arguments of a call: `4</tree/crowd>, "f000"`. One that nobody can place is taken to be in the folder.
+/// The paths among the arguments of a call: `4</tree/crowd>, "f000"`. One that nobody can place is taken to be in the folder, and
+/// in the one above it too: those are where the processes work.
 fn names(arguments: &str, folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let (mut rest, mut above) = (arguments, folder);
+    let unplaced: Vec<&Path> = folder.ancestors().take(2).collect();
+    let (mut rest, mut above) = (arguments, unplaced.clone());
     while let Some(next) = rest.find(['<', '"']) {
         let closing = if rest[next..].starts_with('<') { '>' } else { '"' };
         let (text, after) = rest[next + 1..].split_once(closing).expect("it is closed");
         if closing == '>' {
-            above = Path::new(text);
+            above = vec![Path::new(text)];
         } else {
-            found.push(above.join(text));
-            above = folder;
+            found.extend(above.iter().map(|above| above.join(text)));
+            above = unplaced.clone();
         }
         rest = after;
     }
@@ -93,6 +95,8 @@ fn a_trace_is_read_as_it_was_meant() {
     assert_eq!(files(r#"1.5 unlinkat(4</t/other>, "f000", 0) = 0 <0.25>"#), none);
     assert_eq!(files(r#"1.5 unlink("/t/crowd/f000") = -1 EBUSY (Device or resource busy) <0.25>"#), none);
     assert_eq!(files(r#"1.5 rename(".f001.x", "f001") = 0 <0.25>"#), ["f001"]);
+    assert_eq!(files(r#"1.5 rename("crowd/f001~2", "crowd/f001") = 0 <0.25>"#), ["f001"]);
+    assert_eq!(files(r#"1.5 unlink("/t/crowd/f001") = 0 <0.25>"#), ["f001", "f001"]);
     let renamed = r#"1.5 renameat2(AT_FDCWD</t>, "/t/crowd/f001", AT_FDCWD</t>, "/t/crowd/f002", RENAME_NOREPLACE) = 0 <0.25>"#;
     assert_eq!(files(renamed), ["f001", "f002"]);
     let opened = r#"1.5 openat(AT_FDCWD</t>, "/proc/self/fd/9/f000", O_WRONLY|O_APPEND, 0666) = 3</t/crowd/f000> <0.25>"#;

@@ -23,6 +23,7 @@ mod files_places;
 mod files_processes;
 mod files_real_times;
 mod files_resting;
+mod files_shells;
 mod files_stage;
 mod files_stale;
 mod files_subagents;

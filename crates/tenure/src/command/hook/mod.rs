@@ -3,6 +3,7 @@
 mod agent;
 mod git;
 mod permission;
+mod shells;
 mod speaker;
 mod tell;
 mod waiting;

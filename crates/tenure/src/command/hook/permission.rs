@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tenure_api::{FileAsk, FileVerdict, VerdictKind};
+use tenure_api::{Code, FileAsk, FileEventKind, FileVerdict, VerdictKind};
 use tenure_client::{Error, boot_microseconds as now};
 use tenure_gate::agent::Agent;
-use tenure_gate::hooks::wording::{NoDaemon, no_daemon};
-use tenure_gate::hooks::{Heard, Patience, Verdict};
+use tenure_gate::coverage::guarded;
+use tenure_gate::hooks::wording::{self, NoDaemon, no_daemon};
+use tenure_gate::hooks::{Heard, Patience, Verdict, runs_a_command};
 use tokio::time::timeout;
 
 use super::agent::denial;
+use super::shells::{self, Shell};
 use super::speaker::{news, wish};
 use super::waiting::{Wait, Woken, unless_told};
 use super::words;
@@ -51,19 +53,30 @@ pub async fn call(agent: Agent, heard: &Heard) -> Verdict {
 }
 
 async fn told_of(agent: Agent, heard: &Heard) -> Verdict {
-    let Ok(news) = news(agent, heard) else { return Verdict::Noted };
+    let shell = if runs_a_command(agent, heard) { shells::of(agent) } else { Shell::Asks };
+    if let Shell::Gone(shell) = shell {
+        let reason = wording::shell_is_gone(&shell.to_string_lossy(), agent.as_str());
+        return Verdict::Deny { reason, stop: false };
+    }
+    let Ok(mut news) = news(agent, heard) else { return Verdict::Noted };
+    if shell == Shell::DoesNotAsk {
+        news.event = FileEventKind::Unguarded;
+    }
     let found = Local::find().and_then(|local| local.client().map(|client| (local, client)));
     let (local, client) = match found {
         Ok(found) => found,
         Err(error) => return nobody_answers(&error.to_string(), BY_HAND),
     };
-    match timeout(PATIENCE, client.tell_files(&news)).await {
-        Ok(Err(error)) if may_be_gone(&error) => {
-            if let Err(error) = start(&local).await {
-                return nobody_answers(&error.to_string(), &error.fix());
-            }
-            let _ = timeout(PATIENCE, client.tell_files(&news)).await;
-            Verdict::Noted
+    let mut told = timeout(PATIENCE, client.tell_files(&news)).await;
+    if matches!(&told, Ok(Err(error)) if may_be_gone(error)) {
+        if let Err(error) = start(&local).await {
+            return nobody_answers(&error.to_string(), &error.fix());
+        }
+        told = timeout(PATIENCE, client.tell_files(&news)).await;
+    }
+    match told {
+        Ok(Err(Error::Problem(problem))) if problem.code == Code::Unguarded => {
+            Verdict::Deny { reason: wording::unguarded(guarded(agent)), stop: false }
         }
         Ok(Err(error @ Error::Unreachable { .. })) => nobody_answers(&error.to_string(), BY_HAND),
         _ => Verdict::Noted,

@@ -1,0 +1,52 @@
+//! Which tools run a command in a shell, and whether what that changes is asked for.
+
+use super::{Event, Heard};
+use crate::agent::Agent;
+
+/// What agents call the tools that run a command.
+const SHELLS: [&str; 6] =
+    ["bash", "shell", "run_shell_command", "exec_command", "local_shell", "unified_exec"];
+
+/// Whether a tool is about to run a command in a shell.
+pub fn runs_a_command(agent: Agent, heard: &Heard) -> bool {
+    let is_shell = |tool: &String| SHELLS.iter().any(|shell| tool.eq_ignore_ascii_case(shell));
+    // Cursor has an event for that, which names no tool.
+    let is_named = heard.tool.as_ref().map_or(agent == Agent::Cursor, is_shell);
+    heard.event == Event::Calling && is_named
+}
+
+/// The variable by which this agent is told its shell, where it lets anybody choose one.
+pub const fn shell_variable(agent: Agent) -> Option<&'static str> {
+    match agent {
+        Agent::Claude => Some("CLAUDE_CODE_SHELL"),
+        Agent::OpenCode => Some("SHELL"),
+        Agent::Codex | Agent::Gemini | Agent::Cursor => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read;
+    use super::*;
+
+    #[test]
+    fn commands_are_told_from_other_tools() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/hooks");
+        let runs = |agent, name: &str| {
+            let payload = std::fs::read(format!("{folder}/{name}.json")).unwrap();
+            runs_a_command(agent, &read(agent, &payload).unwrap())
+        };
+        assert!(runs(Agent::Claude, "claude-PreToolUse-Bash"));
+        assert!(runs(Agent::Codex, "codex-PreToolUse-Bash-workdir"));
+        assert!(runs(Agent::Codex, "codex-codemode-PreToolUse-Bash"));
+        assert!(runs(Agent::Gemini, "gemini-BeforeTool-run_shell_command"));
+        assert!(runs(Agent::OpenCode, "opencode-tool.execute.before-bash"));
+        assert!(!runs(Agent::Claude, "claude-PostToolUse-Bash"), "it ran already");
+        assert!(!runs(Agent::Claude, "claude-PreToolUse-Edit"));
+        let shell =
+            br#"{"hook_event_name":"beforeShellExecution","conversation_id":"c","command":"ls","cwd":"/"}"#;
+        assert!(runs_a_command(Agent::Cursor, &read(Agent::Cursor, shell).unwrap()));
+        let read_file = br#"{"hook_event_name":"PreToolUse","session_id":"s","cwd":"/","tool_name":"Grep","tool_input":{}}"#;
+        assert!(!runs_a_command(Agent::Claude, &read(Agent::Claude, read_file).unwrap()));
+    }
+}
