@@ -133,7 +133,8 @@ fn examine(ground: &Ground) -> Vec<Check> {
     begin("the audit");
     checks.extend(ground.root.as_deref().map(audit::watches));
     if let Some(server) = &server {
-        checks.extend(server.files().map(|files| audit::reported(&files)).unwrap_or_default());
+        let files = ground.root.as_deref().and_then(|root| Some((server.files().ok()?, root)));
+        checks.extend(files.map(|(files, root)| audit::reported(&files, root)).unwrap_or_default());
         server.settle();
     }
     checks

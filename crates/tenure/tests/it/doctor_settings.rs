@@ -1,0 +1,1 @@
+//! What settings say, as the agents read them.
