@@ -12,6 +12,7 @@ mod guard;
 mod mcp;
 mod message;
 mod output;
+mod probe;
 mod server;
 mod watched;
 mod worker;
@@ -36,6 +37,9 @@ fn main() -> ExitCode {
         return code;
     }
     if let Some(code) = guard::assistant(std::env::args_os()) {
+        return code;
+    }
+    if let Some(code) = probe::assistant(std::env::args_os()) {
         return code;
     }
     if let Some(code) = command::doctors_assistant(std::env::args_os()) {

@@ -189,7 +189,8 @@ fn a_shell_that_is_none_of_ours_is_a_gap() {
     });
     let found = doctor(&stage);
     assert_eq!(found.status("claude.shell"), "gap");
-    assert!(found.detail("claude.shell").contains("/bin/bash, which is another program"), "{:?}", found.1);
+    assert!(found.detail("claude.shell").contains("settings.local.json"), "{:?}", found.1);
+    assert_eq!(found.find("claude.shell")["fix"], "tenure guard -- claude");
     nothing_stays(&stage);
 }
 

@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_table_says_what_is_covered_and_what_its_words_mean() {
-        let rows = coverage(Agent::Codex, InPlace { hooks: true, shell: false });
+        let rows = coverage(Agent::Codex, InPlace { hooks: true, shell: false, gate: true });
         let rows: Vec<_> = rows.iter().collect();
         let text = table(&rows).to_string();
         assert!(text.starts_with("WHAT CHANGES FILES    COVERED BY"), "{text}");
