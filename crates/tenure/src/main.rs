@@ -16,6 +16,7 @@ mod probe;
 mod server;
 mod watched;
 mod worker;
+mod wrapping;
 
 use std::process::ExitCode;
 

@@ -4,11 +4,10 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
-
 use super::command::guarded;
 use super::json::Json;
 use super::settings::{Shape, Wanted};
+use super::switches::GEMINI_NAME;
 use super::variable::Variable;
 use super::{InstallError, Place, Scope};
 use crate::agent::Agent;
@@ -21,9 +20,6 @@ const CLAUDE_FAREWELL: u64 = 10;
 
 /// How long it may take in Codex, which allows no more.
 const CODEX_FAREWELL: u64 = 3;
-
-/// What Gemini CLI calls our hooks: by this name a person can switch them off.
-const GEMINI_NAME: &str = "tenure";
 
 /// The settings file of this agent.
 pub fn file(agent: Agent, place: &Place) -> Result<PathBuf, InstallError> {
@@ -174,39 +170,6 @@ fn cursor(command: &str) -> Wanted {
         entries.push((event, run(Vec::new())));
     }
     Wanted { shape: Shape::Flat, top: vec![("version", Json::Number(1))], entries, variable: None }
-}
-
-/// The switch in these settings, if there is one, by which the person has turned all hooks off. Ours are silent then too.
-pub fn switched_off(agent: Agent, text: &str) -> Option<&'static str> {
-    switches(agent, text).into_iter().find(|(_, is_off)| *is_off).map(|(name, _)| name)
-}
-
-/// The switches that these settings set, and whether each turns our hooks off. A list of what is off says it only where it names
-/// ours: lists of several files add up.
-pub fn switches(agent: Agent, text: &str) -> Vec<(&'static str, bool)> {
-    let known: &[(&str, &str, bool)] = match agent {
-        Agent::Claude => &[("/disableAllHooks", "disableAllHooks", true)],
-        Agent::Gemini => &[
-            ("/hooksConfig/enabled", "hooksConfig.enabled", false),
-            ("/hooks/enabled", "hooks.enabled", false),
-            ("/tools/enableHooks", "tools.enableHooks", false),
-        ],
-        Agent::Codex | Agent::Cursor | Agent::OpenCode => &[],
-    };
-    let Ok(settings) = serde_json::from_str::<Value>(text) else { return Vec::new() };
-    let said = |pointer: &str| settings.pointer(pointer).and_then(Value::as_bool);
-    let mut found: Vec<_> =
-        known.iter().filter_map(|(pointer, name, off)| Some((*name, said(pointer)? == *off))).collect();
-    if agent == Agent::Gemini {
-        let lists =
-            [("/hooksConfig/disabled", "hooksConfig.disabled"), ("/hooks/disabled", "hooks.disabled")];
-        let names_ours = |pointer| {
-            let names = settings.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
-            names.filter_map(Value::as_str).any(|name| name == GEMINI_NAME)
-        };
-        found.extend(lists.into_iter().filter(|(list, _)| names_ours(list)).map(|(_, name)| (name, true)));
-    }
-    found
 }
 
 /// What the person has to know, and still has to do. Of the shell only if it gets one.

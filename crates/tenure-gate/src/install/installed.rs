@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::agents::{file, switches, wanted};
+use super::agents::{file, wanted};
 use super::command::{hook_command, is_ours, program_of};
 use super::files::{behind_links, read};
 use super::json::comment;
 use super::record::Record;
 use super::settings::{Ours, Wanted, commands, is_complete};
+use super::switches::switches;
 use super::{InstallError, Place, plugin};
 use crate::agent::Agent;
 

@@ -18,6 +18,7 @@ mod record;
 mod settings;
 mod settings_plan;
 mod shell;
+mod switches;
 mod variable;
 
 use std::fmt;

@@ -8,6 +8,7 @@ use tenure_gate::coverage::{Covered, Means, guarded};
 use tenure_gate::install::Plan;
 
 use crate::output::{self, Table, write_table, write_text};
+use crate::wrapping::paragraph;
 
 /// Writes for people what was done, or would be, and what there is to know.
 pub fn write(plans: &[Plan], dry_run: bool, nothing: &str) -> io::Result<()> {
@@ -17,7 +18,7 @@ pub fn write(plans: &[Plan], dry_run: bool, nothing: &str) -> io::Result<()> {
     if text.is_empty() {
         text = format!("Nothing to do: {nothing}.\n");
     }
-    text.extend(plans.iter().flat_map(|plan| &plan.notes).map(|note| format!("note: {note}\n")));
+    text.extend(plans.iter().flat_map(|plan| &plan.notes).map(|note| paragraph("note: ", note, "  ")));
     write_text(&text)
 }
 
