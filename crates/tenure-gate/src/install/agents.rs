@@ -49,7 +49,7 @@ pub const fn takes_shell(agent: Agent) -> bool {
 pub const fn shell_name(agent: Agent) -> &'static str {
     match agent {
         Agent::Claude => "`CLAUDE_CODE_SHELL`",
-        Agent::Codex | Agent::Gemini | Agent::Cursor | Agent::OpenCode => "`shell`",
+        Agent::Codex | Agent::Gemini | Agent::Cursor | Agent::OpenCode => "`shell` in opencode.json",
     }
 }
 

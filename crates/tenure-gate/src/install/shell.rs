@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::agents::{shell_name, takes_shell};
+use super::agents::takes_shell;
 use super::chosen::{Choice, choice};
 use super::files::{is_there, leads_to};
 use super::record::missing_folders;
@@ -55,9 +55,9 @@ pub fn given(agent: Agent, place: &Place, plan: &mut Plan) -> Result<Option<Stri
             return Ok(None);
         }
         Choice::Unclear { path } => plan.notes.push(format!(
-            "{} cannot be read: it has comments, or is no JSON. If its {} names a shell, what commands write is not asked for.",
-            path.display(),
-            shell_name(agent)
+            "{} cannot be read: it has comments, or is no JSON. If `shell` in it names another one, what commands write is not \
+             asked for.",
+            path.display()
         )),
         Choice::Free => {}
     }

@@ -172,7 +172,8 @@ fn what_was_done_before_a_failure_is_named_and_how_to_undo_it() {
         "{said:?}"
     );
     assert!(said.errors.contains(".claude/settings.json"), "{said:?}");
-    assert!(said.errors.ends_with("`tenure uninstall claude` takes it out again.\n"), "{said:?}");
+    let help = "`tenure uninstall claude` takes it out again, `tenure uninstall git` the hooks of git.\n";
+    assert!(said.errors.ends_with(help), "{said:?}");
     assert_eq!(said.errors.matches("os error").count(), 1, "{said:?}");
     assert_eq!(stage.run(&["uninstall", "claude"]).code, Some(0));
     assert!(!stage.repository(".claude").exists());

@@ -87,7 +87,8 @@ impl Install {
         if matches!(target.what, What::Agent(_)) {
             plans.extend(git_beside(&place));
         }
-        target.carry_out(&plans)?;
+        let git = if plans.len() > 1 { ", `tenure uninstall git` the hooks of git" } else { "" };
+        target.carry_out(&plans, &format!("`{}` takes it out again{git}.", target.undoing()))?;
         if json {
             return Ok(report::write_json(&plans, target.dry_run)?);
         }
@@ -105,7 +106,7 @@ impl Uninstall {
         let Self { target, json } = self;
         let place = target.place()?;
         let plans = [plan_uninstall(target.what, &place)?];
-        target.carry_out(&plans)?;
+        target.carry_out(&plans, &format!("`{}` goes on with it.", target.undoing()))?;
         if json {
             return Ok(report::write_json(&plans, target.dry_run)?);
         }
@@ -135,8 +136,8 @@ impl Target {
         Ok(surroundings.place(root, scope))
     }
 
-    /// Does all of it, unless only to say so was asked for.
-    fn carry_out(&self, plans: &[Plan]) -> Result<(), Failure> {
+    /// Does all of it, unless only to say so was asked for. Where only a part could be done, this helps.
+    fn carry_out(&self, plans: &[Plan], help: &str) -> Result<(), Failure> {
         let is_empty = plans.iter().all(|plan| plan.changes.is_empty());
         if self.dry_run || is_empty {
             return Ok(());
@@ -144,22 +145,25 @@ impl Target {
         person::required()?;
         let mut done = Vec::new();
         for plan in plans {
-            carry_out(plan).map_err(|error| self.failure(error.after(&done)))?;
+            carry_out(plan).map_err(|error| match error.after(&done) {
+                error @ InstallError::HalfWay { .. } => {
+                    Failure::new(exit::NO, "only a part was done", &error).with_hint(help)
+                }
+                error => error.into(),
+            })?;
             done.extend(plan.changes.iter().map(ToString::to_string));
         }
         Ok(())
     }
 
-    /// What is said where not all could be done.
-    fn failure(&self, error: InstallError) -> Failure {
-        let InstallError::HalfWay { .. } = &error else { return error.into() };
-        let failure = Failure::new(exit::NO, "only a part was done", &error);
+    /// The command that takes out what is installed there.
+    fn undoing(&self) -> String {
         let scope = match self.scope() {
             Scope::Project => "",
             Scope::Local => " --local",
             Scope::User => " --user",
         };
-        failure.with_hint(&format!("`tenure uninstall {}{scope}` takes it out again.", self.what))
+        format!("tenure uninstall {}{scope}", self.what)
     }
 
     /// Where else this agent has hooks of ours, with what to do about them.
