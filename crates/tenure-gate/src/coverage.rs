@@ -42,6 +42,8 @@ pub struct InPlace {
     pub hooks: bool,
     /// Whether its shell is Tenure's, where it lets anybody choose.
     pub shell: bool,
+    /// Whether the system lets calls be watched. If not, there is neither shim nor guard.
+    pub gate: bool,
 }
 
 /// How one way is covered.
@@ -153,8 +155,9 @@ fn remark(agent: Agent, way: Way) -> &'static str {
 fn with(in_place: InPlace, way: Way, by: &[Means], remark: &'static str) -> Covered {
     let is_there = |means: &Means| match means {
         Means::Hook => in_place.hooks,
-        Means::Shim => in_place.shell,
-        Means::Guard | Means::Audit => true,
+        Means::Shim => in_place.shell && in_place.gate,
+        Means::Guard => in_place.gate,
+        Means::Audit => true,
     };
     let mut left: Vec<Means> = by.iter().copied().filter(is_there).collect();
     if left.len() == by.len() {
@@ -162,10 +165,13 @@ fn with(in_place: InPlace, way: Way, by: &[Means], remark: &'static str) -> Cove
     }
     let remark = if by.contains(&Means::Hook) && !in_place.hooks {
         "hooks are turned off in the settings"
+    } else if !in_place.gate {
+        "this system does not let calls be watched"
     } else {
         "another shell is chosen"
     };
-    left.extend([Means::Guard, Means::Audit].into_iter().filter(|means| !by.contains(means)));
+    let rest = [Means::Guard, Means::Audit].into_iter().filter(is_there);
+    left.extend(rest.filter(|means| !by.contains(means)));
     Covered { way, by: left, remark }
 }
 
@@ -173,7 +179,7 @@ fn with(in_place: InPlace, way: Way, by: &[Means], remark: &'static str) -> Cove
 mod tests {
     use super::*;
 
-    const ALL: InPlace = InPlace { hooks: true, shell: true };
+    const ALL: InPlace = InPlace { hooks: true, shell: true, gate: true };
 
     fn row(agent: Agent, in_place: InPlace, way: Way) -> Vec<Means> {
         coverage(agent, in_place).into_iter().find(|covered| covered.way == way).unwrap().by
@@ -182,16 +188,20 @@ mod tests {
     #[test]
     fn every_way_of_every_agent_is_covered_by_something_and_never_twice() {
         for agent in Agent::ALL {
-            for (hooks, shell) in [(true, true), (true, false), (false, true), (false, false)] {
-                let rows = coverage(agent, InPlace { hooks, shell });
+            for bits in 0..8 {
+                let [hooks, shell, gate] = [1, 2, 4].map(|bit| bits & bit != 0);
+                let rows = coverage(agent, InPlace { hooks, shell, gate });
                 assert_eq!(rows.iter().map(|row| row.way).collect::<Vec<_>>(), Way::ALL);
                 for Covered { way, by, remark } in rows {
                     assert!(!by.is_empty() && by.is_sorted() && !remark.is_empty(), "{agent} {way:?} {by:?}");
                     assert!(by.windows(2).all(|pair| pair[0] != pair[1]), "{agent} {way:?} {by:?}");
                     assert!(hooks || !by.contains(&Means::Hook), "{agent} {way:?}");
-                    assert!(shell || !by.contains(&Means::Shim), "{agent} {way:?}");
+                    assert!(shell && gate || !by.contains(&Means::Shim), "{agent} {way:?}");
+                    assert!(gate || !by.contains(&Means::Guard), "{agent} {way:?}");
                     // What nothing stops is at least seen.
-                    assert_eq!(by.contains(&Means::Guard), by.contains(&Means::Audit), "{agent} {way:?}");
+                    let is_seen = by.contains(&Means::Audit);
+                    assert_eq!(by.contains(&Means::Guard), is_seen && gate, "{agent} {way:?}");
+                    assert!(gate || is_seen || by == [Means::Hook], "{agent} {way:?}");
                 }
             }
         }
@@ -210,11 +220,14 @@ mod tests {
 
     #[test]
     fn what_is_not_in_place_covers_nothing() {
-        let own_shell = InPlace { hooks: true, shell: false };
+        let own_shell = InPlace { hooks: true, shell: false, gate: true };
         assert_eq!(row(Agent::Claude, own_shell, Way::Shell), [Means::Guard, Means::Audit]);
         assert_eq!(row(Agent::Claude, own_shell, Way::Subagents), [Means::Hook, Means::Guard, Means::Audit]);
         assert_eq!(row(Agent::Claude, own_shell, Way::EditTools), [Means::Hook]);
-        let off = InPlace { hooks: false, shell: true };
+        let closed = InPlace { hooks: true, shell: false, gate: false };
+        assert_eq!(row(Agent::Claude, closed, Way::Shell), [Means::Audit]);
+        assert_eq!(row(Agent::Codex, closed, Way::Subagents), [Means::Hook, Means::Audit]);
+        let off = InPlace { hooks: false, shell: true, gate: true };
         assert_eq!(row(Agent::Gemini, off, Way::EditTools), [Means::Guard, Means::Audit]);
         assert_eq!(row(Agent::Claude, off, Way::Shell), [Means::Shim]);
     }

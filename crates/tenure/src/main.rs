@@ -12,9 +12,11 @@ mod guard;
 mod mcp;
 mod message;
 mod output;
+mod probe;
 mod server;
 mod watched;
 mod worker;
+mod wrapping;
 
 use std::process::ExitCode;
 
@@ -36,6 +38,9 @@ fn main() -> ExitCode {
         return code;
     }
     if let Some(code) = guard::assistant(std::env::args_os()) {
+        return code;
+    }
+    if let Some(code) = probe::assistant(std::env::args_os()) {
         return code;
     }
     if let Some(code) = command::doctors_assistant(std::env::args_os()) {

@@ -4,15 +4,13 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
-
 use super::command::guarded;
 use super::json::Json;
 use super::settings::{Shape, Wanted};
+use super::switches::GEMINI_NAME;
 use super::variable::Variable;
 use super::{InstallError, Place, Scope};
 use crate::agent::Agent;
-use crate::coverage::guarded as guard_command;
 
 /// How long a hook may hold a call, in seconds: the one retry comes after 180.
 const PATIENCE: u64 = 240;
@@ -25,17 +23,34 @@ const CODEX_FAREWELL: u64 = 3;
 
 /// The settings file of this agent.
 pub fn file(agent: Agent, place: &Place) -> Result<PathBuf, InstallError> {
-    let name = match (agent, place.scope) {
-        (Agent::Claude, Scope::Local) => ".claude/settings.local.json",
-        (_, Scope::Local) => return Err(InstallError::NoLocal { agent: agent.as_str() }),
-        (Agent::Claude, _) => ".claude/settings.json",
-        (Agent::Codex, _) => ".codex/hooks.json",
-        (Agent::Gemini, _) => ".gemini/settings.json",
-        (Agent::Cursor, _) => ".cursor/hooks.json",
-        (Agent::OpenCode, Scope::User) => ".config/opencode/plugins/tenure.js",
-        (Agent::OpenCode, _) => ".opencode/plugins/tenure.js",
+    let (folder, name) = match agent {
+        Agent::Claude => (".claude", "settings.json"),
+        Agent::Codex => (".codex", "hooks.json"),
+        Agent::Gemini => (".gemini", "settings.json"),
+        Agent::Cursor => (".cursor", "hooks.json"),
+        Agent::OpenCode => (".opencode", "plugins/tenure.js"),
     };
-    Ok(place.root.join(name))
+    match (agent, place.scope) {
+        (_, Scope::Project) => Ok(place.root.join(folder).join(name)),
+        (Agent::Claude, Scope::Local) => Ok(place.root.join(folder).join("settings.local.json")),
+        (_, Scope::Local) => Err(InstallError::NoLocal { agent: agent.as_str() }),
+        (agent, Scope::User) => {
+            place.person.folder(agent).map(|own| own.join(name)).ok_or(InstallError::NoHome)
+        }
+    }
+}
+
+/// Whether this agent can be told which shell to take.
+pub const fn takes_shell(agent: Agent) -> bool {
+    matches!(agent, Agent::Claude | Agent::OpenCode)
+}
+
+/// What a shell is chosen by, in words.
+pub const fn shell_name(agent: Agent) -> &'static str {
+    match agent {
+        Agent::Claude => "`CLAUDE_CODE_SHELL`",
+        Agent::Codex | Agent::Gemini | Agent::Cursor | Agent::OpenCode => "`shell` in opencode.json",
+    }
 }
 
 /// The variable by which this agent's settings name its shell, if they can.
@@ -114,7 +129,7 @@ fn codex(command: &str) -> Wanted {
 fn gemini(command: &str) -> Wanted {
     let group = |timeout: Option<u64>| {
         let mut run = vec![
-            ("name", Json::text("tenure")),
+            ("name", Json::text(GEMINI_NAME)),
             ("type", Json::text("command")),
             ("command", Json::text(command)),
         ];
@@ -157,44 +172,12 @@ fn cursor(command: &str) -> Wanted {
     Wanted { shape: Shape::Flat, top: vec![("version", Json::Number(1))], entries, variable: None }
 }
 
-/// The switch in these settings, if there is one, by which the person has turned all hooks off. Ours are silent then too.
-pub fn switched_off(agent: Agent, text: &str) -> Option<&'static str> {
-    switches(agent, text).into_iter().find(|(_, is_off)| *is_off).map(|(name, _)| name)
-}
-
-/// The switches for all hooks that these settings set, and whether each turns them off.
-pub fn switches(agent: Agent, text: &str) -> Vec<(&'static str, bool)> {
-    let known: &[(&str, &str, bool)] = match agent {
-        Agent::Claude => &[("/disableAllHooks", "disableAllHooks", true)],
-        Agent::Gemini => &[
-            ("/hooksConfig/enabled", "hooksConfig.enabled", false),
-            ("/hooks/enabled", "hooks.enabled", false),
-            ("/tools/enableHooks", "tools.enableHooks", false),
-        ],
-        Agent::Codex | Agent::Cursor | Agent::OpenCode => &[],
-    };
-    let Ok(settings) = serde_json::from_str::<Value>(text) else { return Vec::new() };
-    let said = |pointer: &str| settings.pointer(pointer).and_then(Value::as_bool);
-    known.iter().filter_map(|(pointer, name, off)| Some((*name, said(pointer)? == *off))).collect()
-}
-
-/// What the person is told whose own shell stays, and where it was chosen.
-pub fn own_shell(agent: Agent, choice: &str) -> String {
-    let name = shell_variable(agent).unwrap_or_default();
-    format!(
-        "You have chosen a shell yourself (`{name}` in {choice}). It stays, so what commands write is not asked for. Take it out \
-         and install again, or start the agent with `{}`.",
-        guard_command(agent)
-    )
-}
-
-/// What the person has to know, and still has to do.
-pub fn notes(agent: Agent, scope: Scope) -> Vec<String> {
+/// What the person has to know, and still has to do. Of the shell only if it gets one.
+pub fn notes(agent: Agent, scope: Scope, has_shell: bool) -> Vec<String> {
     let mut notes = vec![match agent {
         Agent::Claude => {
             "Claude Code: every edit asks for its lease first, and from version 2.1.295 on nothing passes if the hook \
-             cannot run. Its commands run in Tenure's bash, unless you chose a shell yourself. Sessions that are already \
-             open may have to be started again."
+             cannot run. Sessions that are already open may have to be started again."
         }
         Agent::Codex => {
             "Codex runs no hook that is not trusted, and says nothing about it: start `codex`, open `/hooks`, and trust \
@@ -209,11 +192,16 @@ pub fn notes(agent: Agent, scope: Scope) -> Vec<String> {
         }
         Agent::OpenCode => {
             "OpenCode: a plugin asks for the lease before every tool that may write, and refuses if Tenure cannot be \
-             asked. It has commands run in Tenure's bash, unless `shell` in opencode.json names another. It is loaded when \
-             OpenCode starts."
+             asked. It is loaded when OpenCode starts."
         }
     }
     .to_owned()];
+    if has_shell {
+        notes.push(format!(
+            "Its commands run in Tenure's bash, until you choose another shell by {}.",
+            shell_name(agent)
+        ));
+    }
     if scope == Scope::Project {
         notes.push(match agent {
             Agent::Claude => {

@@ -10,8 +10,8 @@ use super::{Change, InstallError, Mode, Plan};
 
 /// Does all that is planned, or nothing if a file is not as it was when the plan was made.
 ///
-/// If the disk fails half way, what was done stays, and uninstalling takes it out: what is needed for that was written
-/// down first.
+/// If the disk fails half way, what was done stays and the error names it. Uninstalling takes it out: what is needed for that
+/// was written down first.
 pub fn carry_out(plan: &Plan) -> Result<(), InstallError> {
     let all = || plan.first.iter().chain(&plan.changes).chain(&plan.last);
     let mut moved: Vec<&Path> = Vec::new();
@@ -21,7 +21,13 @@ pub fn carry_out(plan: &Plan) -> Result<(), InstallError> {
             moved.push(path);
         }
     }
-    all().try_for_each(perform)
+    plan.first.iter().try_for_each(perform)?;
+    let mut done: Vec<String> = Vec::new();
+    for change in &plan.changes {
+        perform(change).map_err(|error| error.after(&done))?;
+        done.push(change.to_string());
+    }
+    plan.last.iter().try_for_each(perform).map_err(|error| error.after(&done))
 }
 
 /// Whether everything is as it was. Of a name that an earlier change frees, nothing can be said yet.
@@ -36,7 +42,6 @@ fn check(change: &Change, moved: &[&Path]) -> Result<(), InstallError> {
             return Ok(());
         }
         Change::Link { path, before, .. } => return check_link(path, before.as_deref()),
-        Change::Unlink { path, target } => return check_link(path, Some(target)),
         Change::MakeFolder { .. } | Change::RemoveFolder { .. } => return Ok(()),
     };
     if moved.contains(&path.as_path()) || read(path)?.as_ref() == expected {
@@ -67,7 +72,7 @@ fn perform(change: &Change) -> Result<(), InstallError> {
             fs::rename(from, to).and_then(|()| sync_folder(to)).map_err(InstallError::disk(from))
         }
         Change::Link { path, target, .. } => link(path, target).map_err(InstallError::disk(path)),
-        Change::Remove { path, .. } | Change::Unlink { path, .. } => {
+        Change::Remove { path, .. } => {
             fs::remove_file(path).and_then(|()| sync_folder(path)).map_err(InstallError::disk(path))
         }
         Change::RemoveFolder { path } => match fs::remove_dir(path) {

@@ -10,10 +10,7 @@ use crate::git::GitError;
 #[non_exhaustive]
 pub enum InstallError {
     /// The settings cannot be read, so they cannot be added to.
-    #[error(
-        "{} is not JSON (line {line}, column {column}; comments are not JSON either); nothing was changed: \
-         mend it there, and try again", path.display()
-    )]
+    #[error("{} is not JSON (line {line}, column {column}); nothing was changed: mend it there, and try again", path.display())]
     NotJson {
         /// Which file.
         path: PathBuf,
@@ -21,6 +18,17 @@ pub enum InstallError {
         line: usize,
         /// Where in that line.
         column: usize,
+    },
+    /// The settings have comments. Some agents read them all the same.
+    #[error(
+        "{} cannot be read: it has comments (line {line}), and Tenure changes only what is plain JSON; nothing was changed: take \
+         the comments out, and try again", path.display()
+    )]
+    Comments {
+        /// Which file.
+        path: PathBuf,
+        /// Where the first of them is.
+        line: usize,
     },
     /// The settings are JSON, but not of the shape that the agent reads.
     #[error("{}: {what}, which is not what the agent reads; nothing was changed: mend it, and try again", path.display())]
@@ -62,6 +70,9 @@ pub enum InstallError {
         /// Who has none.
         agent: &'static str,
     },
+    /// Nobody says where the person's settings are.
+    #[error("HOME does not say where your settings are; set it")]
+    NoHome,
     /// Git looks for hooks where there can be none.
     #[error("git looks for hooks in {}, which is no folder; set `core.hooksPath` to one, or unset it", path.display())]
     NoHooksFolder {
@@ -72,20 +83,39 @@ pub enum InstallError {
     #[error(transparent)]
     Git(#[from] GitError),
     /// The disk said no.
-    #[error("{}: {source}; see whether it can be written, and try again", path.display())]
+    #[error("{}: {said}; see whether it can be read and written, and try again", path.display())]
     Disk {
         /// Which file.
         path: PathBuf,
-        /// What it said.
-        #[source]
-        source: io::Error,
+        /// What it said. It is in the text, and so no source: else it would be told twice.
+        said: io::Error,
+    },
+    /// Only a part was done.
+    #[error("{error}. Before that, this was done: {}", done.join("; "))]
+    HalfWay {
+        /// What was done.
+        done: Vec<String>,
+        /// Why not all.
+        error: Box<InstallError>,
     },
 }
 
 impl InstallError {
+    /// The same, where this was done before.
+    #[must_use]
+    pub fn after(self, done: &[String]) -> Self {
+        match self {
+            error if done.is_empty() => error,
+            InstallError::HalfWay { done: more, error } => {
+                InstallError::HalfWay { done: [done, &more].concat(), error }
+            }
+            error => InstallError::HalfWay { done: done.to_vec(), error: Box::new(error) },
+        }
+    }
+
     /// What the disk said about this file.
     pub(super) fn disk(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| InstallError::Disk { path, source }
+        move |said| InstallError::Disk { path, said }
     }
 }

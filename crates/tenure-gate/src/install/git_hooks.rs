@@ -16,10 +16,7 @@ pub use found::{GitHook, GitHooks, git_hooks};
 use script::{Hook, is_ours, script};
 
 pub fn plan_install(place: &Place) -> Result<Plan, InstallError> {
-    let folder = hooks_folder(&place.root)?;
-    if is_there(&folder.path) && !folder.path.is_dir() {
-        return Err(InstallError::NoHooksFolder { path: folder.path });
-    }
+    let folder = folder(place)?;
     let program = quoted(&place.program)?;
     let mut plan = Plan { notes: notes(&folder), ..Plan::default() };
     for hook in Hook::ALL {
@@ -59,7 +56,7 @@ pub fn plan_install(place: &Place) -> Result<Plan, InstallError> {
 }
 
 pub fn plan_uninstall(place: &Place) -> Result<Plan, InstallError> {
-    let folder = hooks_folder(&place.root)?;
+    let folder = folder(place)?;
     let program = quoted(&place.program)?;
     let mut plan = Plan::default();
     let mut folders = 0;
@@ -108,6 +105,15 @@ pub fn plan_uninstall(place: &Place) -> Result<Plan, InstallError> {
     let any = folder.path.join(Hook::PreCommit.name());
     plan.changes.extend(remove_folders(&any, folders));
     Ok(plan)
+}
+
+/// Where git looks for hooks, if hooks can be there.
+fn folder(place: &Place) -> Result<HooksFolder, InstallError> {
+    let folder = hooks_folder(&place.root)?;
+    if is_there(&folder.path) && !folder.path.is_dir() {
+        return Err(InstallError::NoHooksFolder { path: folder.path });
+    }
+    Ok(folder)
 }
 
 /// The name of the hook that was there before ours.

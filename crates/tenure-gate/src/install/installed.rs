@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::agents::{file, switches};
-use super::command::{is_ours, program_of};
+use super::agents::{file, wanted};
+use super::command::{hook_command, is_ours, program_of};
 use super::files::{behind_links, read};
+use super::json::comment;
 use super::record::Record;
-use super::settings::commands;
-use super::{InstallError, Place, What, plan_install, plugin};
+use super::settings::{Ours, Wanted, commands, is_complete};
+use super::switches::switches;
+use super::{InstallError, Place, plugin};
 use crate::agent::Agent;
 
 /// What is in place for an agent in one scope.
@@ -21,12 +23,29 @@ pub struct Installed {
     pub hooks: Vec<(String, String)>,
     /// The programs that they run, each once. None if nothing of ours is there.
     pub programs: Vec<PathBuf>,
-    /// Whether everything is there that installing with the same program would put there.
+    /// Whether every event is there that installing with the same program would put there. The shell is another matter.
     pub is_complete: bool,
     /// The switches for all hooks that are set there, and whether each turns them off.
     pub switches: Vec<(&'static str, bool)>,
     /// The shell for the agent's commands that is named there.
     pub shell: Option<PathBuf>,
+    /// Why it cannot be read, if hooks of ours seem to be in it.
+    pub unreadable: Option<Unreadable>,
+}
+
+/// Why settings cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unreadable {
+    /// They have comments, which some agents read all the same.
+    Comments {
+        /// Where the first of them is.
+        line: usize,
+    },
+    /// They are no JSON.
+    NotJson {
+        /// Where they stop being it.
+        line: usize,
+    },
 }
 
 impl Installed {
@@ -46,11 +65,6 @@ pub fn installed(agent: Agent, place: &Place) -> Result<Installed, InstallError>
         _ => in_settings(agent, &text, Record::load(place, &path)?.as_ref()),
     };
     found.path = path;
-    // Another program than ours is another finding, and so are two.
-    if let [program] = &*found.programs {
-        let place = Place { program: program.clone(), ..place.clone() };
-        found.is_complete = plan_install(What::Agent(agent), &place)?.changes.is_empty();
-    }
     Ok(found)
 }
 
@@ -60,13 +74,26 @@ fn in_plugin(text: &str) -> Installed {
     }
     // A plugin of ours without a program is ours all the same, and not complete.
     let program = plugin::constant(text, "PROGRAM").unwrap_or_default();
-    Installed { programs: vec![program], shell: plugin::constant(text, "SHELL"), ..Installed::default() }
+    Installed {
+        programs: vec![program],
+        is_complete: plugin::is_as_written(text),
+        shell: plugin::constant(text, "SHELL"),
+        ..Installed::default()
+    }
 }
 
 fn in_settings(agent: Agent, text: &str, record: Option<&Record>) -> Installed {
-    // What is not JSON has no hooks, for the agent neither.
-    let document: Value = serde_json::from_str(text).unwrap_or_default();
     let who = agent.as_str();
+    let document: Value = match serde_json::from_str(text) {
+        Ok(document) => document,
+        // Where our command does not stand, nothing of ours does.
+        Err(_) if !text.contains(&format!(" hook {who}")) => return Installed::default(),
+        Err(error) => {
+            let not_json = Unreadable::NotJson { line: error.line() };
+            let unreadable = comment(text).map_or(not_json, |line| Unreadable::Comments { line });
+            return Installed { unreadable: Some(unreadable), ..Installed::default() };
+        }
+    };
     let known: Vec<String> = record.map(|record| record.command.clone()).into_iter().collect();
     let mut found = Installed { switches: switches(agent, text), ..Installed::default() };
     for (event, entries) in document.get("hooks").and_then(Value::as_object).into_iter().flatten() {
@@ -78,6 +105,14 @@ fn in_settings(agent: Agent, text: &str, record: Option<&Record>) -> Installed {
     }
     found.programs.sort();
     found.programs.dedup();
+    // Another program than ours is another finding, and so are two.
+    if let [program] = &*found.programs
+        && let Ok(command) = hook_command(program, who)
+    {
+        let wanted = Wanted { variable: None, ..wanted(agent, &command, None) };
+        found.is_complete =
+            is_complete(text, &wanted, &Ours { known: &[known, vec![command]].concat(), who });
+    }
     if agent == Agent::Claude {
         let shell = document.pointer("/env/CLAUDE_CODE_SHELL").and_then(Value::as_str);
         found.shell = shell.map(PathBuf::from);

@@ -12,11 +12,13 @@ mod files;
 mod git_hooks;
 mod installed;
 mod json;
+mod person;
 mod plugin;
 mod record;
 mod settings;
 mod settings_plan;
 mod shell;
+mod switches;
 mod variable;
 
 use std::fmt;
@@ -24,9 +26,12 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 pub use carry_out::carry_out;
+pub use chosen::{Choice, choice};
 pub use error::InstallError;
 pub use git_hooks::{GitHook, GitHooks, git_hooks};
-pub use installed::{Installed, installed};
+pub use installed::{Installed, Unreadable, installed};
+pub use person::Person;
+pub use shell::is_ours as is_own_shell;
 
 use crate::agent::Agent;
 use crate::coverage::Covered;
@@ -38,6 +43,15 @@ pub enum What {
     Agent(Agent),
     /// The hooks of a git repository.
     Git,
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            What::Agent(agent) => agent.fmt(formatter),
+            What::Git => formatter.write_str("git"),
+        }
+    }
 }
 
 impl FromStr for What {
@@ -74,10 +88,14 @@ pub struct Place {
     pub program: PathBuf,
     /// A folder of Tenure's own, where originals are kept until they are put back.
     pub backups: PathBuf,
-    /// The person's home, if there is one: settings in it count in all projects.
-    pub home: Option<PathBuf>,
+    /// The person's own folders: settings in them count in all projects.
+    pub person: Person,
     /// The shell that the person has chosen for Claude Code, in the environment (`CLAUDE_CODE_SHELL`).
     pub chosen_shell: Option<PathBuf>,
+    /// The shell in which the person works (`SHELL`).
+    pub login_shell: Option<PathBuf>,
+    /// Why calls cannot be watched on this system, if they cannot: then nobody is given a shell in which nothing would run.
+    pub unwatchable: Option<String>,
 }
 
 /// What would be done.
@@ -153,13 +171,6 @@ pub enum Change {
         /// Where it leads now. If somebody was quicker, nothing is done.
         before: Option<PathBuf>,
     },
-    /// Removes a link.
-    Unlink {
-        /// Which.
-        path: PathBuf,
-        /// Where it leads now.
-        target: PathBuf,
-    },
 }
 
 impl fmt::Display for Change {
@@ -176,7 +187,6 @@ impl fmt::Display for Change {
             Change::Link { path, target, .. } => {
                 write!(formatter, "make {} a link to {}", path.display(), target.display())
             }
-            Change::Unlink { path, .. } => write!(formatter, "remove the link {}", path.display()),
         }
     }
 }

@@ -65,7 +65,7 @@ export const Tenure = async (ctx) => {
   const directory = ctx.directory
   // OpenCode takes its shell from here when it runs the first command. Ours asks before that command changes a file.
   const shell = process.env.SHELL
-  process.env.SHELL = SHELL
+  if (SHELL !== null) process.env.SHELL = SHELL
   const notes = new Map()
   // What is only told is told in order, one after the other; a question waits for nobody.
   let told = Promise.resolve()

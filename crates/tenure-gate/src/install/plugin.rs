@@ -18,37 +18,35 @@ const MARK: &str = "// Written by `tenure install opencode`";
 
 pub fn plan_install(place: &Place) -> Result<Plan, InstallError> {
     let path = behind_links(&file(Agent::OpenCode, place)?)?;
-    let content = content(place)?;
+    let mut plan = Plan::default();
+    let shell = shell::given(Agent::OpenCode, place, &mut plan)?;
+    plan.notes.splice(0..0, notes(Agent::OpenCode, place.scope, shell.is_some()));
+    let in_place = InPlace { hooks: true, shell: shell.is_some(), gate: place.unwatchable.is_none() };
+    plan.coverage = coverage(Agent::OpenCode, in_place);
+    let content = content(&place.program, shell.as_deref())?;
     let current = read(&path)?;
-    let mut plan = Plan { notes: notes(Agent::OpenCode, place.scope), ..Plan::default() };
-    plan.coverage = coverage(Agent::OpenCode, InPlace { hooks: true, shell: true });
-    if current.as_deref() == Some(content.as_bytes()) {
+    if current.as_deref() != Some(content.as_bytes()) {
+        if current.as_deref().is_some_and(|current| !is_ours(current)) {
+            return Err(InstallError::Taken { path });
+        }
+        let record = Record::load(place, &path)?;
+        let mut remembered = Record::new(&path, content.as_bytes(), None);
+        remembered.folders = record.map_or(0, |record| record.folders).max(our_folders(place, &path));
+        plan.first = remembered.keep(place, &path)?;
+        plan.changes = missing_folders(&path);
+        let content = content.into_bytes();
+        plan.changes.push(Change::Write { path, content, mode: Mode::Plain, before: current });
+    }
+    if shell.is_some() {
         shell::add(&mut plan, place)?;
-        return Ok(plan);
     }
-    if current.as_deref().is_some_and(|current| !is_ours(current)) {
-        return Err(InstallError::Taken { path });
-    }
-    let record = Record::load(place, &path)?;
-    let mut remembered = Record::new(&path, content.as_bytes(), None);
-    remembered.folders = record.map_or(0, |record| record.folders).max(our_folders(place, &path));
-    remembered.shell = true;
-    plan.first = remembered.keep(place, &path)?;
-    plan.changes = missing_folders(&path);
-    plan.changes.push(Change::Write {
-        path,
-        content: content.into_bytes(),
-        mode: Mode::Plain,
-        before: current,
-    });
-    shell::add(&mut plan, place)?;
     Ok(plan)
 }
 
 pub fn plan_uninstall(place: &Place) -> Result<Plan, InstallError> {
     let path = behind_links(&file(Agent::OpenCode, place)?)?;
     let mut plan = without(place, &path)?;
-    shell::remove(&mut plan, place, &path);
+    shell::keep(&mut plan, place);
     Ok(plan)
 }
 
@@ -58,8 +56,9 @@ fn without(place: &Place, path: &Path) -> Result<Plan, InstallError> {
     let mut plan = Plan { last: Record::forget(place, path)?, ..Plan::default() };
     let Some(current) = read(path)?.filter(|current| is_ours(current)) else { return Ok(plan) };
     let is_untouched = record.as_ref().is_some_and(|record| record.is_untouched(&current));
+    let is_untouched = is_untouched || is_as_written(&String::from_utf8_lossy(&current));
     let folders: Vec<_> = remove_folders(path, record.map_or(0, |record| record.folders)).collect();
-    if is_untouched || current == content(place)?.as_bytes() {
+    if is_untouched {
         plan.changes.push(Change::Remove { path: path.to_owned(), before: current });
     } else {
         let to = set_aside(path)?;
@@ -90,9 +89,17 @@ pub fn constant(content: &str, name: &str) -> Option<PathBuf> {
     serde_json::from_str::<String>(value.trim_end_matches(';')).ok().map(PathBuf::from)
 }
 
-fn content(place: &Place) -> Result<String, InstallError> {
-    let program = Json::text(named(&place.program)?).parsed().to_string();
-    let shell = Json::text(shell::named(place)?).parsed().to_string();
+/// Whether nobody changed it, whichever program and shell it names.
+pub fn is_as_written(text: &str) -> bool {
+    let program = constant(text, "PROGRAM").unwrap_or_default();
+    let shell = constant(text, "SHELL");
+    let shell = shell.as_deref().and_then(Path::to_str);
+    content(&program, shell).is_ok_and(|content| content == text)
+}
+
+fn content(program: &Path, shell: Option<&str>) -> Result<String, InstallError> {
+    let program = Json::text(named(program)?).parsed().to_string();
+    let shell = shell.map_or("null".to_owned(), |shell| Json::text(shell).parsed().to_string());
     let plugin = PLUGIN.replacen("\"/path/to/tenure-bash\"", &shell, 1);
     Ok(plugin.replacen("\"/path/to/tenure\"", &program, 1))
 }

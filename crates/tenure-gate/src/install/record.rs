@@ -26,9 +26,6 @@ pub struct Record {
     pub made: Vec<String>,
     /// The command that we wrote.
     pub command: String,
-    /// Whether the file names our shell.
-    #[serde(default)]
-    pub shell: bool,
     /// What was there before.
     #[serde(skip)]
     pub original: Option<Vec<u8>>,
@@ -98,8 +95,7 @@ pub fn missing_folders(path: &Path) -> Vec<Change> {
 pub fn our_folders(place: &Place, path: &Path) -> usize {
     let missing = missing_folders(path).len();
     let made: Vec<PathBuf> = all(place)
-        .filter_map(|(_, record)| record)
-        .flat_map(|record| {
+        .flat_map(|record: Record| {
             let file = PathBuf::from(&record.path);
             file.ancestors().skip(1).take(record.folders).map(Path::to_owned).collect::<Vec<_>>()
         })
@@ -108,20 +104,11 @@ pub fn our_folders(place: &Place, path: &Path) -> usize {
     missing + above.take_while(|folder| made.iter().any(|made| made == folder)).count()
 }
 
-/// Whether another file than `path` names our shell. One whose record is damaged may.
-pub fn is_shell_needed(place: &Place, path: &Path) -> bool {
-    let [own, _] = names(place, path);
-    all(place).any(|(name, record)| name != own && record.is_none_or(|record| record.shell))
-}
-
-/// All records, and where they lie; nothing in place of one that is damaged.
-fn all(place: &Place) -> impl Iterator<Item = (PathBuf, Option<Record>)> {
+/// All records but those that are damaged.
+fn all(place: &Place) -> impl Iterator<Item = Record> {
     let paths = fs::read_dir(&place.backups).into_iter().flatten().flatten().map(|entry| entry.path());
     let records = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
-    records.map(|path| {
-        let record = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        (path, record)
-    })
+    records.filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok())
 }
 
 /// What has to be done about the folders that we made above `path`.

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use super::agents::{file, notes, own_shell, shell_variable, switched_off, wanted};
-use super::chosen::place_of_choice;
+use super::agents::{file, notes, takes_shell, wanted};
 use super::command::hook_command;
 use super::files::{behind_links, read};
+use super::json::comment;
 use super::record::{Record, missing_folders, our_folders, remove_folders};
 use super::settings::{Ours, Unfit, Wanted, add, can_take, is_complete, is_empty, strip};
+use super::switches::switched_off;
 use super::{Change, InstallError, Mode, Place, Plan, shell};
 use crate::agent::Agent;
 use crate::coverage::{InPlace, coverage};
@@ -15,14 +16,13 @@ use crate::coverage::{InPlace, coverage};
 pub fn plan_install(agent: Agent, place: &Place) -> Result<Plan, InstallError> {
     let path = behind_links(&file(agent, place)?)?;
     let command = hook_command(&place.program, agent.as_str())?;
-    let choice = place_of_choice(agent, place);
-    let gets_shell = shell_variable(agent).is_some() && choice.is_none();
-    let shell = if gets_shell { Some(shell::named(place)?) } else { None };
+    let mut plan = Plan::default();
+    let shell = shell::given(agent, place, &mut plan)?;
+    let gets_shell = shell.is_some();
+    plan.notes.splice(0..0, notes(agent, place.scope, gets_shell));
     let wanted = wanted(agent, &command, shell);
     let record = Record::load(place, &path)?;
     let current = read_text(&path)?;
-    let mut plan = Plan { notes: notes(agent, place.scope), ..Plan::default() };
-    plan.notes.extend(choice.map(|choice| own_shell(agent, &choice)));
     let switch = current.as_ref().and_then(|text| switched_off(agent, text));
     if let Some(switch) = switch {
         let path = path.display();
@@ -30,7 +30,8 @@ pub fn plan_install(agent: Agent, place: &Place) -> Result<Plan, InstallError> {
             "Hooks are turned off in {path} by `{switch}`: until that is changed, no edit is guarded."
         ));
     }
-    plan.coverage = coverage(agent, InPlace { hooks: switch.is_none(), shell: gets_shell });
+    let in_place = InPlace { hooks: switch.is_none(), shell: gets_shell, gate: place.unwatchable.is_none() };
+    plan.coverage = coverage(agent, in_place);
     let known: Vec<_> =
         [command.clone()].into_iter().chain(record.as_ref().map(|it| it.command.clone())).collect();
     let ours = Ours { known: &known, who: agent.as_str() };
@@ -39,8 +40,6 @@ pub fn plan_install(agent: Agent, place: &Place) -> Result<Plan, InstallError> {
     }
     if gets_shell {
         shell::add(&mut plan, place)?;
-    } else if shell_variable(agent).is_some() {
-        shell::remove(&mut plan, place, &path);
     }
     Ok(plan)
 }
@@ -66,7 +65,6 @@ fn write(
     remembered.folders = record.map_or(0, |record| record.folders).max(our_folders(place, path));
     remembered.made = made;
     remembered.command = ours.known.first().cloned().unwrap_or_default();
-    remembered.shell = wanted.variable.as_ref().is_some_and(|variable| variable.value.is_some());
     plan.first = remembered.keep(place, path)?;
     plan.changes = missing_folders(path);
     let path = path.to_owned();
@@ -78,8 +76,8 @@ fn write(
 pub fn plan_uninstall(agent: Agent, place: &Place) -> Result<Plan, InstallError> {
     let path = behind_links(&file(agent, place)?)?;
     let mut plan = without(agent, place, &path)?;
-    if shell_variable(agent).is_some() {
-        shell::remove(&mut plan, place, &path);
+    if takes_shell(agent) {
+        shell::keep(&mut plan, place);
     }
     Ok(plan)
 }
@@ -138,7 +136,11 @@ fn before_us(
 }
 
 fn read_text(path: &Path) -> Result<Option<String>, InstallError> {
-    read(path)?.map(|bytes| text(path, bytes)).transpose()
+    let text = read(path)?.map(|bytes| text(path, bytes)).transpose()?;
+    match text.as_deref().and_then(comment) {
+        Some(line) => Err(InstallError::Comments { path: path.to_owned(), line }),
+        None => Ok(text),
+    }
 }
 
 fn text(path: &Path, bytes: Vec<u8>) -> Result<String, InstallError> {

@@ -161,17 +161,17 @@ fn another_program_takes_the_place_of_the_old_one() {
 #[test]
 fn what_is_not_json_is_refused_with_its_place_and_nothing_is_written() {
     for (agent, path) in SETTINGS {
-        for (content, line, column) in [
-            (b"{\n  \"a\": 1,\n}\n".as_slice(), 3, 1),
-            (b"{\n  // a comment\n}\n", 2, 3),
-            (b"{\"secret\": \"s3cr3t\"", 1, 19),
-            (b"{\"a\": \"\xff\"}", 1, 8),
+        for (content, place) in [
+            (b"{\n  \"a\": 1,\n}\n".as_slice(), "not JSON (line 3, column 1)"),
+            (b"{\n  // a comment\n}\n", "it has comments (line 2)"),
+            (b"{\"secret\": \"s3cr3t\"", "line 1, column 19"),
+            (b"{\"a\": \"\xff\"}", "line 1, column 8"),
         ] {
             let project = Project::new();
             project.write(path, content);
             let before = project.snapshot();
             let refused = plan_install(What::Agent(agent), &project.place).unwrap_err();
-            assert!(refused.to_string().contains(&format!("line {line}, column {column}")), "{refused}");
+            assert!(refused.to_string().contains(place), "{refused}");
             assert!(!refused.to_string().contains("s3cr3t"));
             assert!(plan_uninstall(What::Agent(agent), &project.place).is_err());
             assert_eq!(project.snapshot(), before);
@@ -281,6 +281,19 @@ fn an_installation_that_was_cut_short_can_be_undone() {
     }
     project.uninstall(What::Agent(Agent::Claude));
     assert_eq!(project.snapshot(), before);
+}
+
+#[test]
+fn what_was_done_before_the_disk_failed_is_named() {
+    let project = Project::new();
+    let plan = plan_install(What::Agent(Agent::Claude), &project.place).unwrap();
+    // A name that is taken and leads nowhere: there can be no folder.
+    std::os::unix::fs::symlink("nowhere", project.place.root.join(".claude")).unwrap();
+    let error = carry_out(&plan).unwrap_err();
+    let InstallError::HalfWay { done, .. } = &error else { panic!("{error}") };
+    assert!(matches!(done.as_slice(), [link] if link.contains("tenure-bash a link to")), "{error}");
+    assert!(std::error::Error::source(&error).is_none(), "it is all said at once");
+    assert_eq!(error.to_string().matches("os error").count(), 1, "{error}");
 }
 
 #[test]
@@ -394,7 +407,8 @@ fn for_one_person_it_goes_where_that_person_keeps_it() {
         let mut project = Project::new();
         project.place.scope = Scope::User;
         project.install(What::Agent(agent));
-        assert!(project.place.root.join(path).exists(), "{agent}");
+        let home = project.place.person.home.clone().unwrap();
+        assert!(home.join(path).exists(), "{agent}");
         project.place.scope = Scope::Local;
         let local = plan_install(What::Agent(agent), &project.place);
         assert_eq!(local.is_ok(), agent == Agent::Claude, "{local:?}");

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use tenure_gate::agent::Agent;
-use tenure_gate::install::{What, git_hooks, installed};
+use tenure_gate::install::{Person, Scope, Unreadable, What, git_hooks, installed, plan_install};
 
 use crate::git_support::Repository;
 use crate::install_support::Project;
@@ -43,7 +43,78 @@ fn an_event_that_is_missing_and_a_switch_are_found() {
     project.write(".claude/settings.json", text.replacen('{', "{\"disableAllHooks\": true,", 1));
     assert_eq!(installed(Agent::Claude, &project.place).unwrap().switches, [("disableAllHooks", true)]);
     project.write(".claude/settings.json", "{ not JSON");
-    assert!(installed(Agent::Claude, &project.place).unwrap().programs.is_empty());
+    let found = installed(Agent::Claude, &project.place).unwrap();
+    assert!(found.programs.is_empty() && found.unreadable.is_none(), "nothing of ours is in it: {found:?}");
+}
+
+#[test]
+fn settings_that_cannot_be_read_and_have_hooks_of_ours_are_not_taken_for_none() {
+    let project = Project::new();
+    project.install(What::Agent(Agent::Gemini));
+    let text = project.read(".gemini/settings.json");
+    let unreadable = || installed(Agent::Gemini, &project.place).unwrap().unreadable;
+    assert_eq!(unreadable(), None);
+    project.write(".gemini/settings.json", format!("\n// mine\n{text}"));
+    assert_eq!(unreadable(), Some(Unreadable::Comments { line: 2 }));
+    let refused = plan_install(What::Agent(Agent::Gemini), &project.place).unwrap_err().to_string();
+    assert!(refused.contains("cannot be read: it has comments (line 2)"), "{refused}");
+    project.write(".gemini/settings.json", text.replacen('{', "{,", 1));
+    assert_eq!(unreadable(), Some(Unreadable::NotJson { line: 1 }));
+}
+
+#[test]
+fn hooks_that_gemini_has_switched_off_by_their_name_are_found() {
+    let project = Project::new();
+    project.install(What::Agent(Agent::Gemini));
+    let text = project.read(".gemini/settings.json");
+    let switches = |more: &str| {
+        project.write(".gemini/settings.json", text.replacen('{', &format!("{{{more},"), 1));
+        installed(Agent::Gemini, &project.place).unwrap().switches
+    };
+    assert_eq!(
+        switches(r#""hooksConfig": {"disabled": ["other", "tenure"]}"#),
+        [("hooksConfig.disabled", true)]
+    );
+    assert_eq!(switches(r#""hooksConfig": {"disabled": ["other"]}"#), []);
+    project.write(
+        ".gemini/settings.json",
+        text.replacen("\"hooks\": {", "\"hooks\": {\"disabled\": [\"tenure\"],", 1),
+    );
+    let found = installed(Agent::Gemini, &project.place).unwrap();
+    assert_eq!((found.switches.as_slice(), found.is_complete), (&[("hooks.disabled", true)][..], true));
+}
+
+#[test]
+fn which_shell_an_agent_has_says_nothing_about_its_events() {
+    let mut project = Project::new();
+    project.install(What::Agent(Agent::Claude));
+    project.place.chosen_shell = Some("/bin/zsh".into());
+    assert!(installed(Agent::Claude, &project.place).unwrap().is_complete);
+    fs::remove_dir_all(project.place.backups.join("bin")).unwrap();
+    assert!(installed(Agent::Claude, &project.place).unwrap().is_complete);
+}
+
+#[test]
+fn a_persons_hooks_are_where_the_agent_looks() {
+    for (agent, variable, file) in [
+        (Agent::Claude, "CLAUDE_CONFIG_DIR", "settings.json"),
+        (Agent::Codex, "CODEX_HOME", "hooks.json"),
+        (Agent::OpenCode, "XDG_CONFIG_HOME", "opencode/plugins/tenure.js"),
+    ] {
+        let mut project = Project::new();
+        let folder = project.place.root.join("else where");
+        project.place.scope = Scope::User;
+        let said = |name: &str| match name {
+            "HOME" => Some("/nowhere".into()),
+            name => (name == variable).then(|| folder.clone().into()),
+        };
+        project.place.person = Person::new(said);
+        project.install(What::Agent(agent));
+        assert!(folder.join(file).exists(), "{agent}");
+        assert_eq!(installed(agent, &project.place).unwrap().path, folder.join(file));
+        project.uninstall(What::Agent(agent));
+        assert!(!folder.exists(), "{agent}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use tenure_gate::install::{Place, Plan, Scope, What, carry_out, plan_install, plan_uninstall};
+use tenure_gate::install::{Person, Place, Plan, Scope, What, carry_out, plan_install, plan_uninstall};
 
 /// An empty project, and a folder of Tenure's own beside it.
 pub struct Project {
@@ -28,8 +28,10 @@ impl Project {
             scope: Scope::Project,
             program,
             backups,
-            home: Some(top.join("home")),
+            person: person(&top.join("home")),
             chosen_shell: None,
+            login_shell: None,
+            unwatchable: None,
         };
         Self { _folder: folder, place }
     }
@@ -69,10 +71,16 @@ impl Project {
         snapshot(&self.place.root)
     }
 
-    /// Whether nothing is remembered any more.
+    /// Whether nothing is remembered any more. The shell stays: settings that are not known here may name it.
     pub fn has_forgotten(&self) -> bool {
-        !self.place.backups.exists()
+        let left = fs::read_dir(&self.place.backups).into_iter().flatten();
+        left.map(|entry| entry.unwrap().file_name()).all(|name| name == "bin")
     }
+}
+
+/// Somebody who lives there.
+pub fn person(home: &Path) -> Person {
+    Person::new(|name| (name == "HOME").then(|| home.into()))
 }
 
 /// Everything below a folder but what git keeps for itself. Of a link, where it leads.

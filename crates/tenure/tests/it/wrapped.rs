@@ -44,6 +44,11 @@ impl Tracer {
         Self::start(&["-f"], served.process(), fault)
     }
 
+    /// The same, of a server that nobody here started.
+    pub fn attach_to(process: u32, fault: &str) -> Self {
+        Self::start(&["-f"], process, fault)
+    }
+
     /// Lets `fault` happen to the system calls of the thread that writes the ledger, from now on.
     pub fn attach_to_writer(served: &Served, fault: &str) -> Self {
         let threads = std::fs::read_dir(format!("/proc/{}/task", served.process())).unwrap();

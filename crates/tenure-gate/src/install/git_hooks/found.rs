@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 
 use super::script::{Hook, is_ours};
-use super::{plan_install, read_if_any};
-use crate::git::{HooksFolder, hooks_folder};
+use super::{folder, plan_install, read_if_any};
+use crate::git::HooksFolder;
 use crate::install::command::unquoted;
 use crate::install::{InstallError, Place};
 
@@ -36,7 +36,7 @@ pub struct GitHook {
 
 /// Which hooks of git are in place for the working tree at `place`. Reads, and changes nothing.
 pub fn git_hooks(place: &Place) -> Result<GitHooks, InstallError> {
-    let folder = hooks_folder(&place.root)?;
+    let folder = folder(place)?;
     let mut found = GitHooks { folder, ours: Vec::new(), missing: Vec::new(), is_complete: false };
     for hook in Hook::ALL {
         let path = found.folder.path.join(hook.name());

@@ -3,10 +3,12 @@
 //! A settings file belongs to the person. So nothing is parsed and printed again: what we add goes in as text, what we take
 //! out leaves as text, and every other byte stays.
 
+mod comment;
 mod edit;
 mod scan;
 mod value;
 
+pub(super) use comment::comment;
 pub(super) use edit::{append, remove, set};
 pub(super) use scan::{Node, NotJson, scan};
 pub(super) use value::Json;

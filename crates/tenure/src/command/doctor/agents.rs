@@ -1,14 +1,16 @@
 //! The hooks of an agent: whether they are in place, and a canary through each.
 
+use std::path::Path;
+
 use tenure_gate::agent::Agent;
-use tenure_gate::install::{Installed, Scope, installed};
+use tenure_gate::install::{Installed, Scope, Unreadable, installed};
 
 use super::answer::{allows, words};
 use super::canary::{Canaries, session};
 use super::check::Check;
 use super::firing::Hooks;
 use super::ground::{Ground, install, name, scopes};
-use super::program;
+use super::program::{Named, OTHER, named};
 use super::server::Server;
 use super::stand_in::StandIn;
 
@@ -39,15 +41,25 @@ impl Found {
         self.scopes.iter().filter_map(|(_, found)| found.as_ref().ok())
     }
 
-    /// The switch that turns all hooks off, and the file that it is in. The nearest scope that says anything counts.
+    /// The switch that turns our hooks off, and the file that it is in. Of each switch the nearest scope that sets it counts.
     fn switched_off(&self) -> Option<String> {
-        let found = self.settings().find(|found| !found.switches.is_empty())?;
-        let (switch, _) = found.switches.iter().find(|(_, is_off)| *is_off)?;
-        Some(format!("`{switch}` in {}", found.path.display()))
+        let mut seen = Vec::new();
+        for found in self.settings() {
+            for (switch, is_off) in &found.switches {
+                if seen.contains(switch) {
+                    continue;
+                }
+                if *is_off {
+                    return Some(format!("`{switch}` in {}", found.path.display()));
+                }
+                seen.push(*switch);
+            }
+        }
+        None
     }
 
     /// Two lines for each scope: whether the hooks are as they should be, and what became of the canary.
-    pub fn check(&self, server: Option<&Server>, canaries: Option<&Canaries>) -> Vec<Check> {
+    pub fn check(&self, ground: &Ground, server: Option<&Server>) -> Vec<Check> {
         let switch = self.switched_off();
         let mut checks = Vec::new();
         for (scope, found) in &self.scopes {
@@ -55,6 +67,10 @@ impl Found {
             let hooks = format!("{title}.hooks");
             let fix = install(self.agent, *scope);
             let found = match found {
+                Ok(Installed { unreadable: Some(why), path, .. }) => {
+                    checks.push(unreadable(self.agent, hooks, *why, path));
+                    continue;
+                }
                 Ok(found) if found.programs.is_empty() => {
                     checks.push(Check::not_installed(hooks, format!("`{fix}` puts them in")));
                     continue;
@@ -65,40 +81,74 @@ impl Found {
                     continue;
                 }
             };
-            checks.push(match (wrong(found), &switch) {
-                (Some(wrong), _) => Check::gap(hooks, wrong, fix.clone()),
-                (None, Some(switch)) => Check::gap(
+            let fired = match (server, &ground.canaries) {
+                (Some(server), Some(canaries)) => canary_through(self.agent, found, server, canaries),
+                (None, _) => Fired::NotTried("it is fired only where a server answers".to_owned()),
+                (_, None) => Fired::NotTried(ground.why_no_canary().to_owned()),
+            };
+            checks.push(match (judged(found, &fired), &switch) {
+                (Err(wrong), _) => Check::gap(hooks, wrong, fix.clone()),
+                (Ok(_), Some(switch)) => Check::gap(
                     hooks,
-                    format!("all hooks are switched off by {switch}: the agent runs none, and edits without asking"),
+                    format!("hooks are switched off by {switch}: the agent runs none of ours, and edits without asking"),
                     format!("take {switch} out"),
                 ),
-                (None, None) => Check::ok(hooks, found.path.display().to_string()),
+                (Ok(detail), None) => Check::ok(hooks, detail),
             });
-            let canary = format!("{title}.canary");
-            checks.push(match (server, canaries) {
-                (Some(server), Some(canaries)) => {
-                    canary_through(self.agent, found, server, canaries).named(canary, fix)
-                }
-                (None, _) => Check::unknown(canary, "it is fired only where a server answers"),
-                (_, None) => Check::unknown(canary, "it is fired only in a working tree of git"),
-            });
+            checks.push(fired.named(format!("{title}.canary"), fix));
         }
         checks
     }
 }
 
-/// What is wrong with hooks that are there, if anything is.
-fn wrong(found: &Installed) -> Option<String> {
+/// What is wrong with hooks that are there; or what to say of them if nothing is.
+fn judged(found: &Installed, fired: &Fired) -> Result<String, String> {
     let path = found.path.display();
-    for named in &found.programs {
-        if let Some(wrong) = program::wrong(named) {
-            return Some(format!("{path} names {}, which {wrong}", named.display()));
+    let mut detail = path.to_string();
+    for program in &found.programs {
+        match named(program) {
+            Named::Same => {}
+            // Another copy or version is as good, if it does what it should.
+            Named::Other if !matches!(fired, Fired::Failed(_)) => {
+                detail = format!("{path}; it runs {}, which {OTHER}", program.display());
+            }
+            other => {
+                let wrong = other.wrong().unwrap_or_default();
+                return Err(format!("{path} names {}, which {wrong}", program.display()));
+            }
         }
     }
-    if found.is_complete {
-        return None;
+    // What another version puts there is not known here.
+    let is_other = found.programs.iter().any(|program| named(program) == Named::Other);
+    if found.is_complete || is_other && matches!(fired, Fired::Passed) {
+        return Ok(detail);
     }
-    Some(format!("what is in {path} is not all that `tenure install` puts there: some events pass unheard"))
+    Err(format!("what is in {path} is not all that `tenure install` puts there: some events pass unheard"))
+}
+
+/// Settings that have hooks of ours, as it seems, and cannot be read.
+fn unreadable(agent: Agent, hooks: String, why: Unreadable, path: &Path) -> Check {
+    let path = path.display();
+    match why {
+        Unreadable::Comments { line } if agent == Agent::Gemini => {
+            let what = format!(
+                "{path} cannot be read: it has comments (line {line}). The agent reads them, the doctor does not"
+            );
+            Check::unknown(hooks, what).with_fix("take the comments out, and run it again")
+        }
+        Unreadable::Comments { line } => {
+            let what = format!(
+                "{path} cannot be read: it has comments (line {line}). The agent may run no hook of it"
+            );
+            Check::gap(hooks, what, "take the comments out")
+        }
+        Unreadable::NotJson { line } => {
+            let what = format!(
+                "{path} cannot be read: it is not JSON (line {line}). The agent may run no hook of it"
+            );
+            Check::gap(hooks, what, format!("mend {path}"))
+        }
+    }
 }
 
 /// What became of a canary.

@@ -1,5 +1,6 @@
 //! The audit: whether what nobody asked for would at least be seen.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,9 +15,10 @@ const MOST: u64 = 2_000_000;
 /// The server takes no more than this part of all watches for one tree: others want to watch too.
 const PART: u64 = 8;
 
-/// What the server says about what it watches. A tree that it is still walking through is no gap.
-pub fn reported(files: &Files) -> Vec<Check> {
-    let gaps = files.audit.iter().filter(|tree| tree.unwatched > 0 || tree.missed > 0);
+/// What the server says about how it watches the tree that we are in. One that it is still walking through is no gap.
+pub fn reported(files: &Files, root: &Path) -> Vec<Check> {
+    let ours = files.audit.iter().filter(|tree| tree.root == root.to_string_lossy());
+    let gaps = ours.filter(|tree| tree.unwatched > 0 || tree.missed > 0);
     gaps.map(|tree| {
         let what = format!(
             "in {}, {} folders are not watched and {} times something was missed: changes there may not be seen",
@@ -54,10 +56,9 @@ fn folders(root: &Path) -> u64 {
     while !level.is_empty() && count < MOST {
         let mut below: Vec<PathBuf> = level.iter().flat_map(|folder| inside(root, folder)).collect();
         // So many at once as fit on a command line.
-        for part in below.clone().chunks(500) {
-            let ignored = git::ignored(root, part).unwrap_or_default();
-            below.retain(|folder| !ignored.contains(folder));
-        }
+        let ignored: HashSet<PathBuf> =
+            below.chunks(500).flat_map(|part| git::ignored(root, part).unwrap_or_default()).collect();
+        below.retain(|folder| !ignored.contains(folder));
         count += u64::try_from(below.len()).unwrap_or(MOST);
         level = below;
     }
@@ -74,7 +75,25 @@ fn inside(root: &Path, folder: &Path) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use tenure_api::AuditedTree;
+
     use super::*;
+
+    #[test]
+    fn only_the_tree_that_we_are_in_is_judged() {
+        let tree = |root: &str, missed| AuditedTree {
+            root: root.to_owned(),
+            folders: 1,
+            unwatched: 0,
+            why: None,
+            missed,
+        };
+        let audit = vec![tree("/a", 1), tree("/b", 0)];
+        let files = Files { files: Vec::new(), sessions: Vec::new(), audit };
+        assert_eq!(reported(&files, Path::new("/b")), []);
+        let found = reported(&files, Path::new("/a"));
+        assert!(matches!(found.as_slice(), [check] if check.is_gap()), "{found:?}");
+    }
 
     #[test]
     fn folders_are_counted_without_gits_own_and_without_links() {

@@ -22,18 +22,27 @@ pub const WRITE: &str = "echo canary > \"$0\"";
 /// The same, looked at and taken away again.
 const WRITE_AND_REMOVE: &str = "echo canary > \"$0\" && test -s \"$0\" && rm \"$0\"";
 
+/// What helps where the system refuses.
+pub const ALLOW: &str = "allow seccomp in the container";
+
 /// What of the system the gate needs.
-pub fn system() -> [Check; 2] {
-    let kernel = match system::has_user_notification() {
-        Some(true) => Check::ok("gate.kernel", "seccomp has user notification"),
-        Some(false) => Check::gap(
+pub fn system(unwatchable: Option<&str>) -> [Check; 2] {
+    let kernel = match (unwatchable, system::has_user_notification()) {
+        (None, _) => Check::ok("gate.kernel", "calls can be watched"),
+        (Some(_), Some(false)) => Check::gap(
             "gate.kernel",
             "seccomp has no user notification, so `tenure guard` and `tenure-bash` can run nothing",
             "use a kernel from Linux 5.5 on that has it turned on",
         ),
-        None => {
-            Check::unknown("gate.kernel", "the system does not say what seccomp can do; the canary shows it")
-        }
+        (Some(why), _) => Check::gap(
+            "gate.kernel",
+            format!(
+                "this system does not let calls be watched ({why}), so `tenure guard` and `tenure-bash` can run nothing"
+            ),
+            format!(
+                "{ALLOW} (docker: `--security-opt seccomp=unconfined`, or a profile that has the call `seccomp`)"
+            ),
+        ),
     };
     let scope = system::ptrace_scope();
     let ptrace = if scope <= MOST_SCOPE || rustix::process::geteuid().is_root() {

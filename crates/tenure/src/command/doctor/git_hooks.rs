@@ -1,20 +1,29 @@
 //! The hooks of git: whether they are where git looks.
 
-use tenure_gate::install::{GitHooks, Scope, git_hooks};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tenure_gate::install::{GitHooks, InstallError, Scope, git_hooks};
 
 use super::check::Check;
 use super::ground::Ground;
-use super::program;
+use super::program::{Named, named};
 
 const NAME: &str = "git.hooks";
 const FIX: &str = "tenure install git";
+const UNTOLD: &str = "what is committed is let go of 30 s after the turn, and not at the commit";
 
 /// What git would run. Without an agent that has hooks nobody needs them.
 pub fn check(ground: &Ground, has_agents: bool) -> Option<Check> {
     let place = ground.place(Scope::Project)?;
     Some(match git_hooks(&place) {
         Ok(found) => judged(&found, has_agents),
-        Err(error) => Check::gap(NAME, error.to_string(), FIX),
+        Err(_) if !has_agents => Check::not_installed(NAME, "no agent needs them here"),
+        Err(error @ InstallError::NoHooksFolder { .. }) => {
+            let fix = format!("set `core.hooksPath` to a folder, or unset it; then `{FIX}`");
+            Check::gap(NAME, format!("{error}: {UNTOLD}"), fix)
+        }
+        Err(error) => Check::gap(NAME, format!("{error}: {UNTOLD}"), FIX),
     })
 }
 
@@ -26,8 +35,7 @@ fn judged(found: &GitHooks, has_agents: bool) -> Check {
     }
     if !found.missing.is_empty() {
         let what = format!(
-            "git looks for hooks in {folder}{led}, and {} of Tenure is not there: what is committed is let go of only when its \
-             session ends",
+            "git looks for hooks in {folder}{led}, and {} of Tenure is not there: {UNTOLD}",
             found.missing.join(", ")
         );
         return Check::gap(NAME, what, FIX);
@@ -38,8 +46,11 @@ fn judged(found: &GitHooks, has_agents: bool) -> Check {
             let what = format!("{path} cannot be executed, so git passes it over");
             return Check::gap(NAME, what, format!("chmod +x {path}"));
         }
-        let wrong = match &hook.program {
-            Some(named) => program::wrong(named).map(|wrong| format!("{}, which {wrong}", named.display())),
+        let wrong = match hook.program.as_deref().map(|program| (program, named(program))) {
+            Some((program, Named::Other)) if is_tenure(program) => None,
+            Some((program, other)) => {
+                other.wrong().map(|wrong| format!("{}, which {wrong}", program.display()))
+            }
             None => Some("no program".to_owned()),
         };
         if let Some(wrong) = wrong {
@@ -50,4 +61,10 @@ fn judged(found: &GitHooks, has_agents: bool) -> Check {
         return Check::gap(NAME, format!("the hooks in {folder} are not as they should be"), FIX);
     }
     Check::ok(NAME, format!("{folder}{led}"))
+}
+
+/// Whether another program is a `tenure` too, and runs.
+fn is_tenure(program: &Path) -> bool {
+    let said = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+    said.is_ok_and(|said| said.status.success() && said.stdout.starts_with(b"tenure "))
 }

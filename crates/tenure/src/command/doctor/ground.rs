@@ -7,9 +7,7 @@ use tenure_gate::install::{Place, Scope};
 use tenure_gate::paths::work_tree_of;
 
 use super::canary::Canaries;
-use crate::command::install::{backups, home};
-use crate::configuration::variable;
-use crate::exit;
+use crate::command::install::Surroundings;
 use crate::failure::Failure;
 
 /// Where the doctor stands.
@@ -18,39 +16,51 @@ pub struct Ground {
     pub root: Option<PathBuf>,
     /// Canaries for it. Nothing without a tree, or where git ignores such names.
     pub canaries: Option<Canaries>,
-    home: Option<PathBuf>,
-    program: PathBuf,
-    backups: PathBuf,
+    surroundings: Surroundings,
 }
 
 impl Ground {
     /// Looks around.
     pub fn find() -> Result<Self, Failure> {
-        let program = std::env::current_exe().map_err(|error| {
-            Failure::new(exit::UNAVAILABLE, "the program's own path cannot be seen", &error)
-        })?;
+        let surroundings = Surroundings::find()?;
         let folder = std::env::current_dir().ok();
         let root = folder.and_then(|folder| work_tree_of(&folder).ok().flatten()).map(|tree| tree.root);
         let canaries = root.as_deref().and_then(Canaries::new);
-        Ok(Self { root, canaries, home: home().ok(), program, backups: backups()? })
+        Ok(Self { root, canaries, surroundings })
     }
 
     /// Where hooks of this scope are. Nothing outside of a tree, or where nobody is at home.
     pub fn place(&self, scope: Scope) -> Option<Place> {
-        let root = if scope == Scope::User { self.home.clone()? } else { self.root.clone()? };
-        Some(Place {
-            root,
-            scope,
-            program: self.program.clone(),
-            backups: self.backups.clone(),
-            home: self.home.clone(),
-            chosen_shell: variable("CLAUDE_CODE_SHELL").map(PathBuf::from),
-        })
+        let root = if scope == Scope::User { self.home()?.to_owned() } else { self.root.clone()? };
+        Some(self.surroundings.place(root, scope))
+    }
+
+    /// The nearest place that there is.
+    pub fn nearest(&self) -> Option<Place> {
+        self.place(Scope::Project).or_else(|| self.place(Scope::User))
+    }
+
+    /// The person's home, if there is one.
+    pub fn home(&self) -> Option<&Path> {
+        self.surroundings.person.home.as_deref()
+    }
+
+    /// Why calls cannot be watched on this system; nothing, if they can.
+    pub fn unwatchable(&self) -> Option<&str> {
+        self.surroundings.unwatchable.as_deref()
+    }
+
+    /// Why no canary is fired, where none is though a server answers.
+    pub fn why_no_canary(&self) -> &'static str {
+        match self.root {
+            Some(_) => "it is not fired: git ignores whatever a canary could be called here",
+            None => "it is fired only in a working tree of git",
+        }
     }
 
     /// The folder that agents are asked about: the tree, else the home.
     pub fn folder(&self) -> &Path {
-        self.root.as_deref().or(self.home.as_deref()).unwrap_or(Path::new("/"))
+        self.root.as_deref().or(self.home()).unwrap_or(Path::new("/"))
     }
 }
 

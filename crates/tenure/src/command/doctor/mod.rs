@@ -4,7 +4,7 @@
 //! ground    where we stand                     stand_in  a process that is called like an agent
 //! canary    names that say whose they are      holder    a session of ours that has a canary
 //! payload, answer, firing   what agents say to their hooks, and make of what they hear
-//! server, agents, trust, shell, gate, git_hooks, audit   one kind of check each
+//! server, agents, trust, folder_trust, shell, gate, git_hooks, audit   one kind of check each
 //! check, view               what was found, and how people read it
 //! ```
 
@@ -14,6 +14,7 @@ mod audit;
 mod canary;
 mod check;
 mod firing;
+mod folder_trust;
 mod gate;
 mod git_hooks;
 mod ground;
@@ -116,24 +117,31 @@ fn examine(ground: &Ground) -> Vec<Check> {
         begin(agent.as_str());
         let found = Found::read(agent, ground);
         has_agents |= found.installed().next().is_some();
-        checks.extend(found.check(server.as_ref(), canaries));
-        if agent == Agent::Codex {
-            checks.extend(trust::check(&found, ground.folder()));
-        }
-        checks.extend(shell::check(&found, trying.map(|(_, canaries)| canaries), mode));
+        checks.extend(found.check(ground, server.as_ref()));
+        checks.extend(match agent {
+            Agent::Codex => trust::check(&found, ground.folder()),
+            Agent::Gemini => folder_trust::check(&found, ground),
+            Agent::Claude | Agent::Cursor | Agent::OpenCode => None,
+        });
+        checks.extend(shell::check(&found, ground, server.as_ref().map(|_| mode)));
     }
     begin("the gate");
-    checks.extend(gate::system());
-    checks.push(match trying {
-        Some((_, canaries)) => gate::canary(canaries, mode),
-        None => Check::unknown("gate.canary", "it is fired only in a working tree, where a server answers"),
+    checks.extend(gate::system(ground.unwatchable()));
+    checks.push(match (trying, ground.unwatchable()) {
+        (_, Some(_)) => Check::unknown("gate.canary", "it is not fired: calls cannot be watched here"),
+        (Some((_, canaries)), None) => gate::canary(canaries, mode),
+        (None, None) if server.is_none() => {
+            Check::unknown("gate.canary", "it is fired only where a server answers")
+        }
+        (None, None) => Check::unknown("gate.canary", ground.why_no_canary()),
     });
     begin("git");
     checks.extend(git_hooks::check(ground, has_agents));
     begin("the audit");
     checks.extend(ground.root.as_deref().map(audit::watches));
     if let Some(server) = &server {
-        checks.extend(server.files().map(|files| audit::reported(&files)).unwrap_or_default());
+        let files = ground.root.as_deref().and_then(|root| Some((server.files().ok()?, root)));
+        checks.extend(files.map(|(files, root)| audit::reported(&files, root)).unwrap_or_default());
         server.settle();
     }
     checks

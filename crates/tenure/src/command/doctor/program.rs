@@ -36,15 +36,20 @@ pub fn named(path: &Path) -> Named {
     if is_own { Named::Same } else { Named::Other }
 }
 
-/// What is wrong with it, as the end of a sentence that begins with its name. Nothing if all is well.
-pub fn wrong(path: &Path) -> Option<&'static str> {
-    match named(path) {
-        Named::Same => None,
-        Named::Other => Some("is another program than this one"),
-        Named::NotExecutable => Some("cannot be executed"),
-        Named::Missing => Some("is gone"),
+impl Named {
+    /// What is wrong with it, as the end of a sentence that begins with its name. Nothing if all is well.
+    pub const fn wrong(self) -> Option<&'static str> {
+        match self {
+            Named::Same => None,
+            Named::Other => Some(OTHER),
+            Named::NotExecutable => Some("cannot be executed"),
+            Named::Missing => Some("is gone"),
+        }
     }
 }
+
+/// What is said of another program. It may be as good as this one: a second copy, an older version. That is tried.
+pub const OTHER: &str = "is another program than this one";
 
 fn is_equal(path: &Path) -> io::Result<bool> {
     let (mut one, mut other) = (File::open(path)?, File::open(OWN)?);

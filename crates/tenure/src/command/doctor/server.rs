@@ -136,7 +136,8 @@ impl Server {
                 }
                 _ => return,
             }
-            self.runtime.block_on(tokio::time::sleep(PAUSE));
+            // Made inside of the runtime: outside there is no clock for it.
+            self.runtime.block_on(async { tokio::time::sleep(PAUSE).await });
         }
     }
 

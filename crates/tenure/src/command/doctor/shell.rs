@@ -3,50 +3,88 @@
 use std::path::{Path, PathBuf};
 
 use tenure_gate::agent::Agent;
+use tenure_gate::coverage::guarded;
+use tenure_gate::install::{Choice, choice, is_own_shell};
 
 use super::agents::Found;
 use super::canary::Canaries;
 use super::check::Check;
-use super::gate::{WRITE, refused};
+use super::gate::{ALLOW, WRITE, refused};
+use super::ground::{Ground, install};
 use super::holder::Holder;
-use super::program;
+use super::program::{Named, named};
 use super::server::Mode;
 use super::stand_in::StandIn;
 use crate::configuration::variable;
 use crate::guard;
 
-/// What covers the shell of an agent that has hooks of ours. Nothing, if it has none.
-pub fn check(found: &Found, canaries: Option<&Canaries>, mode: Mode) -> Option<Check> {
-    found.installed().next()?;
+const INSIDE: &str = "we are inside a guard, which watches whatever is started here";
+
+/// What covers the shell of an agent that has hooks of ours. Nothing, if it has none. It is tried where there is a server.
+pub fn check(found: &Found, ground: &Ground, server: Option<Mode>) -> Option<Check> {
+    let (scope, _) = found.installed().next()?;
     let agent = found.agent;
     let name = format!("{agent}.shell");
-    let fix = format!("tenure guard -- {}", command(agent));
-    let Some(shell) = shell(found) else {
-        let what = "its commands run in a shell that does not ask: what they write is seen by the audit only, and nothing is \
-                    stopped";
+    let install = install(agent, scope);
+    let choice = ground.nearest().map_or(Choice::Free, |place| choice(agent, &place));
+    if let (Agent::OpenCode, Choice::Unclear { path }) = (agent, &choice) {
+        let what = format!("{} cannot be read: it has comments, and may name a shell", path.display());
+        return Some(Check::unknown(name, what));
+    }
+    let is_takable = matches!(agent, Agent::Claude | Agent::OpenCode) && choice == Choice::Free;
+    let fix = match (ground.unwatchable(), is_takable) {
+        (Some(_), true) => format!("{ALLOW}, and `{install}`"),
+        (Some(_), false) => ALLOW.to_owned(),
+        (None, true) => install.clone(),
+        (None, false) => guarded(agent).to_owned(),
+    };
+    let Some(shell) = shell(found, &choice).filter(|shell| is_own_shell(shell)) else {
+        if guard::is_watched() {
+            return Some(Check::ok(name, INSIDE));
+        }
+        let which = match choice {
+            Choice::Made { by } => format!(" that you chose ({by})"),
+            Choice::Free | Choice::Unclear { .. } => String::new(),
+        };
+        let what = format!(
+            "its commands run in a shell{which}, which does not ask: what they write is seen by the audit only, and nothing is \
+             stopped"
+        );
         return Some(Check::gap(name, what, fix));
     };
     let shown = shell.display();
-    if let Some(wrong) = program::wrong(&shell) {
-        let what = format!("its commands run in {shown}, which {wrong}: what they write is not asked for");
+    if let Some(why) = ground.unwatchable() {
+        let what = format!(
+            "its commands run in {shown}, and the system does not let calls be watched ({why}): none of them runs"
+        );
+        let fix =
+            format!("{ALLOW}; or `{install}`, which leaves that shell out, or `tenure uninstall {agent}`");
         return Some(Check::gap(name, what, fix));
     }
-    if agent == Agent::Claude && !["bash", "zsh"].iter().any(|word| shell.to_string_lossy().contains(word)) {
+    let program = named(&shell);
+    if let (Named::Missing | Named::NotExecutable, Some(wrong)) = (program, program.wrong()) {
         let what =
-            format!("{shown} has neither \"bash\" nor \"zsh\" in its name, so Claude Code does not take it");
-        return Some(Check::gap(name, what, fix));
+            format!("its commands should run in {shown}, which {wrong}: what they write is not asked for");
+        return Some(Check::gap(name, what, install));
     }
-    let Some(canaries) = canaries else {
-        return Some(Check::unknown(name, "it is tried only in a working tree of git"));
+    let (Some(canaries), Some(mode)) = (&ground.canaries, server) else {
+        let why =
+            if server.is_some() { ground.why_no_canary() } else { "it is tried only where a server answers" };
+        return Some(Check::unknown(name, why));
     };
+    // Another copy or version is as good, if it refuses.
+    let which = if program == Named::Other { ", which is another program than this one," } else { "" };
     Some(match fire(agent, &shell, canaries, mode) {
         Ok(()) => Check::ok(name, format!("{shown} refuses what another one has")),
-        Err(why) => Check::gap(name, format!("{shown}: {why}"), fix),
+        Err(why) => Check::gap(name, format!("{shown}{which} does not do what it should: {why}"), install),
     })
 }
 
 /// The shell that the agent's commands run in, as far as its settings say.
-fn shell(found: &Found) -> Option<PathBuf> {
+fn shell(found: &Found, choice: &Choice) -> Option<PathBuf> {
+    if found.agent == Agent::OpenCode && matches!(choice, Choice::Made { .. }) {
+        return None;
+    }
     let named = found.settings().find_map(|found| found.shell.clone());
     let exported =
         || variable("CLAUDE_CODE_SHELL").map(PathBuf::from).filter(|_| found.agent == Agent::Claude);
@@ -61,12 +99,4 @@ fn fire(agent: Agent, shell: &Path, canaries: &Canaries, mode: Mode) -> Result<(
     let (shell, file) = shell.to_str().zip(path.to_str()).ok_or("its path is not UTF-8")?;
     let said = stand_in.run(shell, &["-c", WRITE, file], "")?;
     refused(&said, &path, Some(&*holder.session).filter(|_| !guard::is_watched()), mode)
-}
-
-/// What the agent is started with.
-fn command(agent: Agent) -> &'static str {
-    match agent {
-        Agent::Cursor => "cursor-agent",
-        agent => agent.as_str(),
-    }
 }

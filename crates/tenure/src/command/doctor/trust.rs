@@ -47,8 +47,20 @@ fn judged(listed: &Value, commands: &[&str]) -> Check {
         |hook: &Value, name: &str| hook.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     hooks.retain(|hook| commands.contains(&&*text(hook, "command")));
     if hooks.is_empty() {
-        let what = "Codex does not list them, so it does not run them: it may not trust this folder";
-        return Check::gap(NAME, what, "start `codex` here, and trust the folder and its `/hooks`");
+        let what = "Codex does not list them, so it does not run them: this folder is not trusted, or `features.hooks` is off";
+        let fix = "start `codex` here, trust the folder and its `/hooks`, and see that `features.hooks` is on in its config.toml";
+        return Check::gap(NAME, what, fix);
+    }
+    let off = hooks.iter().filter(|hook| hook.get("enabled") == Some(&Value::Bool(false)));
+    let off: Vec<String> = off.map(|hook| text(hook, "eventName")).collect();
+    if !off.is_empty() {
+        let what = format!(
+            "{} of {} hooks are switched off in Codex, and never run ({})",
+            off.len(),
+            hooks.len(),
+            off.join(", ")
+        );
+        return Check::gap(NAME, what, "start `codex`, open `/hooks`, and switch those of Tenure on");
     }
     let is_trusted = |hook: &&&Value| matches!(&*text(hook, "trustStatus"), "trusted" | "managed");
     let trusted = hooks.iter().filter(is_trusted).count();
@@ -147,5 +159,16 @@ mod tests {
             "what is not understood is not trusted"
         );
         assert_eq!(judge(vec![hook("theirs", "trusted")]).status, Status::Gap, "not listed is not run");
+    }
+
+    #[test]
+    fn a_hook_that_is_trusted_and_switched_off_is_a_gap() {
+        let hook = |is_on: bool| json!({"eventName": "preToolUse", "command": "ours", "trustStatus": "trusted", "enabled": is_on});
+        assert_eq!(judged(&json!([hook(true)]), &["ours"]).status, Status::Ok);
+        let gap = judged(&json!([hook(true), hook(false)]), &["ours"]);
+        assert_eq!(gap.status, Status::Gap);
+        assert_eq!(gap.detail, "1 of 2 hooks are switched off in Codex, and never run (preToolUse)");
+        let gap = judged(&json!([]), &["ours"]);
+        assert!(gap.status == Status::Gap && gap.detail.contains("`features.hooks` is off"), "{gap:?}");
     }
 }

@@ -2,6 +2,7 @@
 
 use super::check::{Check, Status};
 use crate::output::Table;
+use crate::wrapping::paragraph;
 
 /// One line for each check, under each gap what it means and what helps, and a last line that says how it is.
 pub fn text(checks: &[Check]) -> String {
@@ -18,9 +19,9 @@ pub fn text(checks: &[Check]) -> String {
     for (line, check) in lines.zip(&shown) {
         text.push_str(&format!("{line}\n"));
         if says_more(check) {
-            text.push_str(&format!("    {}\n", plain(&check.detail)));
+            text.push_str(&paragraph("    ", &plain(&check.detail), "    "));
         }
-        text.extend(check.fix.iter().map(|fix| format!("    -> {}\n", plain(fix))));
+        text.extend(check.fix.iter().map(|fix| paragraph("    -> ", &plain(fix), "       ")));
     }
     text.push_str(&format!("\n{}\n", sum(checks)));
     text

@@ -2,15 +2,19 @@
 
 mod person;
 mod report;
+mod surroundings;
 
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use tenure_gate::agent::Agent;
-use tenure_gate::install::{InstallError, Place, Plan, Scope, What, carry_out, plan_install, plan_uninstall};
+use tenure_gate::install::{
+    InstallError, Place, Plan, Scope, What, carry_out, installed, plan_install, plan_uninstall,
+};
 use tenure_gate::paths::work_tree_of;
 
-use crate::configuration::{Folders, variable};
+pub use self::surroundings::Surroundings;
 use crate::exit;
 use crate::failure::Failure;
 
@@ -21,7 +25,8 @@ use crate::failure::Failure;
 /// alone): what is committed is let go of at once.
 ///
 /// Claude Code and OpenCode also get a shell, `tenure-bash`, in which commands ask before they change a file; one that you
-/// chose yourself stays. The other agents' commands are watched if the agent is started with `tenure guard -- AGENT`.
+/// chose yourself stays, and where the system does not let calls be watched, it is left out. The other agents' commands are
+/// watched if the agent is started with `tenure guard -- AGENT`.
 ///
 /// It is for the project that we are in, and so for everybody who works in it, unless --user or --local says otherwise. It
 /// says what it changed, what is left to do, and what is covered by what. Only for people: it is refused to whatever an agent
@@ -42,20 +47,25 @@ pub struct Install {
 /// Takes Tenure's hooks out of the settings of a coding agent, or out of git.
 ///
 /// A settings file that nobody changed since is put back byte for byte; else what is Tenure's is taken out, and the rest
-/// stays. The hooks of git stay until `tenure uninstall git`: other agents may need them. Only for people: it is refused to
-/// whatever an agent started.
+/// stays. The hooks of git stay until `tenure uninstall git`: other agents may need them. The link `tenure-bash` stays too:
+/// settings of another clone or working tree may name it, and without it Claude Code would run their commands in the plain
+/// shell, without a word. By itself it does nothing. Only for people: it is refused to whatever an agent started.
 ///
 /// Example: tenure uninstall claude
 #[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
 pub struct Uninstall {
     #[command(flatten)]
     target: Target,
+    /// Print one JSON value instead of text
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
 struct Target {
-    /// Which agent (claude, codex, gemini, cursor, opencode), or `git`
-    #[arg(value_name = "AGENT|git", value_parser = what)]
+    /// Which agent, or `git`
+    #[arg(value_name = "AGENT|git", value_parser = names().try_map(|name: String| name.parse::<What>()))]
     what: What,
     /// For you, in all projects
     #[arg(long, conflicts_with = "local")]
@@ -75,9 +85,10 @@ impl Install {
         let place = target.place()?;
         let mut plans = vec![plan_install(target.what, &place)?];
         if matches!(target.what, What::Agent(_)) {
-            plans.extend(git_beside(&place)?);
+            plans.extend(git_beside(&place));
         }
-        target.carry_out(&plans)?;
+        let git = if plans.len() > 1 { ", `tenure uninstall git` the hooks of git" } else { "" };
+        target.carry_out(&plans, &format!("`{}` takes it out again{git}.", target.undoing()))?;
         if json {
             return Ok(report::write_json(&plans, target.dry_run)?);
         }
@@ -92,49 +103,100 @@ impl Install {
 impl Uninstall {
     /// Takes them out.
     pub fn run(self) -> Result<(), Failure> {
-        let Self { target } = self;
-        let plans = [plan_uninstall(target.what, &target.place()?)?];
-        target.carry_out(&plans)?;
-        Ok(report::write(&plans, target.dry_run, "there are no hooks of Tenure")?)
+        let Self { target, json } = self;
+        let place = target.place()?;
+        let plans = [plan_uninstall(target.what, &place)?];
+        target.carry_out(&plans, &format!("`{}` goes on with it.", target.undoing()))?;
+        if json {
+            return Ok(report::write_json(&plans, target.dry_run)?);
+        }
+        let elsewhere = target.elsewhere(&place);
+        Ok(report::write(&plans, target.dry_run, &format!("there are no hooks of Tenure{elsewhere}"))?)
     }
 }
 
 impl Target {
+    fn scope(&self) -> Scope {
+        match self {
+            Target { user: true, .. } => Scope::User,
+            Target { local: true, .. } => Scope::Local,
+            _ => Scope::Project,
+        }
+    }
+
     fn place(&self) -> Result<Place, Failure> {
         if self.what == What::Git && (self.user || self.local) {
             let what = "git has its hooks in each repository; leave out --user and --local";
             return Err(Failure::said(exit::USAGE, what));
         }
-        let scope = match self {
-            Target { user: true, .. } => Scope::User,
-            Target { local: true, .. } => Scope::Local,
-            _ => Scope::Project,
-        };
+        let surroundings = Surroundings::find()?;
+        let scope = self.scope();
+        let home = || surroundings.person.home.clone().ok_or(InstallError::NoHome);
         let root = if scope == Scope::User { home()? } else { project()? };
-        let program = std::env::current_exe();
-        let program = program.map_err(|error| {
-            Failure::new(exit::UNAVAILABLE, "the program's own path cannot be seen", &error)
-        })?;
-        let chosen_shell = variable("CLAUDE_CODE_SHELL").map(PathBuf::from);
-        Ok(Place { root, scope, program, backups: backups()?, home: home().ok(), chosen_shell })
+        Ok(surroundings.place(root, scope))
     }
 
-    /// Does all of it, unless only to say so was asked for.
-    fn carry_out(&self, plans: &[Plan]) -> Result<(), Failure> {
+    /// Does all of it, unless only to say so was asked for. Where only a part could be done, this helps.
+    fn carry_out(&self, plans: &[Plan], help: &str) -> Result<(), Failure> {
         let is_empty = plans.iter().all(|plan| plan.changes.is_empty());
         if self.dry_run || is_empty {
             return Ok(());
         }
         person::required()?;
-        plans.iter().try_for_each(carry_out).map_err(Failure::from)
+        let mut done = Vec::new();
+        for plan in plans {
+            carry_out(plan).map_err(|error| match error.after(&done) {
+                error @ InstallError::HalfWay { .. } => {
+                    Failure::new(exit::NO, "only a part was done", &error).with_hint(help)
+                }
+                error => error.into(),
+            })?;
+            done.extend(plan.changes.iter().map(ToString::to_string));
+        }
+        Ok(())
+    }
+
+    /// The command that takes out what is installed there.
+    fn undoing(&self) -> String {
+        let scope = match self.scope() {
+            Scope::Project => "",
+            Scope::Local => " --local",
+            Scope::User => " --user",
+        };
+        format!("tenure uninstall {}{scope}", self.what)
+    }
+
+    /// Where else this agent has hooks of ours, with what to do about them.
+    fn elsewhere(&self, place: &Place) -> String {
+        let What::Agent(agent) = self.what else { return String::new() };
+        let has = |scope: Scope| {
+            let place = Place { scope, ..place.clone() };
+            scope != self.scope() && installed(agent, &place).is_ok_and(|found| !found.programs.is_empty())
+        };
+        if self.scope() == Scope::User {
+            return " in your user settings".to_owned();
+        }
+        match (has(Scope::User), has(Scope::Local)) {
+            (true, _) => " in this project; your user settings have them: add --user".to_owned(),
+            (_, true) => {
+                " in the project's settings; your own for this project have them: add --local".to_owned()
+            }
+            _ => " in this project".to_owned(),
+        }
     }
 }
 
-/// The hooks of git, where we are in a repository: a commit lets go of what was leased.
-fn git_beside(place: &Place) -> Result<Option<Plan>, Failure> {
-    let Ok(root) = project() else { return Ok(None) };
-    let place = Place { root, scope: Scope::Project, ..place.clone() };
-    plan_install(What::Git, &place).map(Some).map_err(Failure::from)
+/// The hooks of git, where we are in a repository: a commit lets go of what was leased. The agent's are worth having without.
+fn git_beside(place: &Place) -> Option<Plan> {
+    let place = Place { root: project().ok()?, scope: Scope::Project, ..place.clone() };
+    Some(plan_install(What::Git, &place).unwrap_or_else(|error| {
+        let mut plan = Plan::default();
+        plan.notes.push(format!(
+            "The hooks of git are not in place: {error}. Until they are, files are let go of 30 s after the agent's turn, and not \
+             at the commit. `tenure install git` tries it again."
+        ));
+        plan
+    }))
 }
 
 /// The working tree that we are in.
@@ -145,27 +207,9 @@ fn project() -> Result<PathBuf, Failure> {
     })
 }
 
-/// The person's home.
-pub fn home() -> Result<PathBuf, Failure> {
-    let home = variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    home.ok_or_else(|| {
-        Failure::said(exit::CONFIGURATION, "HOME does not say where your settings are; set it")
-    })
-}
-
-/// Where originals are kept until they are put back.
-pub fn backups() -> Result<PathBuf, Failure> {
-    let folders = Folders::new(variable);
-    let state = folders.state("what is needed to undo this", "set HOME");
-    let state = state.map_err(|error| Failure::said(exit::CONFIGURATION, &error.to_string()))?;
-    Ok(state.join("tenure-installed"))
-}
-
-fn what(name: &str) -> Result<What, String> {
-    if name == "git" {
-        return Ok(What::Git);
-    }
-    name.parse::<Agent>().map(What::Agent).map_err(|error| format!("{error}, git"))
+/// What can be installed.
+fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(Agent::ALL.map(Agent::as_str).into_iter().chain(["git"]))
 }
 
 impl From<InstallError> for Failure {

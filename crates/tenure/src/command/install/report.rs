@@ -8,6 +8,7 @@ use tenure_gate::coverage::{Covered, Means, guarded};
 use tenure_gate::install::Plan;
 
 use crate::output::{self, Table, write_table, write_text};
+use crate::wrapping::paragraph;
 
 /// Writes for people what was done, or would be, and what there is to know.
 pub fn write(plans: &[Plan], dry_run: bool, nothing: &str) -> io::Result<()> {
@@ -17,7 +18,7 @@ pub fn write(plans: &[Plan], dry_run: bool, nothing: &str) -> io::Result<()> {
     if text.is_empty() {
         text = format!("Nothing to do: {nothing}.\n");
     }
-    text.extend(plans.iter().flat_map(|plan| &plan.notes).map(|note| format!("note: {note}\n")));
+    text.extend(plans.iter().flat_map(|plan| &plan.notes).map(|note| paragraph("note: ", note, "  ")));
     write_text(&text)
 }
 
@@ -77,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_table_says_what_is_covered_and_what_its_words_mean() {
-        let rows = coverage(Agent::Codex, InPlace { hooks: true, shell: false });
+        let rows = coverage(Agent::Codex, InPlace { hooks: true, shell: false, gate: true });
         let rows: Vec<_> = rows.iter().collect();
         let text = table(&rows).to_string();
         assert!(text.starts_with("WHAT CHANGES FILES    COVERED BY"), "{text}");

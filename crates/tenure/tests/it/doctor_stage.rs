@@ -1,0 +1,90 @@
+//! A stage for the doctor: what is installed there, and what it finds.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::hook_stage::{Said, Stage};
+
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_tenure");
+
+/// A stage where this was installed.
+pub fn installed(what: &[&str]) -> Stage {
+    let stage = Stage::new();
+    for what in what {
+        let arguments: Vec<&str> = ["install"].into_iter().chain(what.split(' ')).collect();
+        let said = stage.run(&arguments);
+        assert_eq!(said.code, Some(0), "{said:?}");
+    }
+    stage
+}
+
+/// Claude Code's commands run in our shell.
+pub fn with_shell(stage: &Stage) {
+    if has_own_shell(stage) {
+        return;
+    }
+    let shell = stage.path("tenure-bash");
+    if !shell.exists() {
+        symlink(PROGRAM, &shell).unwrap();
+    }
+    change(&stage.repository(".claude/settings.json"), |settings| {
+        settings["env"] = json!({"CLAUDE_CODE_SHELL": shell});
+    });
+}
+
+pub fn change(path: &Path, edit: impl FnOnce(&mut Value)) {
+    let text = fs::read_to_string(path).unwrap_or_else(|_| "{}".to_owned());
+    let mut settings = serde_json::from_str(&text).unwrap();
+    edit(&mut settings);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, settings.to_string()).unwrap();
+}
+
+/// Every check with its status, and with its detail and what helps.
+pub struct Checks(pub Vec<Value>, pub Said);
+
+pub fn doctor(stage: &Stage) -> Checks {
+    read(stage.run(&["doctor", "--json"]))
+}
+
+pub fn read(said: Said) -> Checks {
+    let list: Value = serde_json::from_str(&said.output).unwrap_or_else(|_| panic!("{said:?}"));
+    Checks(list.as_array().unwrap().clone(), said)
+}
+
+impl Checks {
+    pub fn find(&self, name: &str) -> &Value {
+        self.0.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("{name}: {:?}", self.1))
+    }
+
+    pub fn status(&self, name: &str) -> &str {
+        self.find(name)["status"].as_str().unwrap()
+    }
+
+    pub fn detail(&self, name: &str) -> &str {
+        self.find(name)["detail"].as_str().unwrap()
+    }
+
+    pub fn gaps(&self) -> Vec<&str> {
+        let gaps = self.0.iter().filter(|check| check["status"] == "gap");
+        gaps.map(|check| check["name"].as_str().unwrap()).collect()
+    }
+}
+
+/// No canary, no session, no lease.
+pub fn nothing_stays(stage: &Stage) {
+    let names = fs::read_dir(stage.repository("")).unwrap().map(|entry| entry.unwrap().file_name());
+    let left: Vec<_> = names.filter(|name| name.to_string_lossy().contains("canary")).collect();
+    assert!(left.is_empty(), "{left:?}");
+    let line = "curl -s --unix-socket ../tenure/tenure.sock http://localhost/v1/files";
+    let said = stage.shell(line);
+    let found: Value = serde_json::from_str(&said.output).unwrap_or_else(|_| panic!("{said:?}"));
+    assert_eq!((&found["files"], &found["sessions"]), (&json!([]), &json!([])));
+}
+
+pub fn has_own_shell(stage: &Stage) -> bool {
+    fs::read_to_string(stage.repository(".claude/settings.json")).unwrap().contains("CLAUDE_CODE_SHELL")
+}
