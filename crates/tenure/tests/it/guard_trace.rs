@@ -81,6 +81,8 @@ fn names(arguments: &str, folder: &Path) -> Vec<PathBuf> {
         }
         rest = after;
     }
+    // A whole path is the same from everywhere.
+    found.dedup();
     found
 }
 
@@ -96,7 +98,7 @@ fn a_trace_is_read_as_it_was_meant() {
     assert_eq!(files(r#"1.5 unlink("/t/crowd/f000") = -1 EBUSY (Device or resource busy) <0.25>"#), none);
     assert_eq!(files(r#"1.5 rename(".f001.x", "f001") = 0 <0.25>"#), ["f001"]);
     assert_eq!(files(r#"1.5 rename("crowd/f001~2", "crowd/f001") = 0 <0.25>"#), ["f001"]);
-    assert_eq!(files(r#"1.5 unlink("/t/crowd/f001") = 0 <0.25>"#), ["f001", "f001"]);
+    assert_eq!(files(r#"1.5 unlink("/t/crowd/f001") = 0 <0.25>"#), ["f001"]);
     let renamed = r#"1.5 renameat2(AT_FDCWD</t>, "/t/crowd/f001", AT_FDCWD</t>, "/t/crowd/f002", RENAME_NOREPLACE) = 0 <0.25>"#;
     assert_eq!(files(renamed), ["f001", "f002"]);
     let opened = r#"1.5 openat(AT_FDCWD</t>, "/proc/self/fd/9/f000", O_WRONLY|O_APPEND, 0666) = 3</t/crowd/f000> <0.25>"#;
