@@ -321,7 +321,8 @@ impl World {
         let mut paths = named.map(|named| named.paths).unwrap_or_default();
         assert!(paths.is_sorted_by(|one, other| one < other), "{paths:?}");
         // A merge that fails puts back what was dirty, by another process of git, which is asked about by itself.
-        if fs::read_to_string(trace).unwrap().contains("run_command: git read-tree -v --reset -u") {
+        let trace = fs::read(trace).unwrap();
+        if String::from_utf8_lossy(&trace).contains("run_command: git read-tree -v --reset -u") {
             paths.extend(named_again.into_iter().flat_map(|named| named.paths));
         }
         let missed: Vec<_> =

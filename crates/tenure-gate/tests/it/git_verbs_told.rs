@@ -78,8 +78,8 @@ fn how_paths_are_read_may_stand_in_the_environment() {
         ("", "git restore A", &[("GIT_ICASE_PATHSPECS", "true")], &["a"], 1),
         ("", "git rm -rf *", &[("GIT_GLOB_PATHSPECS", "1")], &[".gitignore", "a", "b"], 3),
         ("", "git rm -rf *", &[("GIT_NOGLOB_PATHSPECS", "1")], &[], 0),
-        // Our own patterns still mean what they mean.
-        ("d", "git stash -u", &[("GIT_LITERAL_PATHSPECS", "1")], &["a", "d/a", "d/u", "u"], 4),
+        // Our own patterns still mean what they mean. (Git itself looks for a file called `:/` then, and leaves what is untracked.)
+        ("d", "git stash -u", &[("GIT_LITERAL_PATHSPECS", "1")], &["a", "d/a", "d/u", "u"], 2),
         ("d", "git reset --hard", &[("GIT_LITERAL_PATHSPECS", "1")], &["a", "d/a"], 2),
         ("d", "git checkout-index -f a", &[("GIT_ICASE_PATHSPECS", "1")], &[], 0),
     ] {

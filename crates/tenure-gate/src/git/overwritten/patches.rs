@@ -15,6 +15,11 @@ impl Asked {
     pub fn applied(&self, patches: &Patches) -> Result<Paths, GitError> {
         let Patched { mut old, new, .. } = self.patched(&self.folder, patches)?;
         old.extend(new);
+        // In a folder, git leaves out what is not below; unless one name of a file is. From the top, nothing is left out.
+        let whole = self.patched(&self.root, patches)?;
+        if whole.old != whole.new {
+            old.extend(whole.old.into_iter().chain(whole.new));
+        }
         if patches.rejects {
             old.extend(old.clone().into_iter().map(|path| path.with_added(".rej")));
         }
