@@ -249,10 +249,12 @@ fn another_working_tree_that_goes_away_is_named_as_a_whole() {
     repository.git(&["worktree", "add", "--quiet", "../deep/tree", "side"]);
     let tree = repository.beside("deep/tree");
     fs::write(tree.join("u"), "mine\n").unwrap();
+    fs::write(tree.join("x.log"), "mine\n").unwrap();
     for line in ["git worktree remove --force ../deep/tree", "git worktree remove tree"] {
         let said = overwritten(&words(line), &repository.root, &[]).unwrap().unwrap();
         assert_eq!((said.root.as_path(), said.verb.as_str()), (tree.as_path(), "git worktree remove"));
         assert_eq!(said.paths, paths([".gitignore", "a", "b", "d/a", "d/b", "new", "u"]));
+        assert_eq!(said.ignored, paths(["x.log"]));
     }
 }
 

@@ -47,6 +47,7 @@ impl Asked {
                 self.ignored(&clean.paths, None)
             }
             Verb::Lose { ignored: true, paths, .. } => self.ignored(paths, Some(":/")),
+            Verb::WorktreeRemove { .. } => self.ignored(&[], Some(":/")),
             _ => Ok(Paths::new()),
         }
     }
