@@ -1,7 +1,7 @@
 //! What git knows, by running the real `git` and only ever reading.
 //!
 //! Tenure never adds, commits, stashes or checks out: the agent alone does. `run` is the one place that starts a
-//! process, and lets only subcommands through that cannot write.
+//! process, and lets only questions through that cannot write (`reading`).
 
 mod changes;
 mod child;
@@ -9,7 +9,9 @@ mod hooks_folder;
 mod ignored;
 mod moved;
 mod overwritten;
+mod reading;
 mod run;
+mod told;
 mod unfinished;
 mod verbs;
 
@@ -18,6 +20,7 @@ pub use hooks_folder::{HooksFolder, hooks_folder};
 pub use ignored::ignored;
 pub use moved::{Moved, moved_branches};
 pub use overwritten::{Overwritten, overwritten};
+pub use told::tells_git;
 pub use unfinished::in_the_middle_of;
 pub use verbs::changes_many;
 

@@ -1,6 +1,6 @@
 //! Starts git. Nothing else in this crate does.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::path::Path;
@@ -12,24 +12,12 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::GitError;
 use super::child::{Said, hear};
+use super::reading::only_reads;
+use super::told::is_settings;
 
-/// What git may be asked. Each of these only reads; what is not here is not run.
-const READING: &[&str] = &[
-    "cat-file",
-    "check-ignore",
-    "diff",
-    "diff-tree",
-    "ls-files",
-    "ls-tree",
-    "merge-base",
-    "rev-list",
-    "rev-parse",
-    "status",
-    "var",
-];
-
-/// Where the person keeps their settings. Every other `GIT_…` variable is about the command that a hook runs in.
-const KEPT: &[&str] = &["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
+/// Asking writes nothing and runs nothing of anybody's: no monitor, no index that is written anew since files were touched.
+const ALWAYS: [&str; 2] = ["core.fsmonitor=false", "diff.autoRefreshIndex=false"];
+const NO_HOOKS: &str = "core.hooksPath=/dev/null";
 
 /// How long git may take. A hook waits for it.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -47,8 +35,13 @@ pub(super) struct Question<'a> {
     pub arguments: Vec<OsString>,
     /// The index to look at, where it is not the one of the repository: a partial commit has its own.
     pub index: Option<&'a Path>,
-    /// What an agent's own git was told of where it is. Nothing else of git's environment gets through.
-    pub environment: &'a [(OsString, OsString)],
+    /// What an agent's own git was told. Where there is no agent, the person's settings count; else nothing of git's environment
+    /// gets through but this.
+    pub environment: Option<&'a [(OsString, OsString)]>,
+    /// Where an agent's own git is. Counts in any case.
+    pub place: &'a [(OsString, OsString)],
+    /// Settings that an agent made for its own git, as `name=value`.
+    pub settings: &'a [OsString],
     /// How paths are read: as they are, unless somebody wrote patterns.
     pub pathspecs: &'a [OsString],
     /// Names that are asked about, where they do not fit a command line.
@@ -65,9 +58,18 @@ impl<'a> Question<'a> {
         arguments: impl IntoIterator<Item = A>,
     ) -> Self {
         let arguments = arguments.into_iter().map(Into::into).collect();
-        let (environment, input) = (&[][..], None);
-        let pathspecs = LITERAL.get_or_init(|| ["--literal-pathspecs".into()]);
-        Self { root, subcommand, arguments, index: None, environment, pathspecs, input, most: MOST_BYTES }
+        Self {
+            root,
+            subcommand,
+            arguments,
+            index: None,
+            environment: None,
+            place: &[],
+            settings: &[],
+            pathspecs: LITERAL.get_or_init(|| ["--literal-pathspecs".into()]),
+            input: None,
+            most: MOST_BYTES,
+        }
     }
 
     /// What git answers, if it ends well.
@@ -87,25 +89,30 @@ impl<'a> Question<'a> {
     }
 
     fn ask(&self) -> Result<Said, GitError> {
-        // `diff` and its like write into a file if asked to.
-        let options = self.arguments.iter().take_while(|argument| *argument != "--");
-        let writes = options.into_iter().any(|option| option.as_encoded_bytes().starts_with(b"--output"));
-        if !READING.contains(&self.subcommand) || writes {
+        if !only_reads(self.subcommand, &self.arguments) {
             return Err(GitError::NotForReading(self.subcommand));
         }
         let mut command = Command::new("git");
-        // No lock is taken for the sake of speed, no monitor is started, nothing is asked.
         command.args(["--no-optional-locks", "--no-pager"]).args(self.pathspecs);
-        command.args(["-c", "core.fsmonitor=false"]);
+        let settings = self.settings.iter().map(OsString::as_os_str);
+        // `rev-parse` runs no hook, and is who says where hooks are.
+        let no_hooks = (self.subcommand != "rev-parse").then_some(NO_HOOKS);
+        // Ours come last, and win.
+        for setting in settings.chain(ALWAYS.into_iter().chain(no_hooks).map(OsStr::new)) {
+            command.arg("-c").arg(setting);
+        }
         command.arg("-C").arg(self.root).arg(self.subcommand).args(&self.arguments);
         for (name, _) in std::env::vars_os() {
-            let is_kept = KEPT.iter().any(|kept| name == *kept);
-            if name.as_encoded_bytes().starts_with(b"GIT_") && !is_kept {
+            let is_gits = name.as_encoded_bytes().starts_with(b"GIT_");
+            // Every other `GIT_…` variable is about the command that a hook runs in.
+            let is_others = if is_settings(&name) { self.environment.is_some() } else { is_gits };
+            if is_others {
                 command.env_remove(name);
             }
         }
-        command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0");
-        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_NO_LAZY_FETCH", "1");
+        let told = self.environment.unwrap_or_default().iter().chain(self.place);
+        command.envs(told.map(|(name, value)| (name, value)));
         if let Some(index) = self.index {
             command.env("GIT_INDEX_FILE", index);
         }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::choice::{Ancestor, choose, known};
+use super::choice::{Ancestor, choose, keeps_orphans, known};
 use super::family::above;
 use super::identity::Process;
 use super::table::{Entry, Line};
@@ -44,6 +44,12 @@ pub fn known_agent_at(process: u32) -> Option<(Process, Agent)> {
     line.into_iter().find_map(|(process, entry, line)| {
         known(&described(process.pid, &entry, &line)).map(|agent| (process, agent))
     })
+}
+
+/// Whether this process takes in whoever has lost its parent: then being below it says nothing of who started somebody.
+pub fn takes_in_orphans(pid: u32) -> bool {
+    let seen = Entry::of(pid).and_then(|entry| Ok(described(pid, &entry, &entry.line()?)));
+    pid == 1 || seen.is_ok_and(|seen| keeps_orphans(&seen))
 }
 
 fn described(pid: u32, entry: &Entry, line: &Line) -> Ancestor {

@@ -61,12 +61,17 @@ pub fn choose(above: &[Ancestor], kind: Option<Agent>) -> Option<usize> {
         Some(kind) => is_agent(ancestor, kind),
         None => known(ancestor).is_some(),
     };
-    let is_first = |ancestor: &Ancestor| ancestor.pid == 1 || is_called(ancestor, &KEEPERS);
+    let is_first = keeps_orphans;
     let stays = |ancestor: &Ancestor| !is_called(ancestor, &SHELLS) && !is_called(ancestor, &PASSING);
     let known = above.iter().position(is_known);
     let standing = || above.iter().position(|ancestor| stays(ancestor) && !is_first(ancestor));
     let outermost = || above.iter().rposition(|ancestor| !is_first(ancestor));
     known.or_else(standing).or_else(outermost).or(above.len().checked_sub(1))
+}
+
+/// Whether being below it says nothing.
+pub(super) fn keeps_orphans(ancestor: &Ancestor) -> bool {
+    ancestor.pid == 1 || is_called(ancestor, &KEEPERS)
 }
 
 /// Which agent that is known this is, if it is one. The editor counts as none: below it are the terminals of people too.

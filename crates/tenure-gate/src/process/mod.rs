@@ -12,7 +12,7 @@ mod table;
 mod watch;
 mod writers;
 
-pub use agents::{AgentProcess, agent_above, known_agent_at};
+pub use agents::{AgentProcess, agent_above, known_agent_at, takes_in_orphans};
 pub use choice::{Ancestor, choose, known};
 pub use family::{ancestors, descendants};
 pub use identity::{Liveness, Process};

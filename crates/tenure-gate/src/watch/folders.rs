@@ -45,6 +45,17 @@ impl Folders {
         }
     }
 
+    /// A folder has another name now, and so has all below it.
+    pub fn rename(&mut self, from: &Path, to: &Path) {
+        let below = self.by_path.range(from.to_owned()..).take_while(|(known, _)| known.starts_with(from));
+        let moved: Vec<(PathBuf, i32)> = below.map(|(path, number)| (path.clone(), *number)).collect();
+        for (path, number) in moved {
+            let Ok(rest) = path.strip_prefix(from) else { continue };
+            let new = if rest.as_os_str().is_empty() { to.to_owned() } else { to.join(rest) };
+            self.enter(number, &new);
+        }
+    }
+
     /// Forgets a folder and all below it, and says their numbers.
     pub fn forget_below(&mut self, path: &Path) -> Vec<i32> {
         let below = self.by_path.range(path.to_owned()..).take_while(|(known, _)| known.starts_with(path));
@@ -72,6 +83,14 @@ mod tests {
         assert_eq!(folders.forget_below(Path::new("a")), [2, 3, 4]);
         assert!(!folders.knows(Path::new("a/b/c")) && folders.path(3).is_none());
         assert!(folders.knows(Path::new("a-b")) && folders.knows(Path::new("ab")) && folders.len() == 4);
+    }
+
+    #[test]
+    fn a_folder_that_is_renamed_takes_those_below_along() {
+        let mut folders = folders(&["", "a", "a/b", "a-b"]);
+        folders.rename(Path::new("a"), Path::new("z/y"));
+        assert_eq!((folders.path(2), folders.path(3)), (Some(Path::new("z/y")), Some(Path::new("z/y/b"))));
+        assert!(folders.knows(Path::new("a-b")) && !folders.knows(Path::new("a")) && folders.len() == 4);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! meaning   what one event of the system means
 //! folders   which folder each number of the system stands for
 //! walk      which folders are watched: all but git's own, those that git ignores, and trees of their own
+//! moves     what a folder takes along that is moved
 //! tree      the shell: places watches, reads events, looks into new folders
 //! ```
 //!
@@ -12,6 +13,7 @@
 
 mod folders;
 mod meaning;
+mod moves;
 mod tree;
 mod walk;
 

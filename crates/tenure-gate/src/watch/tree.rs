@@ -1,5 +1,6 @@
 //! One working tree that is watched: the shell around what events mean.
 
+use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
@@ -24,6 +25,8 @@ const MOST_FOLDERS: usize = 50_000;
 const PART: usize = 8;
 /// About so many events are taken at once.
 const MOST_EVENTS: usize = 8_192;
+/// So many are understood before anybody is told: whoever moves folders all the time is heard all the time.
+const MOST_TAKEN: usize = 4 * MOST_EVENTS;
 /// The most that is told of what was found in new folders at once. The rest counts as missed.
 const MOST_FOUND: usize = 20_000;
 /// What git locks before it changes the whole tree.
@@ -32,10 +35,10 @@ const LOCK: &str = "index.lock";
 /// A working tree that is watched, with every folder in it but git's own, those that git ignores, and trees of their own.
 #[derive(Debug)]
 pub struct TreeWatch {
-    root: PathBuf,
+    pub(super) root: PathBuf,
     git_dir: PathBuf,
     inotify: OwnedFd,
-    folders: Folders,
+    pub(super) folders: Folders,
     most_folders: usize,
     coverage: Coverage,
     /// The number of git's folder, if that is watched.
@@ -43,17 +46,22 @@ pub struct TreeWatch {
     is_git_at_work: bool,
     /// A folder that was moved away, and perhaps only to another place in the tree: what the system calls the move, and where it
     /// was.
-    moving: Option<(u32, PathBuf)>,
+    pub(super) moving: Option<(u32, PathBuf)>,
+    /// What was read and is not understood yet.
+    pub(super) ahead: VecDeque<Event>,
+    /// Whether nothing more was there to be read.
+    is_drained: bool,
     /// The root is gone.
     is_over: bool,
 }
 
 /// An event as the system tells it.
-struct Event {
-    number: i32,
-    flags: ReadFlags,
-    cookie: u32,
-    name: OsString,
+#[derive(Debug)]
+pub(super) struct Event {
+    pub number: i32,
+    pub flags: ReadFlags,
+    pub cookie: u32,
+    pub name: OsString,
 }
 
 impl TreeWatch {
@@ -79,6 +87,8 @@ impl TreeWatch {
             git: None,
             is_git_at_work: false,
             moving: None,
+            ahead: VecDeque::new(),
+            is_drained: true,
             is_over: false,
         };
         watch.look_again();
@@ -101,14 +111,16 @@ impl TreeWatch {
 
     /// Reads what happened. It does not wait; where there are new folders, it looks into them.
     pub fn read(&mut self) -> Seen {
-        let (events, is_drained) = self.events();
-        let mut seen = Seen { is_drained, ..Seen::default() };
-        for event in events {
+        let mut seen = Seen::default();
+        self.look_ahead();
+        for _ in 0..MOST_TAKEN {
+            let Some(event) = self.ahead.pop_front() else { break };
             if self.git == Some(event.number) && event.name == LOCK {
                 self.is_git_at_work = git_is_at_work(event.flags).unwrap_or(self.is_git_at_work);
             }
             self.take(&event, &mut seen);
         }
+        seen.is_drained = self.is_drained && self.ahead.is_empty();
         if seen.is_drained {
             self.settle_move(&mut seen);
         }
@@ -116,16 +128,16 @@ impl TreeWatch {
         seen
     }
 
-    fn events(&self) -> (Vec<Event>, bool) {
-        let mut events = Vec::new();
+    /// Reads what the system has to tell by now. Not more than so much at once: whoever does not stop is heard in parts.
+    pub(super) fn look_ahead(&mut self) {
         let mut buffer = vec![MaybeUninit::uninit(); 64 << 10];
         let mut reader = Reader::new(&self.inotify, &mut buffer);
-        loop {
-            if events.len() >= MOST_EVENTS && reader.is_buffer_empty() {
-                return (events, false);
+        self.is_drained = loop {
+            if self.ahead.len() >= MOST_EVENTS && reader.is_buffer_empty() {
+                break false;
             }
             match reader.next() {
-                Ok(event) => events.push(Event {
+                Ok(event) => self.ahead.push_back(Event {
                     number: event.wd(),
                     flags: event.events(),
                     cookie: event.cookie(),
@@ -135,9 +147,9 @@ impl TreeWatch {
                 }),
                 Err(Errno::INTR) => {}
                 // Nothing more for now. Any other error would come again, and is no reason to end.
-                Err(_) => return (events, true),
+                Err(_) => break true,
             }
-        }
+        };
     }
 
     fn take(&mut self, event: &Event, seen: &mut Seen) {
@@ -161,12 +173,7 @@ impl TreeWatch {
                 self.tell_found(found, Kind::Made, seen);
             }
             Meaning::FolderArrived => self.arrives(path, event.cookie, seen),
-            Meaning::FolderLeft => {
-                let is_watched = self.folders.knows(&path);
-                self.leave(&path);
-                // What was ignored there is nobody's.
-                self.moving = is_watched.then_some((event.cookie, path));
-            }
+            Meaning::FolderLeft => self.leaves(path, event.cookie),
             Meaning::ItselfGone if is_root => {
                 self.leave(Path::new(""));
                 self.is_over = true;
@@ -179,44 +186,20 @@ impl TreeWatch {
         }
     }
 
-    /// A folder was moved to here. If it was watched before, all in it has lost its old name too.
-    fn arrives(&mut self, path: PathBuf, cookie: u32, seen: &mut Seen) {
-        let from = self.moving.take_if(|(moved, _)| *moved == cookie).map(|(_, from)| from);
-        self.settle_move(seen);
-        let found = self.find(path.clone());
-        match from {
-            Some(from) if self.folders.knows(&path) => {
-                let old = found.iter().filter_map(|file| Some(from.join(file.strip_prefix(&path).ok()?)));
-                let old: Vec<PathBuf> = old.collect();
-                self.tell_found(old, Kind::Gone, seen);
-            }
-            Some(from) => self.tell(from, Kind::FolderGone, seen),
-            None => {}
-        }
-        self.tell_found(found, Kind::Arrived, seen);
-    }
-
-    /// A folder that was moved away arrived nowhere.
-    fn settle_move(&mut self, seen: &mut Seen) {
-        if let Some((_, from)) = self.moving.take() {
-            self.tell(from, Kind::FolderGone, seen);
-        }
-    }
-
-    fn tell(&self, path: PathBuf, kind: Kind, seen: &mut Seen) {
+    pub(super) fn tell(&self, path: PathBuf, kind: Kind, seen: &mut Seen) {
         if !is_gits_own(&path) {
             seen.changes.push(Change { path, kind, by_git: self.is_git_at_work });
         }
     }
 
-    fn tell_found(&mut self, found: Vec<PathBuf>, kind: Kind, seen: &mut Seen) {
+    pub(super) fn tell_found(&mut self, found: Vec<PathBuf>, kind: Kind, seen: &mut Seen) {
         let beyond = found.len().saturating_sub(MOST_FOUND);
         self.coverage.missed += u64::try_from(beyond).unwrap_or(u64::MAX);
         found.into_iter().take(MOST_FOUND).for_each(|path| self.tell(path, kind, seen));
     }
 
     /// Watches a new folder and all below it, and says which files are in them.
-    fn find(&mut self, folder: PathBuf) -> Vec<PathBuf> {
+    pub(super) fn find(&mut self, folder: PathBuf) -> Vec<PathBuf> {
         let mut files = Some(Vec::new());
         self.enter(vec![folder], &mut files);
         files.unwrap_or_default()
@@ -259,7 +242,7 @@ impl TreeWatch {
         }
     }
 
-    fn leave(&mut self, folder: &Path) {
+    pub(super) fn leave(&mut self, folder: &Path) {
         for number in self.folders.forget_below(folder) {
             // It may be gone already.
             let _ = remove_watch(&self.inotify, number);

@@ -350,15 +350,25 @@ fn every_git_that_is_started_only_reads() {
     // Patterns are patterns only where an agent's own command line is asked about.
     let before = ["--literal-pathspecs ", ""].map(|pathspecs| {
         let root = repository.root.display();
-        format!("--no-optional-locks --no-pager {pathspecs}-c core.fsmonitor=false -C {root} ")
+        let settings = "-c core.fsmonitor=false -c diff.autoRefreshIndex=false";
+        ["", " -c core.hooksPath=/dev/null"]
+            .map(|hooks| format!("--no-optional-locks --no-pager {pathspecs}{settings}{hooks} -C {root} "))
     });
     for call in calls.lines() {
-        let rest = before.iter().find_map(|before| call.strip_prefix(before.as_str()));
-        let subcommand = rest.and_then(|rest| rest.split(' ').next());
+        let rest = before.iter().flatten().find_map(|before| call.strip_prefix(before.as_str()));
+        let words: Vec<_> = rest.unwrap_or_default().split(' ').collect();
+        let subcommand = match words[..] {
+            ["config", "--get", ..] | ["apply", "--numstat" | "--summary", ..] => continue,
+            [subcommand, ..] => Some(subcommand),
+            [] => None,
+        };
+        assert!(subcommand == Some("rev-parse") || call.contains("core.hooksPath=/dev/null"), "{call}");
         let reads = [
             "cat-file",
             "check-ignore",
             "diff",
+            "diff-files",
+            "diff-index",
             "diff-tree",
             "ls-files",
             "ls-tree",
@@ -391,6 +401,7 @@ fn asked_everything() {
         "git rebase main",
         "git rebase --abort",
         "git sparse-checkout set x",
+        "git apply a",
     ] {
         let words: Vec<_> = line.split(' ').map(Into::into).collect();
         overwritten(&words, &root, &[]).unwrap();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -114,4 +115,20 @@ pub fn contents(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 pub fn lost(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8>>) -> Vec<PathBuf> {
     let lost = before.iter().filter(|(path, content)| after.get(*path) != Some(*content));
     lost.map(|(path, _)| path.clone()).collect()
+}
+
+/// By which number and when each file was written.
+pub fn stamps(root: &Path) -> BTreeMap<PathBuf, (u64, i64, i64)> {
+    let stamp = |path: PathBuf| {
+        let kind = root.join(&path).symlink_metadata().unwrap();
+        (path, (kind.ino(), kind.mtime(), kind.mtime_nsec()))
+    };
+    contents(root).into_keys().map(stamp).collect()
+}
+
+/// Which files that are still there were written anew, with whatever content.
+pub fn rewritten(before: &BTreeMap<PathBuf, (u64, i64, i64)>, root: &Path) -> Vec<PathBuf> {
+    let after = stamps(root);
+    let written = before.iter().filter(|(path, stamp)| after.get(*path).is_some_and(|now| now != *stamp));
+    written.map(|(path, _)| path.clone()).collect()
 }

@@ -8,49 +8,7 @@ use std::path::{Path, PathBuf};
 use tenure_gate::git::{Overwritten, overwritten};
 
 use crate::git_support::{Repository, command, contents, git_in, lost, paths};
-
-fn words(line: &str) -> Vec<OsString> {
-    line.split(' ').map(OsString::from).collect()
-}
-
-fn asked(folder: &Path, line: &str) -> Vec<PathBuf> {
-    overwritten(&words(line), folder, &[]).unwrap().map(|said| said.paths).unwrap_or_default()
-}
-
-/// Runs the line in this folder of the tree, once it was seen that it names `expected`. Says how many files it changed or
-/// took away; all of them were named. Ignored files are nobody's.
-fn run(repository: &Repository, folder: &str, line: &str, expected: &[&str]) -> usize {
-    let named = asked(&repository.root.join(folder), line);
-    assert_eq!(named, expected.iter().map(PathBuf::from).collect::<Vec<_>>(), "{line}");
-    let before = contents(&repository.root);
-    let mut run = command(&repository.root.join(folder));
-    run.env("GIT_EDITOR", "true").args(words(line).split_off(1)).output().unwrap();
-    let mut lost = lost(&before, &contents(&repository.root));
-    lost.retain(|path| path.extension() != Some(OsStr::new("log")));
-    assert!(lost.iter().all(|path| named.contains(path)), "{line}: {lost:?}");
-    lost.len()
-}
-
-/// Tracked: `a`, `b`, `d/a`, `d/b`. On `side`, `b` and `d/b` differ and `new` is there.
-fn two_branches() -> Repository {
-    let repository = Repository::new();
-    let all = [("a", "1\n"), ("b", "1\n"), ("d/a", "1\n"), ("d/b", "1\n"), (".gitignore", "*.log\n")];
-    repository.commit(&all);
-    repository.git(&["checkout", "--quiet", "-b", "side"]);
-    repository.commit(&[("b", "2\n"), ("d/b", "2\n"), ("new", "2\n")]);
-    repository.git(&["checkout", "--quiet", "main"]);
-    repository
-}
-
-/// And: `a` is changed, `d/a` is staged, `d/u` and `u` are untracked, `x.log` is ignored.
-fn dirty() -> Repository {
-    let repository = two_branches();
-    for path in ["a", "d/a", "u", "d/u", "x.log"] {
-        repository.write(path, "mine\n");
-    }
-    repository.git(&["add", "d/a"]);
-    repository
-}
+use crate::git_verbs_support::{asked, dirty, run, two_branches, words};
 
 #[test]
 fn what_is_thrown_away_is_named() {
@@ -67,9 +25,9 @@ fn what_is_thrown_away_is_named() {
         ("", "git checkout -f", &["a", "d/a"], 2),
         ("", "git checkout -f side", &["a", "b", "d/a", "d/b", "new"], 4),
         ("", "git switch --discard-changes side", &["a", "b", "d/a", "d/b", "new"], 4),
-        ("d", "git checkout -- *", &["d/a"], 0),
-        ("d", "git checkout .", &["d/a"], 0),
-        ("d", "git checkout :/", &["a", "d/a"], 1),
+        ("d", "git checkout -- *", &[], 0),
+        ("d", "git checkout .", &[], 0),
+        ("d", "git checkout :/", &["a"], 1),
         ("d", "git checkout HEAD .", &["d/a"], 1),
         ("", "git checkout side -- d", &["d/a", "d/b"], 2),
         ("", "git restore a", &["a"], 1),
@@ -82,7 +40,7 @@ fn what_is_thrown_away_is_named() {
         ("", "git clean -fX", &[], 0),
         ("", "git clean -fX -e u", &["d/u", "u"], 2),
         ("", "git clean -fdx -- u *.log", &["u"], 1),
-        ("", "git clean", &["d/u", "u"], 0),
+        ("", "git clean", &[], 0),
         ("", "git rm -rfq d", &["d/a", "d/b"], 2),
         ("", "git read-tree --reset -u side", &["a", "b", "d/a", "d/b", "new"], 4),
         ("", "git checkout-index -f a", &["a"], 1),
@@ -260,11 +218,13 @@ fn the_environment_and_the_options_say_which_repository_is_meant() {
         root: repository.root.clone(),
         verb: "git stash".to_owned(),
         paths: paths(["a", "d/a"]),
+        ignored: Vec::new(),
+        submodules: false,
     };
     let environment = [
         variable("GIT_DIR", &git_dir),
         variable("GIT_WORK_TREE", &repository.root),
-        variable("GIT_OBJECT_DIRECTORY", Path::new("/nowhere")),
+        variable("GIT_EDITOR", Path::new("/nowhere")),
     ];
     let said = overwritten(&words("git stash"), &elsewhere, &environment).unwrap();
     assert_eq!(said.as_ref(), Some(&expected));
@@ -289,10 +249,12 @@ fn another_working_tree_that_goes_away_is_named_as_a_whole() {
     repository.git(&["worktree", "add", "--quiet", "../deep/tree", "side"]);
     let tree = repository.beside("deep/tree");
     fs::write(tree.join("u"), "mine\n").unwrap();
+    fs::write(tree.join("x.log"), "mine\n").unwrap();
     for line in ["git worktree remove --force ../deep/tree", "git worktree remove tree"] {
         let said = overwritten(&words(line), &repository.root, &[]).unwrap().unwrap();
         assert_eq!((said.root.as_path(), said.verb.as_str()), (tree.as_path(), "git worktree remove"));
         assert_eq!(said.paths, paths([".gitignore", "a", "b", "d/a", "d/b", "new", "u"]));
+        assert_eq!(said.ignored, paths(["x.log"]));
     }
 }
 

@@ -5,10 +5,11 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use tenure_gate::git::overwritten;
 
-use crate::git_support::{Repository, command, contents, lost};
+use crate::git_support::{Repository, command, contents, lost, rewritten, stamps};
 use crate::paths_world::Random;
 
 /// Among them: a file that is a folder elsewhere, names that look like options and patterns, what git ignores.
@@ -37,8 +38,8 @@ const REVISIONS: [&str; 12] =
 const PATHS: [&str; 13] =
     [".", "*.rs", ":/", ":(top)d", "d", "..", "../a.rs", "a.rs", ":!d", "k", ":(icase)A.RS", "e", "-dash"];
 
-/// `R` is a revision, `P` one or two paths.
-const LINES: [&str; 74] = [
+/// `R` is a revision, `P` one or two paths, `N` a name, `D` what differs between two branches, `M` the same as mails.
+const LINES: &[&str] = &[
     "stash",
     "stash -u",
     "stash -a",
@@ -113,6 +114,39 @@ const LINES: [&str; 74] = [
     "read-tree -u -m R",
     "read-tree -u --reset R",
     "checkout-index -fa",
+    "checkout-index -f N",
+    "reset --merge",
+    "reset --hard :/side",
+    "checkout :/main",
+    "cherry-pick --continue",
+    "revert --abort",
+    "revert --skip",
+    "revert --continue",
+    "read-tree -u -m HEAD R",
+    "read-tree -u -m R R",
+    "read-tree -u -m main~1 HEAD R",
+    "restore -s R:d .",
+    "clean",
+    "clean -fx -e *.rs",
+    "clean -fd -e d",
+    "clean -fX -e d",
+    "-c clean.requireForce=no clean -d",
+    "-c merge.autostash=yes merge R",
+    "-c core.excludesFile=/dev/null clean -fdx",
+    "mv N N",
+    "mv -f N N",
+    "mv -k P d",
+    "mv -f N N m",
+    "apply D",
+    "apply --index D",
+    "apply -R D",
+    "apply -3 D",
+    "apply --reject D",
+    "apply --directory=m D",
+    "am M",
+    "am -3 M",
+    "am --abort",
+    "am --skip",
 ];
 
 fn path(name: &[u8]) -> PathBuf {
@@ -149,6 +183,13 @@ impl World {
             world.mutate();
             world.mutate();
             world.git(&["stash", "-u"]);
+        }
+        for (name, arguments) in [
+            ("differences", &["diff", "-M", "--binary", "main", "side"][..]),
+            ("mails", &["format-patch", "--quiet", "--stdout", "main..side"]),
+        ] {
+            let said = command(&world.repository.root).args(arguments).output().unwrap();
+            fs::write(world.repository.beside(name), said.stdout).unwrap();
         }
         let branch = *world.random.pick(&["main", "side", "other"]);
         world.git(&["checkout", "--quiet", "-f", branch]);
@@ -188,7 +229,7 @@ impl World {
 
     fn mutate(&mut self) {
         let root = self.repository.root.clone();
-        let (one, other, what) = (self.name(), self.name(), self.random.below(12));
+        let (one, other, what) = (self.name(), self.name(), self.random.below(13));
         let from_git = |verb: &[&str], names: &[&PathBuf]| {
             let names = names.iter().map(|name| name.as_os_str());
             self.git(&verb.iter().map(OsStr::new).chain([OsStr::new("--")]).chain(names).collect::<Vec<_>>());
@@ -209,13 +250,18 @@ impl World {
                 let _ = fs::remove_file(root.join(&one));
                 let _ = std::os::unix::fs::symlink(other, root.join(one));
             }
+            9 => {
+                if let Ok(file) = fs::File::options().append(true).open(root.join(one)) {
+                    file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+                }
+            }
             _ => self.write(),
         }
     }
 
     /// A command line, with the folder in which it runs.
     fn line(&mut self) -> (PathBuf, Vec<OsString>) {
-        let line = *self.random.pick(&LINES);
+        let line = *self.random.pick(LINES);
         let mut words = vec![OsString::from("git")];
         let folder = ["", "", "d", "d/e", "m"][self.random.below(5)];
         let folder = if self.repository.root.join(folder).is_dir() { folder } else { "" };
@@ -230,6 +276,10 @@ impl World {
                         words.push((*self.random.pick(&PATHS)).into());
                     }
                 }
+                "N" => words.push(self.name().into()),
+                "D" => words.push(self.repository.beside("differences").into()),
+                "M" => words.push(self.repository.beside("mails").into()),
+                "R:d" => words.push(format!("{}:d", self.random.pick(&REVISIONS)).into()),
                 "R" => words.push((*self.random.pick(&REVISIONS)).into()),
                 "R~1..R" => {
                     let revision = *self.random.pick(&REVISIONS);
@@ -253,10 +303,11 @@ impl World {
         let (folder, words) = self.line();
         let ignored = self.ignored();
         let before = contents(&self.repository.root);
+        let stamps_before = stamps(&self.repository.root);
         let named = overwritten(&words, &folder, &[]).unwrap();
         let again = ["git", "read-tree", "--reset", "-u", "HEAD"].map(OsString::from);
         let named_again = overwritten(&again, &self.repository.root, &[]).unwrap();
-        assert_eq!(contents(&self.repository.root), before, "asking changes nothing");
+        assert_eq!(stamps(&self.repository.root), stamps_before, "asking changes nothing");
         let status = command(&self.repository.root).args(["status", "--short"]).output().unwrap();
         let mut run = command(&folder);
         run.env("GIT_EDITOR", "true").env("GIT_SEQUENCE_EDITOR", "true");
@@ -264,11 +315,14 @@ impl World {
         let _ = fs::remove_file(&trace);
         run.env("GIT_TRACE", &trace);
         let said = run.args(&words[1..]).output().unwrap();
-        let lost = lost(&before, &contents(&self.repository.root));
+        let mut lost = lost(&before, &contents(&self.repository.root));
+        // Also what only looks the same: git would be refused there in the middle.
+        lost.extend(rewritten(&stamps_before, &self.repository.root));
         let mut paths = named.map(|named| named.paths).unwrap_or_default();
         assert!(paths.is_sorted_by(|one, other| one < other), "{paths:?}");
         // A merge that fails puts back what was dirty, by another process of git, which is asked about by itself.
-        if fs::read_to_string(trace).unwrap().contains("run_command: git read-tree -v --reset -u") {
+        let trace = fs::read(trace).unwrap();
+        if String::from_utf8_lossy(&trace).contains("run_command: git read-tree -v --reset -u") {
             paths.extend(named_again.into_iter().flat_map(|named| named.paths));
         }
         let missed: Vec<_> =

@@ -129,6 +129,44 @@ fn a_folder_that_is_moved_takes_its_files_along() {
 }
 
 #[test]
+fn what_comes_into_a_folder_after_it_was_moved_was_never_where_it_came_from() {
+    let repository = Repository::new();
+    let at = |name: &str| repository.root.join(name);
+    for name in ["dd/e/old", "dd/e/gone", "dd/again"] {
+        repository.write(name, "text");
+    }
+    let mut watch = watched(&repository);
+    fs::rename(at("dd"), at("d3")).unwrap();
+    repository.write("d3/e/new", "text");
+    repository.write("d3/f/g/new", "text");
+    fs::remove_file(at("d3/e/gone")).unwrap();
+    fs::remove_file(at("d3/again")).unwrap();
+    repository.write("d3/again", "text");
+    let told = read(&mut watch);
+    for (path, kind) in [
+        ("dd/e/old", Kind::Gone),
+        ("d3/e/old", Kind::Arrived),
+        ("dd/again", Kind::Gone),
+        ("dd/e/gone", Kind::Gone),
+        ("d3/e/gone", Kind::Gone),
+        ("d3/e/new", Kind::Made),
+        ("d3/f/g/new", Kind::Made),
+    ] {
+        assert!(told.has(path, kind), "{path} {kind:?}: {told:?}");
+    }
+    let invented = ["dd/e/new", "dd/f/g/new"];
+    assert!(!told.iter().any(|(path, _)| invented.contains(&path.as_str())), "{told:?}");
+    // And twice, before anybody looks.
+    fs::rename(at("d3"), at("d4")).unwrap();
+    fs::rename(at("d4"), at("d5")).unwrap();
+    let told = read(&mut watch);
+    assert!(told.has("d3", Kind::FolderGone) && told.has("d5/e/old", Kind::Arrived), "{told:?}");
+    repository.write("d5/f/g/new", "more");
+    assert_eq!(read(&mut watch), BTreeSet::from([("d5/f/g/new".to_owned(), Kind::Written)]));
+    assert_eq!(watch.coverage().folders, 5, "the root, `d5`, and those in it");
+}
+
+#[test]
 fn what_git_ignores_its_own_folder_and_other_trees_are_not_watched() {
     let repository = Repository::new();
     repository.write(".gitignore", "target/\n/out\n*.log\nkept/\n");

@@ -1,32 +1,30 @@
-//! The repository that a command line means, and what it is asked.
+//! The repository that a command line means, and how it is asked.
 
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::super::GitError;
-use super::super::changes::{names, status_paths};
 use super::super::run::Question;
+use super::super::told::{is_pathspecs, is_place, tells_git};
 use super::super::verbs::Global;
 
-/// What of an environment says to git where it is. Nothing else reaches the git that is asked.
-const TOLD: [&str; 3] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"];
+type Variables = Vec<(OsString, OsString)>;
 
-/// How paths are compared: every name for itself, from the top of the tree, whatever the person has set.
-pub(super) const COMPARE: [&str; 6] =
-    ["--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-relative", "--ignore-submodules=dirty"];
-
-/// Paths, relative to the top of the working tree.
-pub(super) type Paths = BTreeSet<PathBuf>;
-
-/// One working tree, seen from where git runs.
+/// One working tree, seen from where git runs, with what the agent's git was told.
 pub(super) struct Asked {
     /// Where git runs, after every `-C`.
-    folder: PathBuf,
-    environment: Vec<(OsString, OsString)>,
-    /// How the agent's paths are read.
+    pub folder: PathBuf,
+    /// Which repository is meant.
+    place: Variables,
+    /// What is set.
+    environment: Variables,
+    /// How the agent's paths are read, by its environment and by its options.
+    paths_are: Variables,
     pathspecs: Vec<OsString>,
+    settings: Vec<OsString>,
+    /// Settings that were made, and nobody knows to what.
+    unknown: Vec<String>,
     pub root: PathBuf,
     /// The commit that is checked out, if there is one.
     pub head: Option<String>,
@@ -39,30 +37,60 @@ impl Asked {
         cwd: &Path,
         environment: &[(OsString, OsString)],
     ) -> Result<Option<Self>, GitError> {
-        let told = |name: &OsStr| TOLD.iter().any(|told| name == *told);
-        let mut environment: Vec<_> = environment.iter().filter(|(name, _)| told(name)).cloned().collect();
+        let told = environment.iter().filter(|(name, _)| tells_git(name)).cloned();
+        let (mut place, others): (Variables, Variables) = told.partition(|(name, _)| is_place(name));
+        let (paths_are, environment) = others.into_iter().partition(|(name, _)| is_pathspecs(name));
         let named = [("GIT_DIR", &global.git_dir), ("GIT_WORK_TREE", &global.work_tree)];
         for (name, value) in named.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))) {
-            environment.retain(|(other, _)| other != name);
-            environment.push((name.into(), value));
+            place.retain(|(other, _)| other != name);
+            place.push((name.into(), value));
         }
         let folder: PathBuf = cwd.join(&global.folder).components().collect();
-        let is_told = |name: &str| environment.iter().any(|(other, _)| other == name);
+        let is_told = |name: &str| place.iter().any(|(other, _)| other == name);
         // Without a name for the working tree, there is none.
         if !folder.is_dir() || (global.is_bare && !is_told("GIT_WORK_TREE")) {
             return Ok(None);
         }
         if global.is_bare && !is_told("GIT_DIR") {
-            environment.push(("GIT_DIR".into(), folder.clone().into()));
+            place.push(("GIT_DIR".into(), folder.clone().into()));
         }
-        let pathspecs = global.pathspecs.clone();
-        let mut asked = Self { folder, environment, pathspecs, root: PathBuf::new(), head: None };
-        asked.root = match asked.git_folder("--show-toplevel") {
+        Self {
+            folder,
+            place,
+            environment,
+            paths_are,
+            pathspecs: global.pathspecs.clone(),
+            settings: global.settings.clone(),
+            unknown: global.unknown.clone(),
+            root: PathBuf::new(),
+            head: None,
+        }
+        .found()
+    }
+
+    /// The tree at another place, with what else was told.
+    pub fn elsewhere(&self, folder: &Path) -> Result<Option<Self>, GitError> {
+        Self {
+            folder: folder.to_owned(),
+            place: Vec::new(),
+            environment: self.environment.clone(),
+            paths_are: Vec::new(),
+            pathspecs: Vec::new(),
+            settings: self.settings.clone(),
+            unknown: self.unknown.clone(),
+            root: PathBuf::new(),
+            head: None,
+        }
+        .found()
+    }
+
+    fn found(mut self) -> Result<Option<Self>, GitError> {
+        self.root = match self.git_folder("--show-toplevel") {
             Err(GitError::NotARepository | GitError::Bare) => return Ok(None),
             said => said?,
         };
-        asked.head = asked.commit(OsStr::new("HEAD"))?;
-        Ok(Some(asked))
+        self.head = self.commit(OsStr::new("HEAD"))?;
+        Ok(Some(self))
     }
 
     /// A question whose paths, if any, are patterns of our own.
@@ -72,120 +100,82 @@ impl Asked {
         arguments: impl IntoIterator<Item = A>,
     ) -> Question<'_> {
         let mut question = Question::new(&self.folder, subcommand, arguments);
-        question.environment = &self.environment;
+        question.place = &self.place;
+        question.environment = Some(&self.environment);
+        question.settings = &self.settings;
         question.pathspecs = &[];
         question
     }
 
     /// Asks about the agent's paths, with `otherwise` where it named none. Paths that git cannot read mean everything: the
     /// command itself will be refused by git, or knows better.
-    fn about(
+    pub fn about(
         &self,
         subcommand: &'static str,
-        options: &[&str],
+        options: &[impl AsRef<OsStr>],
         paths: &[OsString],
         otherwise: Option<&str>,
     ) -> Result<Vec<u8>, GitError> {
-        let options = || options.iter().map(OsString::from).chain([OsString::from("--")]);
+        self.about_as(subcommand, options, paths, otherwise, true)
+    }
+
+    /// The same with the settings of this process in place of the agent's: for what the gate itself thinks of a path.
+    pub fn about_for_us(
+        &self,
+        subcommand: &'static str,
+        options: &[impl AsRef<OsStr>],
+        paths: &[OsString],
+        otherwise: Option<&str>,
+    ) -> Result<Vec<u8>, GitError> {
+        self.about_as(subcommand, options, paths, otherwise, false)
+    }
+
+    fn about_as(
+        &self,
+        subcommand: &'static str,
+        options: &[impl AsRef<OsStr>],
+        paths: &[OsString],
+        otherwise: Option<&str>,
+        is_agents: bool,
+    ) -> Result<Vec<u8>, GitError> {
+        let question = |paths: &[OsString]| {
+            let options = options.iter().map(|option| option.as_ref().to_owned()).chain(["--".into()]);
+            let mut question = self.question(subcommand, options.chain(paths.iter().cloned()));
+            if !is_agents {
+                (question.environment, question.settings) = (None, &[]);
+            }
+            question
+        };
         if !paths.is_empty() {
-            let mut question = self.question(subcommand, options().chain(paths.iter().cloned()));
+            let mut question = question(paths);
             question.pathspecs = &self.pathspecs;
+            let place = [&self.place[..], &self.paths_are].concat();
+            question.place = &place;
             match question.answer() {
                 Err(GitError::Failed { .. }) => {}
                 answered => return answered,
             }
         }
-        self.question(subcommand, options().chain(otherwise.map(OsString::from))).answer()
+        question(&otherwise.map(OsString::from).into_iter().collect::<Vec<_>>()).answer()
     }
 
-    /// What is not as in HEAD, also where git was told not to look.
-    pub fn dirty(&self, untracked: bool, paths: &[OsString]) -> Result<Paths, GitError> {
-        let options = [
-            "--porcelain=v2",
-            "-z",
-            if untracked { "--untracked-files=all" } else { "--untracked-files=no" },
-            "--ignored=no",
-            "--no-renames",
-            "--ignore-submodules=dirty",
-        ];
-        let mut dirty: Paths =
-            status_paths(&self.about("status", &options, paths, None)?).into_iter().collect();
-        dirty.extend(self.hidden(paths)?);
-        Ok(dirty)
+    /// Whether a setting says yes; `otherwise` where nobody set it. One that cannot be read says the opposite of `otherwise`.
+    pub fn is_set(&self, name: &str, otherwise: bool) -> Result<bool, GitError> {
+        if self.unknown.iter().any(|unknown| unknown == name) {
+            return Ok(!otherwise);
+        }
+        match self.question("config", ["--get", "--type=bool", name]).answer_if_any() {
+            Ok(None) => Ok(otherwise),
+            Ok(Some(said)) => Ok(said.trim_ascii() == b"true"),
+            Err(GitError::Failed { .. }) => Ok(!otherwise),
+            Err(error) => Err(error),
+        }
     }
 
-    /// What git was told not to look at. Most verbs put the file back all the same.
-    pub fn hidden(&self, paths: &[OsString]) -> Result<Paths, GitError> {
-        let listed = self.about("ls-files", &["-v", "-z", "--full-name"], paths, Some(":/"))?;
-        let is_there = |name: &OsStr| self.root.join(name).symlink_metadata().is_ok();
-        let hidden = listed.split(|byte| *byte == 0).filter_map(|line| match line {
-            // `assume-unchanged` has a small letter.
-            [tag, b' ', name @ ..] if tag.is_ascii_lowercase() => Some(OsStr::from_bytes(name)),
-            // `skip-worktree`: in a sparse tree, that is most of the files, and they are not there.
-            [b'S', b' ', name @ ..] => Some(OsStr::from_bytes(name)).filter(|name| is_there(name)),
-            _ => None,
-        });
-        Ok(hidden.map(PathBuf::from).collect())
-    }
-
-    /// What is in the index.
-    pub fn tracked(&self, paths: &[OsString]) -> Result<Paths, GitError> {
-        Ok(names(&self.about("ls-files", &["-z", "--full-name"], paths, Some(":/"))?).collect())
-    }
-
-    /// What is neither in the index nor ignored: below the folder where git runs, if no path is named.
-    pub fn untracked(&self, paths: &[OsString]) -> Result<Paths, GitError> {
-        let options = ["--others", "--exclude-standard", "-z", "--full-name"];
-        Ok(clean_names(&self.about("ls-files", &options, paths, None)?))
-    }
-
-    /// What can be merged anew, since git remembers how it was.
-    pub fn resolved(&self, paths: &[OsString]) -> Result<Paths, GitError> {
-        let listed = self.about("ls-files", &["--resolve-undo", "-z", "--full-name"], paths, Some(":/"))?;
-        let names =
-            listed.split(|byte| *byte == 0).filter_map(|line| line.splitn(2, |byte| *byte == b'\t').nth(1));
-        Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
-    }
-
-    /// Where files differ from this tree.
-    pub fn against(&self, tree: &str, paths: &[OsString]) -> Result<Paths, GitError> {
-        let options: Vec<_> = COMPARE.into_iter().chain([tree]).collect();
-        Ok(names(&self.about("diff", &options, paths, None)?).collect())
-    }
-
-    /// Where files differ from the index; these are names and no patterns.
-    pub fn against_index(&self, files: &[OsString]) -> Result<Paths, GitError> {
-        let literal = ["--literal-pathspecs".into()];
-        let options = COMPARE.into_iter().map(OsString::from).chain(["--".into()]);
-        let mut question = self.question("diff", options.chain(files.iter().cloned()));
-        question.pathspecs = &literal;
-        Ok(names(&question.answer()?).chain(self.hidden(&[])?).collect())
-    }
-
-    /// Where two trees differ. Without one, all that the other has.
-    pub fn between(&self, one: Option<&str>, other: Option<&str>) -> Result<Paths, GitError> {
-        let listed = match (one, other) {
-            (None, None) => return Ok(Paths::new()),
-            (Some(one), Some(other)) => {
-                self.question("diff", COMPARE.into_iter().chain([one, other, "--"])).answer()?
-            }
-            (Some(tree), None) | (None, Some(tree)) => {
-                self.question("ls-tree", ["-r", "-z", "--name-only", "--full-tree", tree]).answer()?
-            }
-        };
-        Ok(names(&listed).collect())
-    }
-
-    /// All files below these folders that anybody could miss.
-    pub fn below(&self, folders: &[OsString]) -> Result<Paths, GitError> {
-        let options = ["--cached", "--others", "--exclude-standard", "-z", "--full-name", "--"];
-        let folders = folders.iter().map(|folder| {
-            let mut pattern = OsString::from(":(top,literal)");
-            pattern.push(folder);
-            pattern
-        });
-        let question = self.question("ls-files", options.into_iter().map(OsString::from).chain(folders));
-        Ok(clean_names(&question.answer()?))
+    /// The text of a setting. The last one counts.
+    pub fn setting(&self, name: &str) -> Result<Option<String>, GitError> {
+        let said = self.question("config", ["--get", name]).answer_if_any()?;
+        Ok(said.map(|said| String::from_utf8_lossy(&said).trim_end_matches('\n').to_owned()))
     }
 
     /// The commit that this word means.
@@ -200,6 +190,11 @@ impl Asked {
 
     fn resolve(&self, word: &OsStr, kind: &str) -> Result<Option<String>, GitError> {
         let word = if word == "-" { OsStr::new("@{-1}") } else { word };
+        // After a colon, whatever stands behind belongs to a message (`:/text`) or to a path (`HEAD:folder`).
+        if word.as_bytes().contains(&b':') {
+            let Some(id) = self.parsed(word.to_owned())? else { return Ok(None) };
+            return self.parsed((id + kind).into());
+        }
         // `A...B` is where they parted.
         if let Some(at) = word.as_bytes().windows(3).position(|dots| dots == b"...") {
             let or_head = |side: &[u8]| if side.is_empty() { b"HEAD".to_vec() } else { side.to_vec() };
@@ -210,6 +205,10 @@ impl Asked {
         }
         let mut name = word.to_owned();
         name.push(kind);
+        self.parsed(name)
+    }
+
+    fn parsed(&self, name: OsString) -> Result<Option<String>, GitError> {
         let options = ["--verify", "--quiet", "--end-of-options"].map(OsString::from);
         match self.question("rev-parse", options.into_iter().chain([name])).answer_if_any() {
             Ok(said) => Ok(said.map(|said| String::from_utf8_lossy(&said).trim().to_owned())),
@@ -218,30 +217,4 @@ impl Asked {
             Err(error) => Err(error),
         }
     }
-
-    /// Where two commits parted. More than one, if they met in between.
-    pub fn bases(&self, one: &str, other: &str) -> Result<Vec<String>, GitError> {
-        let said = self.question("merge-base", ["--all", one, other]).answer_if_any()?;
-        Ok(lines(&said.unwrap_or_default()))
-    }
-
-    /// Branches of others that git may mean by a name that is not there.
-    pub fn guessed(&self, word: &OsStr) -> Result<Vec<String>, GitError> {
-        let mut pattern = OsString::from("--remotes=*/");
-        pattern.push(word);
-        match self.question("rev-parse", [pattern]).answer() {
-            Err(GitError::Failed { .. }) => Ok(Vec::new()),
-            said => Ok(lines(&said?)),
-        }
-    }
-}
-
-pub(super) fn lines(said: &[u8]) -> Vec<String> {
-    String::from_utf8_lossy(said).lines().map(str::to_owned).collect()
-}
-
-/// A repository inside this one is one entry, with a slash at its end.
-fn clean_names(listed: &[u8]) -> Paths {
-    let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    names.map(|name| PathBuf::from(OsStr::from_bytes(name.strip_suffix(b"/").unwrap_or(name)))).collect()
 }

@@ -1,9 +1,11 @@
-//! What may still change by something that was begun: a rebase, a series of picks, patches.
+//! What may still change by something that was begun: a merge, a rebase, a series of picks, patches.
 
 use std::ffi::OsString;
 
 use super::super::GitError;
-use super::asking::{Asked, Paths};
+use super::super::verbs::Resumed;
+use super::asking::Asked;
+use super::lists::Paths;
 
 /// Where git notes the commits that it goes back or on to.
 const ENDS: [&str; 6] = [
@@ -15,28 +17,61 @@ const ENDS: [&str; 6] = [
     "rebase-apply/abort-safety",
 ];
 /// Where it notes what is left to do.
-const LEFT: [&str; 2] = ["sequencer/todo", "rebase-merge/git-rebase-todo"];
+const SERIES: &str = "sequencer/todo";
+const REBASE: &str = "rebase-merge/git-rebase-todo";
 
 impl Asked {
-    /// What is dirty, what lies between here and where it began or would end, and what is left to do.
+    /// A rebase or patches: what is dirty, what lies between here and where it began or would end, and what is left to do.
     pub fn begun(&self) -> Result<Paths, GitError> {
         let mut changed = self.dirty(false, &[])?;
-        let folder = self.git_folder("--absolute-git-dir")?;
-        let text = |name: &str| {
-            let content = std::fs::read(folder.join(name)).unwrap_or_default();
-            String::from_utf8_lossy(&content).into_owned()
-        };
-        let mut ends: Vec<_> = ENDS.map(text).into();
+        let mut ends = ENDS.to_vec();
         // Patches that are given up go back to here.
-        if folder.join("rebase-apply").exists() {
-            ends.push(text("ORIG_HEAD"));
+        if self.git_folder("--absolute-git-dir")?.join("rebase-apply").exists() {
+            ends.push("ORIG_HEAD");
         }
         for end in ends {
-            if let Some(commit) = self.commit(end.trim().as_ref())? {
+            if let Some(commit) = self.commit(self.noted(end)?.trim().as_ref())? {
                 changed.extend(self.between(self.head.as_deref(), Some(&commit))?);
             }
         }
-        let left = LEFT.map(text).concat();
+        changed.extend(self.left_to_do(&[SERIES, REBASE])?);
+        Ok(changed)
+    }
+
+    /// A merge that is given up is `reset --merge`: what is dirty and not staged stays. Unless something was put away for it, which
+    /// comes back.
+    pub fn merge_given_up(&self) -> Result<Paths, GitError> {
+        let stash = self.noted("MERGE_AUTOSTASH")?;
+        let mut changed = self.staged(self.head.as_deref(), &[])?;
+        if !stash.is_empty() {
+            changed.extend(self.dirty(false, &[])?);
+            changed.extend(self.stash_apply(Some(stash.trim().as_ref()), false)?);
+        }
+        Ok(changed)
+    }
+
+    /// A series of picks. Giving up and passing over is `reset --merge`: what is dirty and not staged stays.
+    pub fn series(&self, how: Resumed) -> Result<Paths, GitError> {
+        let mut changed = Paths::new();
+        if how.gives_up || how.passes_over {
+            changed.extend(self.staged(self.head.as_deref(), &[])?);
+        }
+        if how.gives_up
+            && let Some(begin) = self.commit(self.noted("sequencer/head")?.trim().as_ref())?
+        {
+            changed.extend(self.staged(Some(&begin), &[])?);
+        }
+        if how.passes_over || how.goes_on {
+            changed.extend(self.left_to_do(&[SERIES])?);
+        }
+        Ok(changed)
+    }
+
+    fn left_to_do(&self, lists: &[&str]) -> Result<Paths, GitError> {
+        let mut left = String::new();
+        for list in lists {
+            left += &self.noted(list)?;
+        }
         let is_backwards = left.starts_with("revert");
         // `pick ID …`, `fixup -C ID …`; what is no id is passed over.
         let words = left.lines().flat_map(|line| line.split(' ').skip(1).take(2));
@@ -45,12 +80,9 @@ impl Asked {
         for word in words.filter(is_id) {
             commits.extend(self.commit(word.as_ref())?.map(OsString::from));
         }
-        if !commits.is_empty() {
-            match self.picked(&commits, is_backwards)? {
-                Some(picked) => changed.extend(picked),
-                None => changed.extend(self.tracked(&[])?),
-            }
+        if commits.is_empty() {
+            return Ok(Paths::new());
         }
-        Ok(changed)
+        self.picked(&commits, is_backwards)?.map_or_else(|| self.tracked(&[]), Ok)
     }
 }

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::super::GitError;
-use super::super::changes::names;
-use super::asking::{Asked, COMPARE, Paths, lines};
+use super::asking::Asked;
+use super::lists::{Paths, lines};
 
 /// More commits than this are not looked at one by one.
 const MOST_COMMITS: usize = 64;
@@ -20,17 +20,20 @@ impl Asked {
     pub fn merged(&self, base: Option<&str>, theirs: Option<&str>) -> Result<Paths, GitError> {
         let mut changed = self.between(base, theirs)?;
         let (Some(base), false) = (base, changed.is_empty()) else { return Ok(changed) };
-        let ours = self.question("diff", COMPARE.into_iter().chain(["--cached", base, "--"]));
-        let ours: Paths = names(&ours.answer()?).collect();
+        let ours = self.staged(Some(base), &[])?;
         if ours.is_empty() {
             return Ok(changed);
         }
         // They changed a file that has another name here.
-        let renamed = Renamed::read(self, &["--cached", base])?;
+        let Some(renamed) = Renamed::read(self, "diff-index", ["--cached", base])? else {
+            return Ok(changed.into_iter().chain(self.everything()?).collect());
+        };
         let carried: Vec<_> = changed.iter().flat_map(|path| renamed.now(path)).collect();
         // They gave another name to a folder in which something is new here.
         if let Some(theirs) = theirs {
-            let renamed = Renamed::read(self, &[base, theirs])?;
+            let Some(renamed) = Renamed::read(self, "diff-tree", [base, theirs])? else {
+                return Ok(changed.into_iter().chain(self.everything()?).collect());
+            };
             for path in &ours {
                 let now = renamed.now(path);
                 if !now.is_empty() {
@@ -78,16 +81,19 @@ struct Renamed {
 }
 
 impl Renamed {
-    fn read(asked: &Asked, trees: &[&str]) -> Result<Self, GitError> {
-        let options =
-            [ALIKE, "--diff-filter=R", "--name-status", "-z", "--no-relative", "--no-ext-diff"].into_iter();
-        let listed = asked.question("diff", options.chain(trees.iter().copied()).chain(["--"])).answer()?;
+    /// Nothing if it cannot be said: of a repository that was cloned in part, contents are not here, and nobody is asked for them.
+    fn read(asked: &Asked, subcommand: &'static str, trees: [&str; 2]) -> Result<Option<Self>, GitError> {
+        let options = ["-r", ALIKE, "--diff-filter=R", "--name-status", "-z", "--no-relative"].into_iter();
+        let listed = match asked.question(subcommand, options.chain(trees).chain(["--"])).answer() {
+            Err(GitError::Failed { .. }) => return Ok(None),
+            listed => listed?,
+        };
         let mut renamed = Self::default();
         let mut words = listed.split(|byte| *byte == 0);
         while let (Some(_), Some(old), Some(new)) = (words.next(), words.next(), words.next()) {
             renamed.add(Path::new(OsStr::from_bytes(old)), Path::new(OsStr::from_bytes(new)));
         }
-        Ok(renamed)
+        Ok(Some(renamed))
     }
 
     /// A file, its folder, and the folders above as far as they are called the same.

@@ -6,18 +6,25 @@
 
 mod asking;
 mod begun;
+mod brought;
+mod cleaned;
+mod inner;
+mod lists;
 mod merged;
+mod patches;
+mod renamed;
 mod settled;
+mod trees;
 
 use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::GitError;
 use super::changes::in_parts;
-use super::verbs::{Global, Verb, read};
-use asking::{Asked, Paths};
+use super::verbs::{Verb, read};
+use asking::Asked;
+use lists::Paths;
 
 /// What a command of git would change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,20 +33,28 @@ pub struct Overwritten {
     pub root: PathBuf,
     /// For people: `git stash`.
     pub verb: String,
-    /// Relative to `root`, in order, each once. A repository inside this one is one path: its folder.
+    /// Relative to `root`, in order, each once. A repository inside this one is one path: its folder. Where git takes such a
+    /// repository away, its files are named instead.
     pub paths: Vec<PathBuf>,
+    /// Ignored files and folders that go away too, relative to `root`, in order. Nobody leases them, unless somebody did before they
+    /// were ignored.
+    pub ignored: Vec<PathBuf>,
+    /// It goes on into the submodules of this tree, by other processes of git.
+    pub submodules: bool,
 }
 
 /// Which files of the working tree this command line would change or lose, run in `cwd`. `arguments` begin with the name of
-/// the program; of `environment`, only what says where the repository is counts.
+/// the program. `environment` is that of the program; of that, what [`tells_git`](super::tells_git) says counts, and what is not
+/// there is not set, whatever the environment of this process says.
 ///
 /// Nothing if it would change none, or if there is no working tree.
 ///
-/// `stash`, `reset --hard`, `checkout`, `switch`, `restore`: what is dirty and thrown away, and what differs from where it goes.
-/// `merge`, `cherry-pick`, `revert`, `stash pop`: what the other side changed. `clean`: what is untracked. `rebase`: what is
-/// dirty, and all that differs on either side. `am` and `submodule update`: what is dirty, since nobody knows better. `read-tree -u`:
-/// what is dirty, and where its trees differ. `checkout-index -f`: what is not as in the index. `sparse-checkout`, `switch
-/// --orphan` and `rebase --root`: every tracked file. `worktree remove`: all of that tree.
+/// `stash`, `reset --hard`, `checkout`, `switch`, `restore`: what is dirty and thrown away, what was touched and is written anew, and
+/// what differs from where it goes. `reset --merge`, `merge --abort` and `cherry-pick --abort`: what is staged. `merge`,
+/// `cherry-pick`, `revert`, `stash pop`: what the other side changed. `clean`: what is untracked. `rebase`: what is dirty, and all
+/// that differs on either side. `apply` and `am`: what their patches name. `mv`: both names. `read-tree -u`: where its trees differ
+/// from the index, and with `--reset` what is dirty. `checkout-index -f`: what is not as in the index. `sparse-checkout`, `switch
+/// --orphan` and `rebase --root`: every tracked file. `worktree remove`, `submodule deinit`: all of that tree.
 pub fn overwritten(
     arguments: &[OsString],
     cwd: &Path,
@@ -47,39 +62,53 @@ pub fn overwritten(
 ) -> Result<Option<Overwritten>, GitError> {
     let Some(line) = read(arguments) else { return Ok(None) };
     let Some(mut asked) = Asked::new(&line.global, cwd, environment)? else { return Ok(None) };
-    let changed = if let Verb::WorktreeRemove { tree } = &line.verb {
+    if let Verb::WorktreeRemove { tree } = &line.verb {
         let Some(folder) = asked.other_tree(&cwd.join(&line.global.folder), tree)? else { return Ok(None) };
-        let Some(other) = Asked::new(&Global::default(), &folder, &[])? else { return Ok(None) };
+        let Some(other) = asked.elsewhere(&folder)? else { return Ok(None) };
         asked = other;
-        asked.tracked(&[])?.into_iter().chain(asked.untracked(&[])?).collect()
-    } else {
-        let settings = &line.global.settings;
-        let stashes = settings.iter().any(|setting| setting == "merge.autostash");
-        asked.changed_by(&line.verb, stashes)?
-    };
-    let paths: Vec<_> = asked.with_what_is_in_the_way(changed)?.into_iter().collect();
-    Ok((!paths.is_empty()).then_some(Overwritten { root: asked.root, verb: line.name, paths }))
+    }
+    let mut paths = asked.with_what_is_in_the_way(asked.changed_by(&line.verb)?)?;
+    let mut ignored = asked.ignored_by(&line.verb)?;
+    if line.verb.takes_repositories() {
+        let (files, inside) = asked.with_inner_files(paths)?;
+        paths = files;
+        ignored.extend(inside);
+    }
+    let recurses = line.recurses.map_or_else(|| asked.is_set("submodule.recurse", false), Ok)?;
+    let submodules = recurses && !asked.submodules(&[])?.is_empty();
+    let is_any = !paths.is_empty() || !ignored.is_empty() || submodules;
+    Ok(is_any.then(|| Overwritten {
+        root: asked.root,
+        verb: line.name,
+        paths: paths.into_iter().collect(),
+        ignored: ignored.into_iter().collect(),
+        submodules,
+    }))
 }
 
 impl Asked {
-    fn changed_by(&self, verb: &Verb, stashes: bool) -> Result<Paths, GitError> {
+    fn changed_by(&self, verb: &Verb) -> Result<Paths, GitError> {
         match verb {
-            Verb::Lose { untracked, paths } => self.dirty(*untracked, paths),
-            Verb::ResetHard { to } => {
-                let mut changed = self.dirty(false, &[])?;
-                if let Some(to) = to {
-                    changed.extend(self.on_the_way_to(to)?);
-                }
-                Ok(changed)
+            Verb::Lose { untracked, paths, .. } => self.dirty(*untracked, paths),
+            Verb::ResetHard { to } => self.reset_hard(to.as_deref()),
+            Verb::ResetMerge { to } => self.reset_merge(to.as_deref()),
+            Verb::ResetKeep { to } => {
+                to.as_ref().map_or_else(|| Ok(Paths::new()), |to| self.on_the_way_to(to))
             }
             Verb::Checkout { words, after, is_forced, is_merged } => {
                 self.checkout(words, after.as_deref(), *is_forced || *is_merged, *is_merged)
             }
             Verb::Switch { to, is_forced } => self.switch(to.as_deref(), *is_forced),
             Verb::Restore { source, is_merged, paths } => self.restore(source.as_deref(), *is_merged, paths),
-            Verb::Clean { paths } => self.untracked(paths),
-            Verb::Remove { paths } => self.tracked(paths),
-            Verb::Merge { with, autostash } => self.merge(with, *autostash, stashes),
+            Verb::Clean(clean) => self.cleaned(clean),
+            Verb::Remove { paths } => {
+                Ok(self.tracked(paths)?.into_iter().chain(self.list_of_submodules(paths)?).collect())
+            }
+            Verb::Move { sources, destination } => self.renamed(sources, destination),
+            Verb::Deinit { paths } => self.submodules(paths),
+            Verb::Apply(patches) => self.applied(patches),
+            Verb::ApplyMails(patches) => self.applied_mails(patches),
+            Verb::Merge { with, autostash } => self.merge(with, *autostash),
             Verb::Pick { commits, is_backwards } => {
                 let picked = self.picked(commits, *is_backwards)?;
                 picked.map_or_else(|| self.everything(), Ok)
@@ -88,157 +117,20 @@ impl Asked {
             Verb::Rebase { onto, upstream, branch } => {
                 self.rebase(onto.as_deref(), upstream.as_deref(), branch.as_deref())
             }
+            Verb::MergeGivenUp => self.merge_given_up(),
+            Verb::Series(how) => self.series(*how),
             Verb::Resume => self.begun(),
-            Verb::ReadTree { trees } => {
-                let mut changed = self.dirty(false, &[])?;
-                for tree in trees {
-                    if let Some(tree) = self.tree(tree)? {
-                        changed.extend(self.between(self.head.as_deref(), Some(&tree))?);
-                    }
-                }
-                Ok(changed)
+            Verb::ReadTree { trees, is_reset } => self.read_tree(trees, *is_reset),
+            Verb::CheckoutIndex { files } => self.touched_files(files),
+            Verb::WorktreeRemove { .. } => {
+                Ok(self.tracked(&[])?.into_iter().chain(self.untracked(&[], &[])?).collect())
             }
-            Verb::CheckoutIndex { files } => self.against_index(files),
-            Verb::Everything | Verb::WorktreeRemove { .. } => self.everything(),
+            Verb::Everything => self.everything(),
         }
     }
 
     fn everything(&self) -> Result<Paths, GitError> {
         Ok(self.tracked(&[])?.into_iter().chain(self.dirty(false, &[])?).collect())
-    }
-
-    /// Where HEAD differs from this, or from what git may guess by it.
-    fn on_the_way_to(&self, word: &OsStr) -> Result<Paths, GitError> {
-        let known = self.commit(word)?.or(self.tree(word)?);
-        let targets = known.map_or_else(|| self.guessed(word), |known| Ok(vec![known]))?;
-        let mut changed = Paths::new();
-        for target in targets {
-            changed.extend(self.between(self.head.as_deref(), Some(&target))?);
-        }
-        Ok(changed)
-    }
-
-    fn switch(&self, to: Option<&OsStr>, is_forced: bool) -> Result<Paths, GitError> {
-        // From a branch without a commit, git takes everything along by force.
-        let mut changed =
-            if is_forced || self.head.is_none() { self.dirty(false, &[])? } else { Paths::new() };
-        if let Some(to) = to {
-            changed.extend(self.on_the_way_to(to)?);
-        }
-        Ok(changed)
-    }
-
-    fn restore(
-        &self,
-        source: Option<&OsStr>,
-        is_merged: bool,
-        paths: &[OsString],
-    ) -> Result<Paths, GitError> {
-        let mut changed = self.dirty(false, paths)?;
-        if let Some(tree) = source.map(|source| self.tree(source)).transpose()?.flatten() {
-            changed.extend(self.against(&tree, paths)?);
-        }
-        if is_merged {
-            changed.extend(self.resolved(paths)?);
-        }
-        Ok(changed)
-    }
-
-    /// The first word is a branch or a tree if there is one of that name; else it is a path, or a branch of others.
-    fn checkout(
-        &self,
-        words: &[OsString],
-        after: Option<&[OsString]>,
-        is_forced: bool,
-        is_merged: bool,
-    ) -> Result<Paths, GitError> {
-        let (source, paths) = match (words, after) {
-            ([first, rest @ ..], Some(after)) => (Some(first), [rest, after].concat()),
-            ([first, rest @ ..], None) if self.tree(first)?.is_some() => (Some(first), rest.to_vec()),
-            (words, after) => (None, [words, after.unwrap_or_default()].concat()),
-        };
-        let source = source.map(OsString::as_os_str);
-        if paths.is_empty() {
-            return self.switch(source, is_forced);
-        }
-        let mut changed = self.restore(source, is_merged, &paths)?;
-        if let ([word], None) = (words, after) {
-            changed.extend(self.on_the_way_to(word)?);
-        }
-        Ok(changed)
-    }
-
-    fn merge(&self, with: &[OsString], autostash: Option<bool>, stashes: bool) -> Result<Paths, GitError> {
-        let mut changed = Paths::new();
-        if autostash.map_or_else(|| Ok(stashes || self.is_set("merge.autostash")?), Ok)? {
-            changed = self.dirty(false, &[])?;
-        }
-        let upstream = [OsString::from("@{upstream}")];
-        let mut commits = Vec::new();
-        for word in if with.is_empty() { &upstream } else { with } {
-            commits.extend(self.commit(word)?);
-            // Several branches may have been fetched at once.
-            if word == "FETCH_HEAD" {
-                commits.extend(self.fetched()?);
-            }
-        }
-        for commit in commits {
-            let head = self.head.as_deref();
-            let bases = head.map(|head| self.bases(head, &commit)).transpose()?.unwrap_or_default();
-            if bases.is_empty() {
-                changed.extend(self.between(head, Some(&commit))?);
-            }
-            for base in bases {
-                changed.extend(self.merged(Some(&base), Some(&commit))?);
-            }
-        }
-        Ok(changed)
-    }
-
-    fn stash_apply(&self, stash: Option<&OsStr>, is_branch: bool) -> Result<Paths, GitError> {
-        let name = match stash {
-            None => "refs/stash".into(),
-            Some(word) if word.as_bytes().iter().all(u8::is_ascii_digit) => {
-                let mut name = OsString::from("stash@{");
-                name.push(word);
-                name.push("}");
-                name
-            }
-            Some(word) => word.to_owned(),
-        };
-        let Some(stash) = self.commit(&name)? else { return Ok(Paths::new()) };
-        let parent = |number: u8| self.commit(OsStr::new(&format!("{stash}^{number}")));
-        let (base, index, untracked) = (parent(1)?, parent(2)?, parent(3)?);
-        let mut changed = self.merged(base.as_deref(), Some(&stash))?;
-        changed.extend(self.between(base.as_deref(), index.as_deref().or(base.as_deref()))?);
-        changed.extend(self.between(None, untracked.as_deref())?);
-        if is_branch {
-            changed.extend(self.between(self.head.as_deref(), base.as_deref())?);
-        }
-        Ok(changed)
-    }
-
-    fn rebase(
-        &self,
-        onto: Option<&OsStr>,
-        upstream: Option<&OsStr>,
-        branch: Option<&OsStr>,
-    ) -> Result<Paths, GitError> {
-        let mut changed = self.dirty(false, &[])?;
-        let upstream = upstream.unwrap_or(OsStr::new("@{upstream}"));
-        let onto = self.commit(onto.unwrap_or(upstream))?;
-        let upstream = self.commit(upstream)?;
-        let ours = branch.map_or_else(|| Ok(self.head.clone()), |branch| self.commit(branch))?;
-        changed.extend(self.between(self.head.as_deref(), ours.as_deref().or(self.head.as_deref()))?);
-        let (Some(ours), Some(upstream), Some(onto)) = (ours, upstream, onto) else { return Ok(changed) };
-        changed.extend(self.between(Some(&ours), Some(&onto))?);
-        // It may stop at any of the commits that it takes along.
-        let range = OsString::from(format!("{upstream}..{ours}"));
-        match self.picked(&[range], false)? {
-            Some(picked) => changed.extend(picked),
-            None => changed.extend(self.tracked(&[])?),
-        }
-        Ok(changed)
     }
 
     /// With files where a folder has to be, and all that is in folders where a file has to be.

@@ -17,8 +17,10 @@ pub(in super::super) struct Global {
     pub pathspecs: Vec<OsString>,
     /// `--bare`: there is no working tree, unless it is named.
     pub is_bare: bool,
-    /// The names of settings that this command line makes, in small letters.
-    pub settings: Vec<String>,
+    /// Settings that this command line makes, as they are written: `name=value`.
+    pub settings: Vec<OsString>,
+    /// The names of settings, in small letters, whose values stand in variables that nobody knows.
+    pub unknown: Vec<String>,
 }
 
 /// Options whose value is the next word. The others of that sort are read below.
@@ -82,7 +84,8 @@ pub(super) fn split(arguments: &[OsString]) -> Option<(Global, String, &[OsStrin
         match name {
             // An empty one changes nothing.
             "-C" if !value.is_empty() => global.folder.push(value),
-            "-c" | "--config-env" => global.settings.push(setting(value)),
+            "-c" => global.settings.push(value.to_owned()),
+            "--config-env" => global.unknown.push(setting(value)),
             "--git-dir" => global.git_dir = Some(value.to_owned()),
             "--work-tree" => global.work_tree = Some(value.to_owned()),
             "--bare" => global.is_bare = true,
@@ -93,7 +96,7 @@ pub(super) fn split(arguments: &[OsString]) -> Option<(Global, String, &[OsStrin
     }
 }
 
-/// The name in `name=value`.
+/// The name in `name=VARIABLE`.
 fn setting(text: &OsStr) -> String {
     let name = text.as_bytes().split(|byte| *byte == b'=').next().unwrap_or_default();
     String::from_utf8_lossy(name).to_lowercase()
@@ -118,7 +121,7 @@ mod tests {
         assert_eq!(global.folder, Path::new("a/b"));
         assert_eq!((global.git_dir, global.work_tree), (Some("g".into()), Some("w".into())));
         assert_eq!((global.pathspecs, global.is_bare), (words("--icase-pathspecs"), true));
-        assert_eq!(global.settings, ["core.x", "a.b"]);
+        assert_eq!((global.settings, global.unknown), (words("Core.X=y"), vec!["a.b".to_owned()]));
         assert_eq!(split(&words("git -C a -C /b stash")).unwrap().0.folder, Path::new("/b"));
         assert_eq!(split(&words("anything --what stash")).unwrap().1, "stash");
         assert_eq!(split(&words("/lib/git-core/git-stash -C c")).unwrap().1, "stash");

@@ -24,18 +24,18 @@ const REBASE: Known = Known {
             gpg-sign? autostash exec= allow-empty-message rebase-merges? fork-point strategy= strategy-option= root \
             reschedule-failed-exec reapply-cherry-picks trailer=",
 };
-const AM: Known = Known {
-    letters: "in3qsukmcC:p:rS?",
-    names: "interactive no-verify 3way quiet signoff utf8 keep keep-non-patch message-id keep-cr scissors \
-            quoted-cr= whitespace= ignore-space-change ignore-whitespace directory= exclude= include= \
-            patch-format= reject resolvemsg= continue resolved skip abort quit show-current-patch? retry \
-            allow-empty committer-date-is-author-date ignore-date rerere-autoupdate gpg-sign? empty=",
-};
+/// How something that was begun is ended.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) struct Resumed {
+    pub goes_on: bool,
+    pub passes_over: bool,
+    pub gives_up: bool,
+}
 
 pub(super) fn merge(rest: &[OsString]) -> Option<Verb> {
     let read = MERGE.read(rest);
     if read.names(&["abort"]) {
-        return Some(Verb::Resume);
+        return Some(Verb::MergeGivenUp);
     }
     if read.names(&["quit", "continue"]) && !read.is_unclear {
         return None;
@@ -50,8 +50,13 @@ pub(super) fn merge(rest: &[OsString]) -> Option<Verb> {
 
 pub(super) fn pick(rest: &[OsString], is_backwards: bool) -> Option<Verb> {
     let read = PICK.read(rest);
-    if read.names(&["continue", "abort", "skip"]) {
-        return Some(Verb::Resume);
+    let how = Resumed {
+        goes_on: read.names(&["continue"]),
+        passes_over: read.names(&["skip"]),
+        gives_up: read.names(&["abort"]),
+    };
+    if how != Resumed::default() {
+        return Some(Verb::Series(how));
     }
     if read.names(&["quit"]) && !read.is_unclear {
         return None;
@@ -79,14 +84,11 @@ pub(super) fn rebase(rest: &[OsString]) -> Option<Verb> {
     Some(Verb::Rebase { onto, upstream: words.next(), branch: words.next() })
 }
 
-/// Which files a patch changes, stands in the patch.
-pub(super) fn am(rest: &[OsString]) -> Option<Verb> {
-    let read = AM.read(rest);
-    if read.names(&["continue", "resolved", "r", "abort", "skip", "retry"]) {
-        return Some(Verb::Resume);
-    }
-    let only_tells = read.names(&["quit", "show-current-patch"]) && !read.is_unclear;
-    (!only_tells).then(|| Verb::Lose { untracked: false, paths: Vec::new() })
+/// What options that are set for a branch add to each merge: whether something is put away for it, and whether it may go anywhere.
+pub(in super::super) fn merge_options(options: &[OsString]) -> (Option<bool>, bool) {
+    let read = MERGE.read(options);
+    let autostash = read.names(&["autostash", "no-autostash"]).then(|| read.has(&["autostash"]));
+    (autostash, goes_elsewhere(&read) || read.is_unclear)
 }
 
 /// A merge into a folder, or by a strategy of which nothing is known.

@@ -1,25 +1,34 @@
 //! What a command line of git does to the working tree, by its words alone: nothing is asked, nothing is read.
 //!
 //! Where a word cannot be understood, more is meant and never less. A verb that is not here changes nothing, or changes it
-//! through other processes of git (aliases, `pull`, `bisect`, `filter-branch`), or file by file under names that nobody knows
-//! before (`apply`, `mv`).
+//! through other processes of git (aliases, `pull`, `bisect`, `filter-branch`, `submodule update`), or file by file under names that
+//! nobody knows before (patches from standard input).
 
+mod files;
 mod global;
 mod history;
 mod options;
+mod patches;
 mod trees;
 
 use std::ffi::OsString;
 
+pub(super) use files::{Clean, Ignored};
 pub(super) use global::Global;
+pub(super) use history::{Resumed, merge_options};
+pub(super) use patches::Patches;
 
 /// What a verb does to many files at once. Paths are as they were written; none of them means the whole tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verb {
-    /// Everything that is dirty goes away, or may: `stash`, and what cannot be known better (`am`, `submodule update`).
-    Lose { untracked: bool, paths: Vec<OsString> },
-    /// `reset --hard`, `--merge`, `--keep`.
+    /// Everything that is dirty goes away: `stash`.
+    Lose { untracked: bool, ignored: bool, paths: Vec<OsString> },
+    /// `reset --hard`.
     ResetHard { to: Option<OsString> },
+    /// What is not staged stays: `reset --merge`.
+    ResetMerge { to: Option<OsString> },
+    /// What is dirty stays: `reset --keep`.
+    ResetKeep { to: Option<OsString> },
     /// `checkout`, whose words may be a branch or paths: only the repository knows. After `--`, they are paths.
     Checkout { words: Vec<OsString>, after: Option<Vec<OsString>>, is_forced: bool, is_merged: bool },
     /// `switch`, and `checkout` that makes a branch.
@@ -27,9 +36,17 @@ pub(super) enum Verb {
     /// `restore`.
     Restore { source: Option<OsString>, is_merged: bool, paths: Vec<OsString> },
     /// Untracked files go away: `clean`.
-    Clean { paths: Vec<OsString> },
+    Clean(Clean),
     /// Tracked files go away: `rm`.
     Remove { paths: Vec<OsString> },
+    /// `mv`. These are names and no patterns.
+    Move { sources: Vec<OsString>, destination: OsString },
+    /// Submodules go away: `submodule deinit`.
+    Deinit { paths: Vec<OsString> },
+    /// `apply`.
+    Apply(Patches),
+    /// `am`.
+    ApplyMails(Patches),
     /// Without a name, what the branch follows.
     Merge { with: Vec<OsString>, autostash: Option<bool> },
     /// `cherry-pick` and `revert`.
@@ -38,16 +55,31 @@ pub(super) enum Verb {
     StashApply { stash: Option<OsString>, is_branch: bool },
     /// Without an upstream, what the branch follows.
     Rebase { onto: Option<OsString>, upstream: Option<OsString>, branch: Option<OsString> },
-    /// What was begun goes on or is given up: `--continue`, `--skip`, `--abort`.
+    /// `merge --abort`.
+    MergeGivenUp,
+    /// `cherry-pick` and `revert` that were begun.
+    Series(Resumed),
+    /// A rebase or patches that were begun go on or are given up: `--continue`, `--skip`, `--abort`.
     Resume,
     /// `read-tree -u`.
-    ReadTree { trees: Vec<OsString> },
+    ReadTree { trees: Vec<OsString>, is_reset: bool },
     /// `checkout-index -f`. These are names and no patterns.
     CheckoutIndex { files: Vec<OsString> },
     /// Every tracked file may go or change: `sparse-checkout`, `switch --orphan`, `rebase --root`, a merge into a folder.
     Everything,
     /// Another working tree goes away as a whole.
     WorktreeRemove { tree: OsString },
+}
+
+impl Verb {
+    /// Whether it takes whole repositories inside the tree away by itself.
+    pub fn takes_repositories(&self) -> bool {
+        match self {
+            Self::Clean(clean) => clean.repositories,
+            Self::Remove { .. } | Self::Deinit { .. } | Self::WorktreeRemove { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 /// Whether this command line may change many files of a working tree at once.
@@ -63,6 +95,8 @@ pub(super) struct Line {
     /// For people: `git reset --hard`.
     pub name: String,
     pub verb: Verb,
+    /// Whether it goes on into submodules; nothing if that depends on what is set.
+    pub recurses: Option<bool>,
 }
 
 /// What this command line does to the working tree; nothing if it leaves it alone.
@@ -79,18 +113,20 @@ pub(super) fn read(arguments: &[OsString]) -> Option<Line> {
         "checkout" => trees::checkout(rest),
         "switch" => trees::switch(rest),
         "restore" => trees::restore(rest),
-        "clean" => trees::clean(rest, &global),
-        "rm" => trees::remove(rest),
+        "clean" => files::clean(rest),
+        "mv" => files::rename(rest),
+        "rm" => files::remove(rest),
         "read-tree" => trees::read_tree(rest),
         "checkout-index" => trees::checkout_index(rest),
-        "sparse-checkout" => trees::sparse_checkout(rest),
-        "worktree" => trees::worktree(rest),
-        "submodule" => trees::submodule(rest),
+        "sparse-checkout" => files::sparse_checkout(rest),
+        "worktree" => files::worktree(rest),
+        "submodule" | "submodule--helper" => files::submodule(rest),
         "merge" => history::merge(rest),
         "cherry-pick" => history::pick(rest, false),
         "revert" => history::pick(rest, true),
         "rebase" => history::rebase(rest),
-        "am" => history::am(rest),
+        "apply" => patches::apply(rest),
+        "am" => patches::am(rest),
         // What merges are made of, where their strategy is not git's own.
         "merge-recursive"
         | "merge-recursive-ours"
@@ -103,13 +139,16 @@ pub(super) fn read(arguments: &[OsString]) -> Option<Line> {
     }?;
     let name = match (&does, first.map(String::from_utf8_lossy)) {
         (Verb::ResetHard { .. }, _) => "git reset --hard".to_owned(),
+        (Verb::ResetMerge { .. }, _) => "git reset --merge".to_owned(),
+        (Verb::ResetKeep { .. }, _) => "git reset --keep".to_owned(),
         (Verb::StashApply { .. } | Verb::WorktreeRemove { .. }, Some(word)) => format!("git {verb} {word}"),
         (_, Some(word)) if matches!(verb.as_str(), "sparse-checkout" | "submodule") => {
             format!("git {verb} {word}")
         }
         _ => format!("git {verb}"),
     };
-    Some(Line { global, name, verb: does })
+    let recurses = trees::recurses(&verb, rest);
+    Some(Line { global, name, verb: does, recurses })
 }
 
 #[cfg(test)]

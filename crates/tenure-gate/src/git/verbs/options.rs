@@ -49,6 +49,12 @@ impl Read {
         given.find_map(|(_, value)| value.as_deref())
     }
 
+    /// All values of these.
+    pub fn values(&self, names: &[&str]) -> Vec<OsString> {
+        let given = self.options.iter().filter(|(name, _)| names.contains(&name.as_str()));
+        given.filter_map(|(_, value)| value.clone()).collect()
+    }
+
     /// All words as paths. None means the whole tree: also where nobody can tell which are meant.
     pub fn paths(&self) -> Vec<OsString> {
         self.limited(self.words.iter().chain(self.after.iter().flatten()).cloned().collect())

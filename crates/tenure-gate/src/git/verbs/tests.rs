@@ -15,7 +15,11 @@ fn word(text: &str) -> Option<OsString> {
 }
 
 fn lose(untracked: bool, paths: &str) -> Verb {
-    Verb::Lose { untracked, paths: words(paths) }
+    Verb::Lose { untracked, ignored: false, paths: words(paths) }
+}
+
+fn lose_all(paths: &str) -> Verb {
+    Verb::Lose { untracked: true, ignored: true, paths: words(paths) }
 }
 
 fn checkout(start: &str, after: Option<&str>, is_forced: bool, is_merged: bool) -> Verb {
@@ -67,7 +71,17 @@ fn reading_verbs_do_nothing() {
         "git clean -n",
         "git clean -fdn",
         "git clean -f --dry",
-        "git clean -fdX",
+        "git clean -fdXn",
+        "git mv -n a b",
+        "git mv a",
+        "git apply",
+        "git apply -",
+        "git apply --check a.patch",
+        "git apply --stat --summary a.patch",
+        "git apply --cached a.patch",
+        "git am --show-current-patch=diff",
+        "git submodule update --init",
+        "git submodule deinit",
         "git rm --cached a",
         "git rm -n a",
         "git merge --continue",
@@ -93,39 +107,70 @@ fn reading_verbs_do_nothing() {
 #[test]
 fn verbs_that_throw_away_are_understood() {
     let reset = |to: &str| Verb::ResetHard { to: word(to) };
-    let clean = |paths: &str| Verb::Clean { paths: words(paths) };
+    let clean = |letters: &str, excluded: &str, paths: &str| {
+        let has = |letter: char| letters.contains(letter);
+        Verb::Clean(Clean {
+            is_forced: has('f'),
+            folders: has('d'),
+            repositories: letters.contains("ff"),
+            ignored: match (has('x'), has('X')) {
+                (true, _) => Ignored::Go,
+                (_, true) => Ignored::GoAlone,
+                _ => Ignored::Stay,
+            },
+            excluded: words(excluded),
+            paths: words(paths),
+        })
+    };
+    let patches = |files: &str, options: &str, rejects, is_merged| Patches {
+        files: words(files),
+        options: words(options),
+        rejects,
+        is_merged,
+    };
     for (line, expected) in [
         ("git stash", lose(false, "")),
         ("git stash -u", lose(true, "")),
         ("git stash --include", lose(true, "")),
-        ("git stash -a", lose(true, "")),
+        ("git stash -a", lose_all("")),
         ("git stash -u --no-include-untracked", lose(false, "")),
         ("git stash push a b", lose(false, "a b")),
         ("git stash push -um text -- a", lose(true, "a")),
         ("git stash -- *.rs", lose(false, "*.rs")),
         ("git stash save a message", lose(false, "")),
         ("git stash push --pathspec-from-file=x", lose(false, "")),
-        ("git stash push --unheard-of a", lose(true, "")),
+        ("git stash push --unheard-of a", lose_all("")),
         ("/usr/lib/git-core/git-stash push a", lose(false, "a")),
         ("git -C sub -c a.b=c --no-pager stash push a", lose(false, "a")),
         ("git reset --hard", reset("")),
         ("git reset --har HEAD~2", reset("HEAD~2")),
-        ("git reset -q main --keep", reset("main")),
-        ("git reset --merge --", reset("")),
-        ("git clean -f", clean("")),
-        ("git clean -fdx -e a b", clean("b")),
-        ("git clean -fX -e a", clean("")),
-        ("git -c core.excludesFile=x clean -fX", clean("")),
-        ("git clean -fn --no-dry-run", clean("")),
-        ("git clean", clean("")),
+        ("git reset -q main --keep", Verb::ResetKeep { to: word("main") }),
+        ("git reset --merge --", Verb::ResetMerge { to: None }),
+        ("git clean -f", clean("f", "", "")),
+        ("git clean -i", clean("f", "", "")),
+        ("git clean -fdx -e a b", clean("fdx", "a", "b")),
+        ("git clean -fX -e a --exclude=c", clean("fX", "a c", "")),
+        ("git clean -f --force", clean("ff", "", "")),
+        ("git clean -fn --no-dry-run", clean("f", "", "")),
+        ("git clean", clean("", "", "")),
+        ("git clean -f --unheard a", clean("ffdx", "", "")),
+        ("git mv -f a b -- -c", Verb::Move { sources: words("a b"), destination: "-c".into() }),
+        ("git apply a.patch - b", Verb::Apply(patches("a.patch b", "", false, None))),
+        ("git apply --stat --apply a", Verb::Apply(patches("a", "", false, None))),
+        (
+            "git apply -3 -p 2 --directory=x --recount --reject -- -a",
+            Verb::Apply(patches("-a", "-p2 --directory=x --recount", true, Some(true))),
+        ),
+        ("git am", Verb::ApplyMails(patches("", "", false, None))),
+        ("git am --no-3way -p0 a", Verb::ApplyMails(patches("a", "-p0", false, Some(false)))),
+        ("git submodule -q deinit -f a b", Verb::Deinit { paths: words("a b") }),
+        ("git submodule deinit --all", Verb::Deinit { paths: words("") }),
         ("git rm -rf a :/b", Verb::Remove { paths: words("a :/b") }),
-        ("git am a.patch", lose(false, "")),
-        ("git submodule update --init", lose(false, "")),
         ("git sparse-checkout set a", Verb::Everything),
         ("git switch --orphan x", Verb::Everything),
         ("git worktree remove -f ../x", Verb::WorktreeRemove { tree: "../x".into() }),
-        ("git read-tree -mu a b", Verb::ReadTree { trees: words("a b") }),
-        ("git read-tree --reset -u a", Verb::ReadTree { trees: words("a") }),
+        ("git read-tree -mu a b", Verb::ReadTree { trees: words("a b"), is_reset: false }),
+        ("git read-tree --reset -u a", Verb::ReadTree { trees: words("a"), is_reset: true }),
         ("git read-tree -u --prefix=x/ a", Verb::Everything),
         ("git checkout-index -f a", Verb::CheckoutIndex { files: words("a") }),
         ("git checkout-index -fa", Verb::CheckoutIndex { files: words("") }),
@@ -158,8 +203,9 @@ fn checkout_switch_and_restore_are_understood() {
         ("git switch -f main", switch("main", true)),
         ("git switch -m main", switch("main", true)),
         ("git restore .", restore("", false, ".")),
-        ("git restore -SW a", restore("", false, "a")),
-        ("git restore --staged --worktree a", restore("", false, "a")),
+        ("git restore -SW a", restore("HEAD", false, "a")),
+        ("git restore --staged --worktree a", restore("HEAD", false, "a")),
+        ("git restore -SW -s side a", restore("side", false, "a")),
         ("git restore -s HEAD~1 a", restore("HEAD~1", false, "a")),
         ("git restore --sou=HEAD~1 -- a", restore("HEAD~1", false, "a")),
         ("git restore -m a", restore("", true, "a")),
@@ -187,12 +233,14 @@ fn verbs_that_bring_changes_are_understood() {
         ("git merge -s ours a", merge("a", None)),
         ("git merge -s subtree a", Verb::Everything),
         ("git merge -Xsubtree=lib a", Verb::Everything),
-        ("git merge --abort", Verb::Resume),
+        ("git merge --abort", Verb::MergeGivenUp),
         ("git cherry-pick -x -s a b..c", pick("a b..c", false)),
         ("git cherry-pick -m 1 a", pick("a", false)),
         ("git cherry-pick --all", Verb::Everything),
         ("git revert --no-edit HEAD", pick("HEAD", true)),
-        ("git revert --abort", Verb::Resume),
+        ("git revert --abort", Verb::Series(Resumed { gives_up: true, ..Resumed::default() })),
+        ("git cherry-pick --skip", Verb::Series(Resumed { passes_over: true, ..Resumed::default() })),
+        ("git cherry-pick --cont", Verb::Series(Resumed { goes_on: true, ..Resumed::default() })),
         ("git stash pop", apply("", false)),
         ("git stash apply --index 1", apply("1", false)),
         ("git stash branch new stash@{2}", apply("stash@{2}", true)),
@@ -212,10 +260,26 @@ fn people_are_told_the_verb_as_they_know_it() {
         ("git -C x stash -u", "git stash"),
         ("git-stash pop", "git stash pop"),
         ("git reset --har", "git reset --hard"),
+        ("git reset --keep x", "git reset --keep"),
         ("/usr/bin/git checkout x", "git checkout"),
         ("git worktree remove x", "git worktree remove"),
-        ("git submodule update", "git submodule update"),
+        ("git submodule deinit x", "git submodule deinit"),
+        ("git apply x", "git apply"),
     ] {
         assert_eq!(read(&words(line)).unwrap().name, name, "{line}");
+    }
+}
+
+#[test]
+fn whether_a_verb_goes_on_into_submodules_is_said_or_set() {
+    for (line, expected) in [
+        ("git reset --hard --recurse-submodules", Some(true)),
+        ("git checkout --recurse-sub x", Some(true)),
+        ("git switch --recurse-submodules --no-recurse-submodules x", Some(false)),
+        ("git restore --recurse-submodules=no x", Some(false)),
+        ("git read-tree -u --reset x", None),
+        ("git stash", Some(false)),
+    ] {
+        assert_eq!(read(&words(line)).unwrap().recurses, expected, "{line}");
     }
 }

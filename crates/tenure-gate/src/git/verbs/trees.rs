@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
+use super::Verb;
 use super::options::{Known, Read};
-use super::{Global, Verb};
 
 const STASH: Known = Known {
     letters: "pSkquam:U:",
@@ -32,11 +32,6 @@ const RESTORE: Known = Known {
             theirs patch ignore-skip-worktree-bits pathspec-from-file= pathspec-file-nul unified= \
             inter-hunk-context= auto-advance",
 };
-const CLEAN: Known = Known { letters: "qnfide:xX", names: "quiet dry-run force interactive exclude=" };
-const REMOVE: Known = Known {
-    letters: "nqfr",
-    names: "dry-run quiet cached force ignore-unmatch sparse pathspec-from-file= pathspec-file-nul",
-};
 const READ_TREE: Known = Known {
     letters: "muinvq",
     names: "index-output= empty verbose trivial aggressive reset prefix= exclude-per-directory= dry-run \
@@ -46,7 +41,6 @@ const CHECKOUT_INDEX: Known = Known {
     letters: "afqnuz",
     names: "all ignore-skip-worktree-bits force quiet no-create index stdin temp prefix= stage=",
 };
-const WORKTREE: Known = Known { letters: "f", names: "force" };
 
 pub(super) fn stash(rest: &[OsString]) -> Option<Verb> {
     let subcommand = rest.first().and_then(|word| word.to_str()).filter(|word| !word.starts_with('-'));
@@ -72,14 +66,22 @@ pub(super) fn stash(rest: &[OsString]) -> Option<Verb> {
 
 fn put_away(read: &Read, paths: Vec<OsString>) -> Verb {
     // An option that is not known may mean more.
-    let untracked = read.has(&["u", "include-untracked", "a", "all"]) || read.is_unclear;
-    Verb::Lose { untracked, paths }
+    let ignored = read.has(&["a", "all"]) || read.is_unclear;
+    let untracked = read.has(&["u", "include-untracked"]) || ignored;
+    Verb::Lose { untracked, ignored, paths }
 }
 
 pub(super) fn reset(rest: &[OsString]) -> Option<Verb> {
     let read = RESET.read(rest);
-    let touches_files = read.names(&["hard", "merge", "keep"]);
-    touches_files.then(|| Verb::ResetHard { to: read.words.into_iter().next() })
+    let to = read.words.first().cloned();
+    // Several: git takes the last, and the first of these changes the most.
+    if read.names(&["hard"]) {
+        Some(Verb::ResetHard { to })
+    } else if read.names(&["merge"]) {
+        Some(Verb::ResetMerge { to })
+    } else {
+        read.names(&["keep"]).then_some(Verb::ResetKeep { to })
+    }
 }
 
 pub(super) fn checkout(rest: &[OsString]) -> Option<Verb> {
@@ -124,29 +126,13 @@ pub(super) fn restore(rest: &[OsString]) -> Option<Verb> {
     if only_staged && !read.is_unclear {
         return None;
     }
+    // With the index, it is HEAD that counts.
+    let head = (read.has(&["S", "staged"]) || read.is_unclear).then(|| "HEAD".into());
     Some(Verb::Restore {
-        source: read.value(&["s", "source"]).map(Into::into),
+        source: read.value(&["s", "source"]).map(Into::into).or(head),
         is_merged: read.names(&["m", "merge", "conflict"]),
         paths: read.paths(),
     })
-}
-
-/// Ignored files are nobody's. With `-X` only they go, unless somebody says what is ignored.
-pub(super) fn clean(rest: &[OsString], global: &Global) -> Option<Verb> {
-    let read = CLEAN.read(rest);
-    let only_ignored = read.has(&["X"])
-        && !read.names(&["e", "exclude"])
-        && !global.settings.iter().any(|setting| setting == "core.excludesfile");
-    if read.has(&["n", "dry-run"]) || (only_ignored && !read.is_unclear) {
-        return None;
-    }
-    Some(Verb::Clean { paths: read.paths() })
-}
-
-pub(super) fn remove(rest: &[OsString]) -> Option<Verb> {
-    let read = REMOVE.read(rest);
-    let stays = read.has(&["n", "dry-run"]) || read.has(&["cached"]);
-    (!stays).then(|| Verb::Remove { paths: read.paths() })
 }
 
 pub(super) fn read_tree(rest: &[OsString]) -> Option<Verb> {
@@ -157,7 +143,8 @@ pub(super) fn read_tree(rest: &[OsString]) -> Option<Verb> {
     }
     // Under a prefix, nobody knows better.
     let is_elsewhere = read.names(&["prefix"]);
-    Some(if is_elsewhere { Verb::Everything } else { Verb::ReadTree { trees: read.words } })
+    let is_reset = read.names(&["reset"]) || read.is_unclear;
+    Some(if is_elsewhere { Verb::Everything } else { Verb::ReadTree { trees: read.words, is_reset } })
 }
 
 /// Without `-f` it only makes what is not there.
@@ -170,21 +157,19 @@ pub(super) fn checkout_index(rest: &[OsString]) -> Option<Verb> {
     (overwrites && !is_elsewhere).then_some(Verb::CheckoutIndex { files })
 }
 
-pub(super) fn sparse_checkout(rest: &[OsString]) -> Option<Verb> {
-    let subcommand = rest.first().and_then(|word| word.to_str());
-    (!matches!(subcommand, Some("list" | "check-rules") | None)).then_some(Verb::Everything)
-}
-
-pub(super) fn worktree(rest: &[OsString]) -> Option<Verb> {
-    let (subcommand, rest) = rest.split_first()?;
-    let read = WORKTREE.read(rest);
-    let tree = read.words.into_iter().chain(read.after.into_iter().flatten()).next()?;
-    (subcommand == "remove").then_some(Verb::WorktreeRemove { tree })
-}
-
-/// What goes on inside a submodule, git does with other processes of git, there.
-pub(super) fn submodule(rest: &[OsString]) -> Option<Verb> {
-    let mut words = rest.iter().filter(|word| !word.as_encoded_bytes().starts_with(b"-"));
-    let changes = words.next().is_some_and(|word| word == "update" || word == "deinit");
-    changes.then(|| Verb::Lose { untracked: false, paths: Vec::new() })
+/// Whether this verb goes on into submodules; nothing if that depends on what is set.
+pub(super) fn recurses(verb: &str, rest: &[OsString]) -> Option<bool> {
+    let known = match verb {
+        "reset" => RESET,
+        "checkout" => CHECKOUT,
+        "switch" => SWITCH,
+        "restore" => RESTORE,
+        "read-tree" => READ_TREE,
+        _ => return Some(false),
+    };
+    const SAID: [&str; 2] = ["recurse-submodules", "no-recurse-submodules"];
+    let read = known.read(rest);
+    let (name, value) = read.options.iter().rfind(|(name, _)| SAID.contains(&name.as_str()))?;
+    let says_no = |value: &OsString| ["no", "false", "off", "0"].iter().any(|no| value == no);
+    Some(name == SAID[0] && !value.as_ref().is_some_and(says_no))
 }

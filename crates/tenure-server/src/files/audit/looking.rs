@@ -1,6 +1,7 @@
 //! What is known of what changed. It looks at the disk and at processes, so not on a thread that others wait for.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -10,11 +11,11 @@ use tenure_core::kernel::{Holder, Resource, State, Tick};
 use tenure_gate::calls::looks_temporary;
 use tenure_gate::git;
 use tenure_gate::paths::{WorkTree, name_in};
-use tenure_gate::process::{Process, started, writers_of};
+use tenure_gate::process::{Process, started, takes_in_orphans, writers_of};
 use tenure_gate::watch::Kind;
 
 use super::pending::{Noted, Pending, SeenWriter};
-use super::verdict::{Facts, Suspect, Violation, judge};
+use super::verdict::{Facts, Suspect, Violation, Whose, judge};
 use crate::app::App;
 use crate::files::{identity, targets, whose};
 
@@ -39,12 +40,14 @@ pub(super) fn look_for_writers(app: &App, tree: &WorkTree, pending: &std::sync::
             Some(found) => found.clone(),
             None => {
                 let line = whose::line_of(pid);
+                let adopted = line.windows(2).find(|pair| takes_in_orphans(pair[1].pid));
+                let adopted = adopted.map(|pair| pair[0].clone());
                 // Who ended while it was looked at has lost its parents: nobody can say whose it was, and nobody is accused.
                 if started(pid) != Some(writer.process.started) {
                     continue;
                 }
                 let session = whose::session_of(app, &line, None);
-                let found = Arc::new(SeenWriter { pid, name: writer.name, line, session });
+                let found = Arc::new(SeenWriter { pid, name: writer.name, line, adopted, session });
                 seen.insert(pid, found.clone());
                 found
             }
@@ -90,7 +93,8 @@ pub(super) fn violations(
 /// either nobody has it, or whoever has it is taken to have done it.
 fn is_exempt(tree: &WorkTree, path: &Path, noted: &Noted) -> bool {
     let is_temporary = path.file_name().is_some_and(|name| {
-        looks_temporary(name, |other| path.with_file_name(other).symlink_metadata().is_ok())
+        let beside = |other: &OsStr| tree.root.join(path).with_file_name(other);
+        looks_temporary(name, |other| beside(other).symlink_metadata().is_ok())
     });
     let is_folder = || fs::symlink_metadata(tree.root.join(path)).is_ok_and(|about| about.is_dir());
     // Made a tree of its own since its folder is watched.
@@ -152,15 +156,28 @@ fn process_text(state: &State, holder: &Holder) -> Arc<str> {
 
 fn suspect(app: &App, writer: &SeenWriter, owner: Option<&Owner>) -> Suspect {
     let is_above = |process: &Process| writer.line.iter().any(|above| above.is_same(process));
-    let is_owners = match owner {
+    let whose = match owner {
         // What goes on in the background of a guard is no longer below its owner.
-        Some(Owner::Of(process)) => {
-            is_above(process) || app.files.guards.of(&identity::text_of(process)).iter().any(is_above)
+        Some(Owner::Of(process))
+            if is_above(process) || app.files.guards.of(&identity::text_of(process)).iter().any(is_above) =>
+        {
+            Whose::Owners
+        }
+        // Who left its owner's side (`setsid`, `nohup … &`) cannot be told from somebody else's; but it began after its owner did.
+        Some(Owner::Of(process)) if writer.session.is_none() && may_be_left_by(writer, process) => {
+            Whose::Unknown
         }
         // Nobody can be told from somebody who is not known.
-        Some(Owner::Unknown) => true,
-        None => false,
+        Some(Owner::Unknown) => Whose::Owners,
+        Some(Owner::Of(_)) | None => Whose::Others,
     };
     let SeenWriter { pid, name, session, .. } = writer;
-    Suspect { pid: *pid, name: name.clone(), session: session.clone(), is_owners }
+    Suspect { pid: *pid, name: name.clone(), session: session.clone(), whose }
+}
+
+fn may_be_left_by(writer: &SeenWriter, owner: &Process) -> bool {
+    writer
+        .adopted
+        .as_ref()
+        .is_some_and(|adopted| adopted.boot == owner.boot && adopted.started >= owner.started)
 }

@@ -43,6 +43,9 @@ pub(super) struct SeenWriter {
     pub(super) name: String,
     /// The process and all above it.
     pub(super) line: Vec<Process>,
+    /// Of that, the one that is right below whoever takes in those that have lost their parents: who started it is not known, but that
+    /// it was after the one who did.
+    pub(super) adopted: Option<Process>,
     /// In whose name it runs, if a session of an agent is known for it.
     pub(super) session: Option<Holder>,
 }

@@ -22,8 +22,19 @@ pub(super) struct Suspect {
     pub(super) name: String,
     /// In whose name it runs, if a session of an agent is known for it.
     pub(super) session: Option<Holder>,
-    /// Whether the owner, or somebody whom that started, it is.
-    pub(super) is_owners: bool,
+    /// Whether the owner started it.
+    pub(super) whose: Whose,
+}
+
+/// Who started somebody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The owner of the file, or it is that one itself.
+    Owners,
+    /// Somebody else.
+    Others,
+    /// Nobody can say: it has lost whoever started it.
+    Unknown,
 }
 
 /// Somebody changed what was not theirs to change.
@@ -40,16 +51,21 @@ pub(super) fn judge(facts: &Facts) -> Option<Violation> {
     let Facts { has_owner, by_git, writers, .. } = facts;
     // What git checks out is in commits.
     let is_explained = if *has_owner {
-        writers.is_empty() || writers.iter().any(|writer| writer.is_owners)
+        writers.is_empty() || writers.iter().any(|writer| writer.whose == Whose::Owners)
     } else {
         *by_git
     };
     if is_explained {
         return None;
     }
-    let known = writers.iter().find(|writer| writer.session.is_some()).or(writers.first());
+    let others = || writers.iter().find(|writer| writer.whose == Whose::Others);
+    let known = writers.iter().find(|writer| writer.session.is_some()).or_else(others).or(writers.first());
     let what = what_happened(facts.kind);
-    let why = if *has_owner { "which its owner did not start" } else { "though no session had it" };
+    let why = match known.map(|known| known.whose) {
+        _ if !has_owner => "though no session had it",
+        Some(Whose::Unknown) => "and whether its owner started that is not known",
+        _ => "which its owner did not start",
+    };
     let detail = match known {
         Some(Suspect { pid, name, .. }) => format!("it was {what} by {} (pid {pid}), {why}", plain(name)),
         None => format!("it was {what}, though no session had it; nobody was seen doing it"),
@@ -79,7 +95,8 @@ mod tests {
 
     fn suspect(pid: u32, session: Option<&str>, is_owners: bool) -> Suspect {
         let session = session.map(|session| Holder::parse(session).unwrap());
-        Suspect { pid, name: "sh\n".into(), session, is_owners }
+        let whose = if is_owners { Whose::Owners } else { Whose::Others };
+        Suspect { pid, name: "sh\n".into(), session, whose }
     }
 
     fn judged(has_owner: bool, by_git: bool, writers: Vec<Suspect>) -> Option<Violation> {
@@ -110,5 +127,19 @@ mod tests {
         assert_eq!(foreign.session, Some(Holder::parse("two").unwrap()));
         assert_eq!(foreign.detail, "it was written by sh  (pid 8), which its owner did not start");
         assert!(judged(true, true, vec![suspect(8, None, false)]).is_some(), "git over what somebody has");
+    }
+
+    #[test]
+    fn whoever_has_lost_its_parents_is_not_accused() {
+        let unknown = || Suspect { whose: Whose::Unknown, ..suspect(7, None, false) };
+        let told = judged(true, false, vec![unknown()]).unwrap();
+        assert_eq!(told.session, None);
+        assert_eq!(
+            told.detail,
+            "it was written by sh  (pid 7), and whether its owner started that is not known"
+        );
+        let told = judged(true, false, vec![unknown(), suspect(8, None, false)]).unwrap();
+        assert_eq!(told.detail, "it was written by sh  (pid 8), which its owner did not start");
+        assert_eq!(judged(true, false, vec![unknown(), suspect(8, None, true)]), None);
     }
 }

@@ -220,20 +220,22 @@ async fn judge_for_ever(app: &Arc<App>, watched: &Arc<Watched>) {
             let settled = lock(&watched.pending).take_settled();
             violations(app, &watched.tree, settled, now)
         });
+        // What is found belongs to the next one, if this one is over by now.
+        if let Some((last, more)) = burst.end(now) {
+            let detail = format!(
+                "files of this tree were changed {more} more times by somebody who had no lease, this one last; that is not told one by one"
+            );
+            tell(app, vec![last], None, detail);
+        }
         let mut told: BTreeMap<_, Vec<Resource>> = BTreeMap::new();
         for (resource, violation) in found.await.unwrap_or_default() {
-            if app.files.audit.told.is_new(&resource, now) && burst.is_told(&resource, now) {
+            let is_new = app.files.audit.told.is_new(&resource, now);
+            if is_new && burst.is_told(&resource, violation.session.as_ref(), now) {
                 told.entry((violation.session, violation.detail)).or_default().push(resource);
             }
         }
         for ((session, detail), resources) in told {
             tell(app, resources, session, detail);
-        }
-        if let Some((last, more)) = burst.end(now) {
-            let detail = format!(
-                "{more} more files of this tree were changed by somebody who had no lease, this one last; they are not told one by one"
-            );
-            tell(app, vec![last], None, detail);
         }
     }
 }

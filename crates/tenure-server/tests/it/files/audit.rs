@@ -133,7 +133,7 @@ fn what_git_checks_out_and_what_it_ignores_is_not_told() {
     let mut watched = Watched::new();
     git(&watched.stage, &["checkout", "--quiet", "-b", "other"]);
     fs::write(watched.stage.file(".git/info/exclude"), "*.log\nbuild/\n").unwrap();
-    watched.shell("echo x > x.log; mkdir build; echo x > build/y; echo x > tmp.Ab3xYz");
+    watched.shell("echo x > x.log; mkdir build; echo x > build/y; echo x > tmp.Ab3xYz; echo x > b.Ab3xYz");
     // Who commits has changed `b` before, and that is told. What git writes then is not.
     watched.shell("echo two > b");
     assert_eq!(watched.next().path, "b");
@@ -176,6 +176,20 @@ fn whoever_has_a_file_open_that_somebody_else_has_is_named() {
     assert!(told.detail.contains(&format!("bash (pid {})", shell.id())), "{told:?}");
     drop(shell.stdin.take());
     shell.wait().unwrap();
+}
+
+// S4-15
+#[test]
+fn what_its_owner_left_in_the_background_is_not_accused() {
+    let mut watched = Watched::new();
+    watched.one.run(&format!("cd {}", watched.stage.file("").display()));
+    let hold = watched.stage.file(".git/hold");
+    watched.one.run(&format!("mkfifo {}", hold.display()));
+    watched.one.run("(setsid sh -c 'exec 7>> a; echo x >&7; read line < .git/hold' &)");
+    let told = watched.next();
+    assert_eq!((&*told.path, &told.session), ("a", &None), "{told:?}");
+    assert!(told.detail.contains("not known") && !told.detail.contains("did not start"), "{told:?}");
+    fs::write(hold, "done").unwrap();
 }
 
 // S4-15

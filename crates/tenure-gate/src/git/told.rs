@@ -1,0 +1,70 @@
+//! What of an environment matters to git: where the repository is, what is set, how paths are read.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+/// Which repository is meant, and what it is made of.
+const PLACE: [&str; 13] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_SHALLOW_FILE",
+    "GIT_GRAFT_FILE",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_NO_REPLACE_OBJECTS",
+];
+/// Where a person keeps settings.
+const SETTINGS: [&str; 5] =
+    ["HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
+/// Settings that stand in the environment itself, and where attributes are.
+const SET: [&str; 4] = ["GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_ATTR_SOURCE", "GIT_ATTR_NOSYSTEM"];
+/// Such settings are numbered.
+const NUMBERED: [&str; 2] = ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
+/// How paths are read.
+const PATHSPECS: [&str; 4] =
+    ["GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"];
+
+/// Whether a variable of this name decides what a command of git does to the working tree. Of an environment that is handed to
+/// [`overwritten`](super::overwritten), these count and no others.
+pub fn tells_git(name: &OsStr) -> bool {
+    let numbered = || NUMBERED.iter().any(|begin| name.as_bytes().starts_with(begin.as_bytes()));
+    is_place(name) || is_settings(name) || is_pathspecs(name) || is(name, &SET) || numbered()
+}
+
+/// Whether it says which repository is meant.
+pub(super) fn is_place(name: &OsStr) -> bool {
+    is(name, &PLACE)
+}
+
+/// Whether it says where a person keeps settings.
+pub(super) fn is_settings(name: &OsStr) -> bool {
+    is(name, &SETTINGS)
+}
+
+/// Whether it says how paths are read.
+pub(super) fn is_pathspecs(name: &OsStr) -> bool {
+    is(name, &PATHSPECS)
+}
+
+fn is(name: &OsStr, known: &[&str]) -> bool {
+    known.iter().any(|known| name == *known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_decides_is_told_and_nothing_else() {
+        let told = ["GIT_DIR", "HOME", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_12"];
+        assert!(told.iter().chain(&PATHSPECS).all(|name| tells_git(OsStr::new(name))));
+        let others = ["GIT_EDITOR", "GIT_TRACE", "PATH", "GIT_SSH_COMMAND", "GIT_CONFIG", "HOMES", ""];
+        assert!(!others.iter().any(|name| tells_git(OsStr::new(name))));
+    }
+}
