@@ -75,6 +75,6 @@ pub struct Program {
     pub file: Name,
     /// How it is called; at most the first few hundred words.
     pub arguments: Vec<OsString>,
-    /// Of its environment, what says to git where it is.
+    /// Of its environment, what says to git where it is and what it is set to.
     pub environment: Vec<(OsString, OsString)>,
 }

@@ -9,6 +9,7 @@ use tenure_seccomp::{Call, Memory};
 
 use super::flags::{changes, descriptor, has, has_no_name, of_open};
 use super::{Change, Does, Folder, Name, Program};
+use crate::git::tells_git;
 
 /// So many words say which program this is.
 const FIRST_WORDS: usize = 6;
@@ -16,9 +17,6 @@ const FIRST_WORDS: usize = 6;
 const MOST_WORDS: usize = 100_000;
 /// Environments are larger.
 const MOST_VARIABLES: usize = 4096;
-/// What of an environment says to git where it is.
-const GIT: [&str; 3] = ["GIT_DIR=", "GIT_WORK_TREE=", "GIT_INDEX_FILE="];
-
 /// What this call does, with what its arguments point to. An error if that cannot be read.
 pub fn read(call: Call, arguments: &[u64; 6], memory: &Memory) -> io::Result<Does> {
     let text = |place: usize| memory.text(arguments[place]);
@@ -145,8 +143,7 @@ impl Program {
 
 fn gits(variable: &OsStr) -> Option<(OsString, OsString)> {
     let bytes = variable.as_bytes();
-    let known = GIT.iter().find(|name| bytes.starts_with(name.as_bytes()))?;
-    let (name, value) = bytes.split_at(known.len());
-    let name = &name[..name.len() - 1];
-    Some((OsStr::from_bytes(name).to_owned(), OsStr::from_bytes(value).to_owned()))
+    let at = bytes.iter().position(|byte| *byte == b'=')?;
+    let (name, value) = (OsStr::from_bytes(&bytes[..at]), OsStr::from_bytes(&bytes[at + 1..]));
+    tells_git(name).then(|| (name.to_owned(), value.to_owned()))
 }

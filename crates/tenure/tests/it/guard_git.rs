@@ -18,9 +18,12 @@ fn stage() -> (Stage, FakeAgent) {
          echo one > sub/c; git add .; git commit -qm sub",
     );
     assert_eq!(said.code, Some(0), "{said:?}");
+    let said = stage.shell("echo secret > .git/info/exclude; git diff main side > ../patch");
+    assert_eq!(said.code, Some(0), "{said:?}");
     let mut owner = FakeAgent::start(&stage, "owner");
-    owner.edits(&stage, "s1", "a", "theirs\n");
-    owner.edits(&stage, "s1", "new", "theirs\n");
+    for file in ["a", "new", "secret"] {
+        owner.edits(&stage, "s1", file, "theirs\n");
+    }
     fs::write(stage.repository("b"), "dirty\n").unwrap();
     (stage, owner)
 }
@@ -41,6 +44,15 @@ const DESTROYING: &[&str] = &[
     "git restore --source HEAD~1 a",
     "git clean -fd",
     "git clean -f new",
+    "git clean -fXq",
+    "git clean -fdxq -- secret",
+    "git stash -a -- secret",
+    "git reset --hard :/side",
+    "git checkout -q :/side",
+    "git apply ../patch",
+    "git apply --index ../patch",
+    "git mv sub/c a sub/d",
+    "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=merge.autostash GIT_CONFIG_VALUE_0=true git merge side",
     "cd sub && git --work-tree=.. --git-dir=../.git reset --hard",
     "GIT_DIR=$PWD/.git GIT_WORK_TREE=$PWD git reset --hard",
     "git -c alias.wipe=\"reset --hard\" wipe",
@@ -52,7 +64,9 @@ const DESTROYING: &[&str] = &[
 fn no_git_command_destroys_what_another_living_owner_has() {
     let (stage, _owner) = stage();
     let sight = || {
-        stage.shell("cat a b new sub/c; git status --porcelain; git stash list; git rev-parse HEAD").output
+        stage
+            .shell("cat a b new secret sub/c; git status --porcelain; git stash list; git rev-parse HEAD")
+            .output
     };
     let before = sight();
     for line in DESTROYING {
@@ -85,6 +99,13 @@ fn the_same_commands_run_where_they_harm_nobody() {
     let said = guarded(&stage, "git checkout -- b && git restore sub");
     assert_eq!((said.code, &*said.errors), (Some(0), ""), "what that one does not have: {said:?}");
     assert_eq!(fs::read_to_string(stage.repository("b")).unwrap(), "one\n");
+    // Another one's work in progress is no reason to be stuck in a merge.
+    let said = guarded(
+        &stage,
+        "git checkout -q -b other && echo theirs > sub/c && git commit -qm other sub/c && git checkout -q main && \
+                                echo ours > sub/c && git commit -qm ours sub/c; git merge -q other; git merge --abort && cat sub/c",
+    );
+    assert!(said.code == Some(0) && said.output.ends_with("ours\n"), "{said:?}");
     owner.hook(&stage.event("s1", "SessionEnd"));
     let said = guarded(&stage, "git stash --quiet --include-untracked");
     assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");

@@ -1,13 +1,14 @@
 //! Git commands that change many files at once are decided before they run: refused in the middle, they would leave half a
 //! checkout.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tenure_gate::calls::Program;
 use tenure_gate::git::{GitError, Overwritten, overwritten};
+use tenure_gate::paths::tree_above;
 
-use super::asking::{Refused, settle};
+use super::asking::{Refused, acquire_all, held, settle};
 use super::judging::{Want, Wants};
 use super::owners::Owner;
 use super::{Watched, family};
@@ -43,7 +44,28 @@ pub async fn judge(
             return Err(Refused::busy("git was not run: there is a mistake in Tenure itself. Try once more; if it says the same, tell the person.".to_owned()));
         }
     };
-    settle(watched, owner, process, wants(&overwritten)).await.map_err(|refused| refused.of(&overwritten))
+    let whole = |refused: Refused| refused.of(&overwritten);
+    let in_the_way = in_the_way(watched, &overwritten).await.map_err(whole)?;
+    acquire_all(watched, owner, process, in_the_way).await.map_err(whole)?;
+    settle(watched, owner, process, wants(&overwritten)).await.map_err(whole)
+}
+
+/// What somebody has where git would change files that are not leased: those that it ignores, and those of submodules, which other
+/// processes of git change one after the other.
+async fn in_the_way(watched: &Watched, overwritten: &Overwritten) -> Result<Vec<Want>, Refused> {
+    let Overwritten { root, ignored, submodules, .. } = overwritten;
+    if ignored.is_empty() && !submodules {
+        return Ok(Vec::new());
+    }
+    let ignored: Vec<PathBuf> = ignored.iter().map(|path| root.join(path)).collect();
+    let is_inside = |path: &Path| {
+        let tree = path.parent().and_then(|folder| tree_above(folder).ok().flatten());
+        path.starts_with(root) && tree.is_some_and(|tree| tree.root != *root)
+    };
+    let is_there = |path: &PathBuf| {
+        ignored.iter().any(|ignored| path.starts_with(ignored)) || (*submodules && is_inside(path))
+    };
+    Ok(held(watched).await?.into_iter().filter(is_there).map(Want::untouched).collect())
 }
 
 fn wants(overwritten: &Overwritten) -> Wants {
@@ -61,12 +83,15 @@ impl Refused {
         let names: Vec<_> = first
             .map(|path| format!("`{}`", path.display().to_string().replace(char::is_control, " ")))
             .collect();
-        let more = if all > NAMED { format!(" and {} more", all - NAMED) } else { String::new() };
+        let named = match all {
+            0 => "files".to_owned(),
+            all if all > NAMED => format!("{} and {} more", names.join(", "), all - NAMED),
+            _ => names.join(", "),
+        };
         let why = self.why.map(|why| {
             format!(
-                "`{}` was not run: it would change {}{more} all at once, and somebody else is editing there. {why}",
-                overwritten.verb,
-                names.join(", "),
+                "`{}` was not run: it would change {named} all at once, and not everything there can be had. {why}",
+                overwritten.verb
             )
         });
         Self { why, ..self }
