@@ -1,14 +1,19 @@
 //! What a process that waits has in its memory.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, IoSliceMut};
 use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::FileExt as _;
 
+use nix::errno::Errno;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 
-/// The longest text that the system takes as a path, and more than enough for one argument that matters.
-const MOST_BYTES: usize = 16 * 1024;
+/// The longest path that the system takes, with the zero byte at its end.
+const LONGEST_PATH: usize = 4096;
+/// More than enough for one argument that matters.
+const LONGEST_ARGUMENT: usize = 16 * 1024;
 /// How much is read at once. Most paths are shorter.
 const STEP: usize = 256;
 /// Beyond the end of a page there may be nothing.
@@ -26,20 +31,20 @@ impl Memory {
         Self { thread }
     }
 
-    /// The text at this place, up to its zero byte.
+    /// The path at this place, up to its zero byte. `ENAMETOOLONG` if it is longer than the system takes.
     pub fn text(&self, place: u64) -> io::Result<OsString> {
-        let (text, is_whole) = self.beginning(place)?;
-        if is_whole {
+        let (text, is_whole) = self.beginning(place, LONGEST_PATH)?;
+        if is_whole && text.len() < LONGEST_PATH {
             return Ok(text);
         }
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "a text in its memory has no end"))
+        Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG))
     }
 
     /// The text at this place, or the beginning of one that is too long; and whether it is whole.
-    fn beginning(&self, place: u64) -> io::Result<(OsString, bool)> {
+    fn beginning(&self, place: u64, most: usize) -> io::Result<(OsString, bool)> {
         let mut bytes = Vec::new();
         let mut at = usize::try_from(place).map_err(io::Error::other)?;
-        while bytes.len() < MOST_BYTES {
+        while bytes.len() < most {
             let mut part = [0; STEP];
             let length = STEP.min(PAGE - at % PAGE);
             let part = &mut part[..length];
@@ -64,7 +69,7 @@ impl Memory {
             if one == 0 {
                 break;
             }
-            texts.push(self.beginning(one)?.0);
+            texts.push(self.beginning(one, LONGEST_ARGUMENT)?.0);
             at += 8;
         }
         Ok(texts)
@@ -81,8 +86,30 @@ impl Memory {
         let remote = [RemoteIoVec { base: place, len: into.len() }];
         let wanted = into.len();
         let thread = Pid::from_raw(i32::try_from(self.thread).map_err(io::Error::other)?);
-        let read = process_vm_readv(thread, &mut [IoSliceMut::new(into)], &remote)?;
-        if read == wanted { Ok(()) } else { Err(io::Error::from(io::ErrorKind::UnexpectedEof)) }
+        match process_vm_readv(thread, &mut [IoSliceMut::new(into)], &remote) {
+            Ok(read) if read == wanted => Ok(()),
+            Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+            // The call itself may be refused, by the filter of a container. If the process may not be looked into, the other way
+            // says so as well.
+            Err(refused @ (Errno::EPERM | Errno::ENOSYS)) => {
+                self.read_as_file(place, into).map_err(|error| match error.kind() {
+                    io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => refused.into(),
+                    _ => error,
+                })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The same through `/proc`.
+    fn read_as_file(&self, place: usize, into: &mut [u8]) -> io::Result<()> {
+        let memory = File::open(format!("/proc/{}/mem", self.thread))?;
+        let place = u64::try_from(place).map_err(io::Error::other)?;
+        // A place where nothing is has another name there.
+        let is_nowhere = |error: &io::Error| error.raw_os_error() == Some(libc::EIO);
+        memory.read_exact_at(into, place).map_err(|error| {
+            if is_nowhere(&error) { io::Error::from_raw_os_error(libc::EFAULT) } else { error }
+        })
     }
 }
 
@@ -93,9 +120,9 @@ mod tests {
     #[test]
     fn texts_numbers_and_lists_are_read_where_they_are() {
         let memory = Memory::of(std::process::id());
-        let text = std::ffi::CString::new("x".repeat(5_000)).unwrap();
+        let text = std::ffi::CString::new("x".repeat(4_000)).unwrap();
         let place = |bytes: &[u8]| bytes.as_ptr().addr() as u64;
-        assert_eq!(memory.text(place(text.as_bytes())).unwrap().len(), 5_000);
+        assert_eq!(memory.text(place(text.as_bytes())).unwrap().len(), 4_000);
         let list = [place(text.as_bytes()), place(b"two\0"), 0];
         assert_eq!(memory.number(list.as_ptr().addr() as u64).unwrap(), list[0]);
         let texts = memory.texts(list.as_ptr().addr() as u64, 9).unwrap();
@@ -103,5 +130,28 @@ mod tests {
         assert_eq!(texts.len(), 2);
         assert!(memory.text(8).is_err());
         assert!(memory.texts(0, 9).unwrap().is_empty());
+    }
+    #[test]
+    fn a_path_is_as_long_as_the_system_takes_it_and_no_longer() {
+        let memory = Memory::of(std::process::id());
+        for (length, is_taken) in [(4_095, true), (4_096, false), (20_000, false)] {
+            let text = std::ffi::CString::new("x".repeat(length)).unwrap();
+            let read = memory.text(text.as_ptr().addr() as u64);
+            assert_eq!(read.as_ref().is_ok_and(|text| text.len() == length), is_taken, "{length}");
+            assert!(is_taken || read.unwrap_err().raw_os_error() == Some(libc::ENAMETOOLONG), "{length}");
+        }
+    }
+
+    #[test]
+    fn where_the_call_is_refused_the_same_is_read_as_a_file() {
+        let memory = Memory::of(std::process::id());
+        let text = *b"where it is";
+        let (mut one, mut other) = ([0; 11], [0; 11]);
+        memory.read(text.as_ptr().addr(), &mut one).unwrap();
+        memory.read_as_file(text.as_ptr().addr(), &mut other).unwrap();
+        assert_eq!((one, other), (text, text));
+        let nowhere = memory.read_as_file(8, &mut other).unwrap_err();
+        assert_eq!(nowhere.raw_os_error(), Some(libc::EFAULT));
+        assert!(Memory::of(u32::MAX).read_as_file(8, &mut other).is_err());
     }
 }

@@ -10,6 +10,8 @@ use super::{Local, start};
 
 /// What to do where no server can be had.
 pub const BY_HAND: &str = "tenure serve --listen none";
+/// What to do where there is one that does not answer.
+const LOOK: &str = "tenure doctor";
 
 /// Whoever asks.
 pub struct Questions {
@@ -33,7 +35,7 @@ pub enum Unanswered {
 }
 
 impl Questions {
-    /// Finds the server of this machine. Each answer may take so long.
+    /// Finds the server of this machine. Each answer may take so long, with all that has to be done for it.
     pub fn new(patience: Duration) -> Result<Self, Unanswered> {
         let found = Local::find().and_then(|local| local.client().map(|client| (local, client)));
         let (local, client) = found.map_err(|error| no_server(&error, BY_HAND))?;
@@ -47,52 +49,57 @@ impl Questions {
 
     /// Whether these files may be changed.
     pub async fn acquire(&self, ask: &FileAsk) -> Result<FileVerdict, Unanswered> {
-        match self.try_once(ask).await {
-            Err(error) if may_be_gone(&error) => {
-                start(&self.local).await.map_err(|error| no_server(&error, &error.fix()))?;
-                self.try_once(ask).await
+        self.in_time(async {
+            match self.client.acquire_files(ask).await {
+                Err(error) if may_be_gone(&error) => {
+                    self.start().await?;
+                    self.client.acquire_files(ask).await.map_err(unanswered)
+                }
+                other => other.map_err(unanswered),
             }
-            other => other,
-        }
-        .map_err(unanswered)
+        })
+        .await
     }
 
     /// Everything that anybody has.
     pub async fn files(&self) -> Result<Files, Unanswered> {
-        let ask = async || {
-            let asked = timeout(self.patience, self.client.files()).await;
-            asked.unwrap_or_else(|_| Err(self.late()))
-        };
-        match ask().await {
-            Err(error) if may_be_gone(&error) => {
-                start(&self.local).await.map_err(|error| no_server(&error, &error.fix()))?;
-                ask().await
+        self.in_time(async {
+            match self.client.files().await {
+                Err(error) if may_be_gone(&error) => {
+                    self.start().await?;
+                    self.client.files().await.map_err(unanswered)
+                }
+                other => other.map_err(unanswered),
             }
-            other => other,
-        }
-        .map_err(unanswered)
+        })
+        .await
     }
 
     /// Says something.
     pub async fn tell(&self, news: &FileNews) -> Result<(), Unanswered> {
-        match timeout(self.patience, self.client.tell_files(news)).await {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(Error::Problem(problem))) => return Err(Unanswered::Refused(problem.detail)),
-            Ok(Err(_)) | Err(_) => {}
-        }
-        start(&self.local).await.map_err(|error| no_server(&error, &error.fix()))?;
-        let told = timeout(self.patience, self.client.tell_files(news)).await;
-        told.is_ok_and(|told| told.is_ok()).then_some(()).ok_or_else(|| no_server(&"nobody answers", BY_HAND))
+        self.in_time(async {
+            match self.client.tell_files(news).await {
+                Ok(()) => Ok(()),
+                Err(Error::Problem(problem)) => Err(Unanswered::Refused(problem.detail)),
+                Err(_) => {
+                    self.start().await?;
+                    self.client.tell_files(news).await.map_err(unanswered)
+                }
+            }
+        })
+        .await
     }
 
-    async fn try_once(&self, ask: &FileAsk) -> Result<FileVerdict, Error> {
-        let asked = timeout(self.patience, self.client.acquire_files(ask)).await;
-        asked.unwrap_or_else(|_| Err(self.late()))
+    async fn start(&self) -> Result<(), Unanswered> {
+        start(&self.local).await.map_err(|error| no_server(&error, &error.fix()))
     }
 
-    fn late(&self) -> Error {
-        let source = format!("no answer within {} s", self.patience.as_secs()).into();
-        Error::Unknown { address: self.client.address(), source }
+    /// All of it together, also the start of a server and a second try: whoever waits can do nothing else meanwhile.
+    async fn in_time<T>(&self, asked: impl Future<Output = Result<T, Unanswered>>) -> Result<T, Unanswered> {
+        timeout(self.patience, asked).await.unwrap_or_else(|_| {
+            let seconds = self.patience.as_secs();
+            Err(no_server(&format!("it has said nothing for {seconds} s, so it may be stopped"), LOOK))
+        })
     }
 }
 

@@ -22,6 +22,18 @@ pub enum Report {
         /// What to do.
         remedy: String,
     },
+    /// The command was stopped.
+    Stopped {
+        /// By this signal.
+        signal: i32,
+        /// When that was seen, in microseconds of CLOCK_BOOTTIME: who was let go on since then need not stop.
+        at: u64,
+    },
     /// The command is gone. What it left in the background is still watched.
-    Ended(Ended),
+    Ended {
+        /// How.
+        how: Ended,
+        /// Whether nothing is left to watch, so that the keeper ends too.
+        is_last: bool,
+    },
 }

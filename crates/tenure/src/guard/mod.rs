@@ -12,13 +12,15 @@
 //! background.
 
 mod front;
+mod heard;
 mod inside;
+mod job;
 mod keeper;
 mod link;
 mod naming;
 mod starting;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -43,8 +45,10 @@ const STARTING: &str = "__guarded";
 /// Runs what only a guard starts, and the shell that agents are given. Nothing if this is neither.
 pub fn assistant(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let own = arguments.next()?;
-    if is_shim(Path::new(&own)) {
-        let command: Vec<OsString> = [shell().into_os_string()].into_iter().chain(arguments).collect();
+    if let Some(shim) = Shim::called(&own) {
+        let login = (shim == Shim::Login).then(|| "--login".into());
+        let command: Vec<OsString> =
+            [shell().into_os_string()].into_iter().chain(login).chain(arguments).collect();
         return Some(front::run(&command, &Naming::new(None, None)));
     }
     let name = arguments.next()?;
@@ -57,7 +61,25 @@ pub fn assistant(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCo
 
 /// Whether this names the shell that runs under the guard.
 pub fn is_shim(shell: &Path) -> bool {
-    shell.file_name().is_some_and(|name| name == SHIM)
+    Shim::called(shell.as_os_str()).is_some()
+}
+
+/// The shell that agents are given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shim {
+    Plain,
+    /// With a dash before its name, as whoever logs somebody in calls a shell.
+    Login,
+}
+
+impl Shim {
+    fn called(own: &OsStr) -> Option<Self> {
+        let name = Path::new(own).file_name()?.to_str()?;
+        match name.strip_prefix('-') {
+            Some(SHIM) => Some(Self::Login),
+            _ => (name == SHIM).then_some(Self::Plain),
+        }
+    }
 }
 
 /// The real shell: the first of its name on the PATH that is not this program.
@@ -67,4 +89,17 @@ fn shell() -> PathBuf {
     let mut found = std::env::split_paths(&folders).map(|folder| folder.join("bash"));
     let is_real = |path: &PathBuf| path.canonicalize().is_ok_and(|path| Some(path) != own);
     found.find(is_real).unwrap_or_else(|| PathBuf::from("/bin/bash"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shell_is_known_by_its_name_also_when_somebody_logs_in() {
+        let called = |name: &str| Shim::called(OsStr::new(name));
+        assert_eq!(called("/home/me/.local/bin/tenure-bash"), Some(Shim::Plain));
+        assert_eq!(called("-tenure-bash"), Some(Shim::Login));
+        assert_eq!((called("tenure"), called("-bash")), (None, None));
+    }
 }

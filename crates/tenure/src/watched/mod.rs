@@ -10,5 +10,5 @@ mod watchdog;
 
 pub use self::guarded::{Guarded, Standard};
 pub use self::link::{Ended, Leaves, Link, Report};
-pub use self::signals::Signals;
+pub use self::signals::{STEERING, Signals, not_ignored};
 pub use self::watchdog::{Margins, NAME, run};

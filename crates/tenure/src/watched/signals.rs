@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use tokio::signal::unix::{self, SignalKind};
 
 /// What a user, a terminal or a service manager sends to end, stop or steer a command.
-const STEERING: [Signal; 9] = [
+pub const STEERING: [Signal; 9] = [
     Signal::INT,
     Signal::TERM,
     Signal::HUP,
@@ -41,9 +41,7 @@ impl Signals {
 
     /// What was ignored from the start stays so, for the command too: that is how `nohup` works.
     fn catch(signals: impl Iterator<Item = Signal>) -> io::Result<Self> {
-        let ignored = ignored();
-        let wanted = signals.filter(|signal| ignored & (1 << (signal.as_raw() - 1)) == 0);
-        let streams = wanted
+        let streams = not_ignored(signals)
             .map(|signal| unix::signal(SignalKind::from_raw(signal.as_raw())).map(|stream| (signal, stream)));
         streams.collect::<io::Result<_>>().map(Self)
     }
@@ -60,6 +58,12 @@ impl Signals {
         })
         .await
     }
+}
+
+/// Those of these that this process was not told to ignore when it started.
+pub fn not_ignored(signals: impl Iterator<Item = Signal>) -> impl Iterator<Item = Signal> {
+    let ignored = ignored();
+    signals.filter(move |signal| ignored & (1 << (signal.as_raw() - 1)) == 0)
 }
 
 /// The signals that this process ignores, one bit each, from the lowest.

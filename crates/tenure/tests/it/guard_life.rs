@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
 
 use crate::client::wait_until;
@@ -16,7 +17,12 @@ fn guarded(stage: &Stage, line: &str) -> Said {
 fn a_command_ends_as_it_does_without_a_guard() {
     let stage = Stage::new();
     assert_eq!(guarded(&stage, "exit 7").code, Some(7));
-    assert_eq!(guarded(&stage, "kill -9 $$").code, Some(137));
+    for (name, number) in [("KILL", 9), ("INT", 2), ("TERM", 15), ("SEGV", 11)] {
+        let line = format!("kill -{name} $$");
+        let output = stage.command(&["guard", "--", "sh", "-c", &line]).output().unwrap();
+        assert_eq!(output.status.signal(), Some(number), "{name}: {output:?}");
+        assert!(!output.status.core_dumped(), "{name}: the command's memory says more than ours");
+    }
     let said = stage.run(&["guard", "--", "there-is-no-such-command"]);
     assert_eq!(said.code, Some(127), "{said:?}");
     assert!(said.errors.contains("there is no command there-is-no-such-command"), "{said:?}");

@@ -1,54 +1,56 @@
 //! `tenure run` on a terminal, which `script` makes.
 
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::client::wait_until;
 use crate::commands::{World, text_of};
 
 /// A shell on a terminal of its own, whose screen goes to a file.
-struct Screen<'a> {
-    world: &'a World,
+pub struct Screen {
+    file: PathBuf,
     script: Child,
 }
 
-impl<'a> Screen<'a> {
-    /// Runs `line` there.
-    fn show(world: &'a World, line: &str) -> Self {
-        let mut command = Command::new("script");
-        command.args(["--quiet", "--flush", "--return", "--command", line, "screen"]);
-        let environment = world.command(&[]);
-        command.env_clear().envs(environment.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command
-            .env("TENURE", env!("CARGO_BIN_EXE_tenure"))
-            .env("SHELL", "/bin/sh")
-            .current_dir(world.path(""));
-        let script = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        Self { world, script }
+impl Screen {
+    /// Runs `line` in the folder of this world.
+    fn show(world: &World, line: &str) -> Self {
+        Self::beside(&world.command(&[]), &world.path(""), world.path("screen"), line)
+    }
+
+    /// Runs `line` in this folder, in the environment of this command. What is shown goes to a file.
+    pub fn beside(command: &Command, folder: &Path, file: PathBuf, line: &str) -> Self {
+        let mut script = Command::new("script");
+        script.args(["--quiet", "--flush", "--return", "--command", line]).arg(&file);
+        script.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        script.env("TENURE", env!("CARGO_BIN_EXE_tenure")).env("SHELL", "/bin/sh").current_dir(folder);
+        let script = script.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        Self { file, script }
     }
 
     /// Types this.
-    fn type_in(&mut self, keys: &str) {
+    pub fn type_in(&mut self, keys: &str) {
         let mut input = self.script.stdin.as_ref().unwrap();
         input.write_all(keys.as_bytes()).unwrap();
         input.flush().unwrap();
     }
 
-    fn text(&self) -> String {
-        text_of(&self.world.path("screen"))
+    pub fn text(&self) -> String {
+        text_of(&self.file)
     }
 
-    fn wait_for(&self, what: &str) {
+    pub fn wait_for(&self, what: &str) {
         wait_until(&format!("{what:?} is shown"), || self.text().contains(what));
     }
 
     /// Waits for the end: the exit code.
-    fn end(&mut self) -> Option<i32> {
+    pub fn end(&mut self) -> Option<i32> {
         self.script.wait().unwrap().code()
     }
 }
 
-impl Drop for Screen<'_> {
+impl Drop for Screen {
     fn drop(&mut self) {
         let _ = self.script.kill();
         let _ = self.script.wait();

@@ -33,12 +33,13 @@ pub async fn answer(watched: Arc<Watched>, pending: Pending) {
         return watched.listener.fail(call.id, Errno::BUSY);
     };
     // As many at once as the server takes in one go; the others wait their turn.
-    let _turn = watched.turns.acquire().await;
+    let turn = watched.turns.acquire().await;
     let owner = watched.owners.of(call.thread);
     let answer = match judgement {
         Judgement::Pass => Ok(()),
         Judgement::Fail(error) => Err(Refused { error, why: None }),
         Judgement::Unreadable(error) => Err(Refused { error, why: Some(UNREADABLE.to_owned()) }),
+        Judgement::Unfollowed(error) => Err(Refused { error, why: Some(UNFOLLOWED.to_owned()) }),
         Judgement::Ask(wants) => settle(&watched, owner, process, wants).await,
         Judgement::Git(program) => super::git::judge(&watched, owner, (call.thread, process), program).await,
         Judgement::StartServer => {
@@ -52,6 +53,8 @@ pub async fn answer(watched: Arc<Watched>, pending: Pending) {
             Err(Refused { error: STARTED, why: started.err() })
         }
     };
+    // Whoever does not read what is said holds up nobody else.
+    drop(turn);
     match answer {
         Ok(()) => watched.listener.allow(call.id),
         Err(Refused { error, why }) => {
@@ -133,6 +136,8 @@ pub async fn held(watched: &Watched) -> Result<Vec<PathBuf>, Refused> {
 
 const UNREADABLE: &str = "a call failed because nobody can see what it would change: the program hides its memory, as those do that \
                           keep secrets (gpg-agent, ssh-agent). Start it before, outside of the guard.";
+const UNFOLLOWED: &str = "a call failed because a link leads where only the program itself can follow, through /dev/stdout, /dev/fd or \
+                          /proc/self, or through several links to nothing. Name the file or /dev/stdout itself.";
 const MISTAKE: &str = "nothing was changed: there is a mistake in Tenure itself. Try once more; if it says the same, tell the \
                        person.";
 

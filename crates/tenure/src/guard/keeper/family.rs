@@ -1,8 +1,11 @@
-//! Those that are watched: who ended is let go of, and who lost its agent is ended.
+//! Those that are watched: who ended is let go of, who stopped is noticed, and who lost its agent is ended.
 
+use std::fs;
 use std::sync::{PoisonError, RwLock};
 
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, kill_process, wait, waitid,
+};
 use tenure_gate::process::{Process, descendants};
 
 /// Held for reading by whoever waits for a process of its own; those that were watched are not waited for meanwhile.
@@ -15,6 +18,19 @@ pub fn reap(mut ended: impl FnMut(Pid, WaitStatus)) -> bool {
         ended(pid, status);
     }
     true
+}
+
+/// By which signal this child of ours was stopped, if it was since the last look.
+pub fn stopped(child: Pid) -> Option<i32> {
+    let stopped = waitid(WaitId::Pid(child), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
+    stopped.ok().flatten()?.stopping_signal()
+}
+
+/// Whether this process is stopped now.
+pub fn is_stopped(process: Pid) -> bool {
+    let line = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The name may hold anything, but nothing behind it holds a bracket. A small letter: whoever looks into it stopped it.
+    line.rsplit_once(") ").is_some_and(|(_, behind)| behind.starts_with(['T', 't']))
 }
 
 /// Does something that starts a process and waits for it.

@@ -15,6 +15,7 @@ use super::owners::Owner;
 use super::repositories::turned;
 use super::scope::Belongs;
 use crate::daemon;
+use crate::guard::inside;
 
 /// What is to be done about a call.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub enum Judgement {
     Fail(Errno),
     /// What the call means cannot be read, so it fails.
     Unreadable(Errno),
+    /// Where the name leads cannot be seen, so it fails.
+    Unfollowed(Errno),
     /// The server is asked first.
     Ask(Wants),
     /// Git is about to change many files at once.
@@ -80,7 +83,10 @@ pub fn judge(watched: &Watched, call: &Notification) -> Judgement {
         Ok(Does::Nothing) => Judgement::Pass,
         Ok(Does::Changes(names)) => changes(watched, (kind, call.thread), &names),
         Ok(Does::Executes(program)) => executes(watched, call.thread, program),
-        Err(error) if errno(&error) == Errno::FAULT => Judgement::Fail(Errno::FAULT),
+        // What the system says of such a call, too.
+        Err(error) if matches!(errno(&error), Errno::FAULT | Errno::NAMETOOLONG) => {
+            Judgement::Fail(errno(&error))
+        }
         Err(error) => Judgement::Unreadable(errno(&error)),
     }
 }
@@ -91,6 +97,9 @@ fn executes(watched: &Watched, thread: u32, program: Program) -> Judgement {
     let is = |place: usize, word: &str| program.arguments.get(place).is_some_and(|found| found == word);
     if is(0, "tenure") && is(1, daemon::DETACHED) {
         return Judgement::StartServer;
+    }
+    if is(0, "tenure") && is(1, inside::QUESTION) {
+        return Judgement::Fail(inside::YES);
     }
     if program.may_be_git() && changes_many(&program.arguments) {
         Judgement::Git(program)
@@ -112,10 +121,14 @@ fn changes(watched: &Watched, (call, thread): (Call, u32), names: &[Name]) -> Ju
         let found = match calls::whole(thread, name) {
             Ok(Some(path)) => calls::look(&path, name.follows),
             Ok(None) => Ok(Seen::Nothing),
+            Err(error) if matches!(errno(&error), Errno::ACCESS | Errno::PERM) => {
+                return Judgement::Unreadable(errno(&error));
+            }
             Err(error) => return Judgement::Fail(errno(&error)),
         };
         match found {
             Ok(found) => seen.push(found),
+            Err(Errno::LOOP) => return Judgement::Unfollowed(Errno::LOOP),
             Err(error) => return Judgement::Fail(error),
         }
     }

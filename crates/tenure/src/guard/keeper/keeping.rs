@@ -11,10 +11,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use nix::sys::signal::{SigSet, Signal as Named};
+use nix::unistd::getpgid;
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitStatus, getpgid, getpid, getppid, getrlimit, kill_process,
-    set_child_subreaper, setrlimit,
+    Pid, Resource, Rlimit, Signal, WaitStatus, getpid, getppid, getrlimit, kill_process, set_child_subreaper,
+    setrlimit,
 };
+use tenure_client::boot_microseconds as now;
 use tenure_seccomp::Listener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, mpsc};
@@ -39,9 +42,12 @@ const LOOK: Duration = Duration::from_millis(500);
 /// A command that is watched.
 pub struct Keeper {
     watched: Arc<Watched>,
+    front: Option<Pid>,
     command: Pid,
-    /// While it runs.
+    /// Until it ends.
     is_running: bool,
+    /// It was stopped, and the front with it.
+    is_stopped: bool,
     pending: mpsc::UnboundedReceiver<gate::Pending>,
     signals: Signals,
     ended: tokio::signal::unix::Signal,
@@ -64,11 +70,18 @@ impl Keeper {
         let mut process = Command::new("/proc/self/exe");
         process.arg0("tenure").arg(STARTING).args(command).stdin(OwnedFd::from(theirs));
         // With whoever started us: what is sent to that group is for the command, and not for us.
-        let group = getppid()
-            .and_then(|front| getpgid(Some(front)).ok())
-            .map_or(0, |group| group.as_raw_nonzero().get());
-        process.stdout(Stdio::null()).stderr(Stdio::null()).process_group(group);
+        let front = getppid();
+        match front.map(|front| getpgid(Some(nix::unistd::Pid::from_raw(front.as_raw_nonzero().get())))) {
+            // It began outside of our namespace, where nobody can name it. So we are in it ourselves, and so is the command.
+            Some(Ok(group)) if group.as_raw() == 0 => {}
+            Some(Ok(group)) => drop(process.process_group(group.as_raw())),
+            _ => drop(process.process_group(0)),
+        }
+        process.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = process.spawn()?;
+        // For every thread of ours: a terminal lets us write though we are in the background, and where a file may not grow,
+        // writing to it fails; nobody is stopped or ended for that.
+        SigSet::from_iter([Named::SIGTTOU, Named::SIGXFSZ]).thread_block()?;
         drop(process);
         descriptors::send(&ours, &[input.as_fd(), output.as_fd(), errors.as_fd()])?;
         let listener = receive_listener(&mut ours, &mut child)?;
@@ -76,9 +89,11 @@ impl Keeper {
         for number in inherited {
             let _ = nix::unistd::close(*number);
         }
-        // For us alone: the command has the limit that it had.
-        let limit = getrlimit(Resource::Nofile);
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+        // For us alone: the command has the limits that it had.
+        for resource in [Resource::Nofile, Resource::Fsize] {
+            let limit = getrlimit(resource);
+            let _ = setrlimit(resource, Rlimit { current: limit.maximum, ..limit });
+        }
         let watched = Arc::new(Watched {
             listener: Listener::new(listener),
             owners: Owners::new(),
@@ -99,7 +114,7 @@ impl Keeper {
         gate::begin(watched.clone(), sender)?;
         ours.write_all(b".")?;
         let command = Pid::from_child(&child);
-        Ok(Self { watched, command, is_running: true, pending, signals, ended })
+        Ok(Self { watched, front, command, is_running: true, is_stopped: false, pending, signals, ended })
     }
 
     /// Watches until nobody is left.
@@ -149,6 +164,7 @@ impl Keeper {
 
     /// Lets go of who ended. Says whether the command is among those.
     async fn let_go(&mut self, front: &mut Link) -> bool {
+        self.see_stop(front).await;
         let mut status = None;
         let all = family::reap(|pid, how| {
             if pid == self.command {
@@ -159,14 +175,39 @@ impl Keeper {
             self.is_running = false;
             self.watched.teller.command_ended();
             asking::introduce(&self.watched).await;
+            let is_last = self.watched.listener.readiness().is_ok_and(|readiness| readiness.is_over);
             // If nobody hears it, nobody needs it.
-            let _ = front.send(&Report::Ended(how(status))).await;
+            let _ = front.send(&Report::Ended { how: how(status), is_last }).await;
+            self.wake_front();
         }
         all && !self.is_running
     }
 
+    /// A command that stops takes the front with it, and one that goes on or is gone wakes it.
+    async fn see_stop(&mut self, front: &mut Link) {
+        if !self.is_running {
+            return;
+        }
+        if let Some(signal) = family::stopped(self.command) {
+            self.is_stopped = true;
+            let _ = front.send(&Report::Stopped { signal, at: now() }).await;
+        } else if self.is_stopped && !family::is_stopped(self.command) {
+            self.wake_front();
+        }
+    }
+
+    fn wake_front(&mut self) {
+        if std::mem::take(&mut self.is_stopped)
+            && let Some(front) = self.front.filter(|front| getppid() == Some(*front))
+        {
+            let _ = kill_process(front, Signal::CONT);
+        }
+    }
+
     fn send(&self, signal: Option<Signal>) {
-        if let Some(signal) = signal.filter(|_| self.is_running) {
+        // Who goes on already, with its group, need not be told again.
+        let is_needed = |signal: &Signal| *signal != Signal::CONT || family::is_stopped(self.command);
+        if let Some(signal) = signal.filter(|_| self.is_running).filter(is_needed) {
             let _ = kill_process(self.command, signal);
         }
     }

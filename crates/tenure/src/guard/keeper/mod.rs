@@ -6,7 +6,8 @@
 //! scope     which files are somebody's at all        granted   what was granted and still is
 //! owners    whose call it is                         changed   whether a file changed since its writer began
 //! asking    the server is asked, the call answered   git, folders, repositories   many files at once
-//! telling   what is said on standard error           family, orphans   who ended, and who must
+//! telling   what is said on standard error           family, orphans   who ended or stopped, and who must end
+//! writing   to whoever may not read it
 //! ```
 
 mod asking;
@@ -23,6 +24,7 @@ mod owners;
 mod repositories;
 mod scope;
 mod telling;
+mod writing;
 
 use std::ffi::OsString;
 use std::fs;
@@ -91,7 +93,7 @@ pub fn run(words: &[OsString]) -> ExitCode {
         let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
         let standard = descriptors::receive(&stream)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async {
+        let kept = runtime.block_on(async {
             let mut front = Link::new(stream)?;
             let Some((naming, command)) = Naming::split(words) else {
                 return Err(io::Error::other("no command was named"));
@@ -100,7 +102,10 @@ pub fn run(words: &[OsString]) -> ExitCode {
                 Ok(keeper) => keeper.keep(front).await,
                 Err(error) => front.send(&not_watched(&error)).await,
             }
-        })
+        });
+        // Nobody is left whom anything could be told.
+        runtime.shutdown_background();
+        kept
     };
     if run().is_ok() { ExitCode::SUCCESS } else { exit::UNAVAILABLE.into() }
 }

@@ -1,16 +1,21 @@
 //! What is said on the command's standard error: why a change did not happen, and what to do.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{ErrorKind, IsTerminal as _};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use tenure_client::boot_microseconds as now;
 
+use super::writing::write;
+
 /// Within this time, in microseconds, the same is said once: programs try again by themselves.
 const ONCE: u64 = 2_000_000;
+/// How long somebody may take to read what was said before, so that there is room: a call waits meanwhile.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// The most that is remembered.
 const MOST: usize = 1_000;
 
@@ -23,12 +28,14 @@ pub struct Teller {
     /// The command's standard error, until it ends: whoever waits for the end of a pipe must not wait for us.
     errors: Mutex<Option<Arc<File>>>,
     said: Mutex<HashMap<(Reader, String), u64>>,
+    /// Where nobody read in time. Nobody is waited for there again before there is room.
+    unread: Mutex<HashSet<Reader>>,
 }
 
 impl Teller {
     /// Says it there.
     pub fn new(errors: File) -> Self {
-        Self { errors: Mutex::new(Some(Arc::new(errors))), said: Mutex::default() }
+        Self { errors: Mutex::new(Some(Arc::new(errors))), said: Mutex::default(), unread: Mutex::default() }
     }
 
     /// The command is over. What goes on in the background has its own standard error, if any.
@@ -37,16 +44,23 @@ impl Teller {
     }
 
     /// Says why a change of this process did not happen: where its own standard error goes, if somebody reads there what it says
-    /// (an agent whose model is told it); else where the command's goes. It may have to wait until somebody reads.
+    /// (an agent whose model is told it); else where the command's goes. Where nobody reads, it is not said.
     pub fn tell(&self, process: u32, text: &str) {
         let text = format!("tenure: {}\n", text.trim_end());
         let commands = self.errors.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let own = errors_of(process).filter(is_read).map(Arc::new);
         let Some(errors) = own.or(commands) else { return };
-        if !self.is_repeated(identity(&errors), &text) {
-            // A closed pipe is no reason to let anything happen, or not to.
-            let _ = (&*errors).write_all(text.as_bytes());
+        let reader = identity(&errors);
+        if self.is_repeated(reader, &text) {
+            return;
         }
+        let unread = || self.unread.lock().unwrap_or_else(PoisonError::into_inner);
+        let patience = if unread().contains(&reader) { Duration::ZERO } else { PATIENCE };
+        // A closed pipe is no reason to let anything happen, or not to.
+        match write(&errors, text.as_bytes(), patience) {
+            Err(error) if error.kind() == ErrorKind::TimedOut => unread().insert(reader),
+            _ => unread().remove(&reader),
+        };
     }
 
     fn is_repeated(&self, reader: Reader, text: &str) -> bool {

@@ -1,0 +1,119 @@
+//! A guard on a terminal: a job that stops, goes on and ends as the command does without it.
+
+use std::fs;
+
+use crate::client::wait_until;
+use crate::commands::signal;
+use crate::hook_stage::{FakeAgent, Stage};
+use crate::terminals::Screen;
+
+/// An interactive shell of somebody who works in the repository.
+fn shell(stage: &Stage) -> Screen {
+    show(stage, "bash --norc --noprofile -i")
+}
+
+fn show(stage: &Stage, line: &str) -> Screen {
+    Screen::beside(&stage.command(&[]), &stage.repository(""), stage.path("screen"), line)
+}
+
+#[test]
+fn a_command_that_stops_itself_gives_the_shell_back_and_fg_lets_it_go_on() {
+    let stage = Stage::new();
+    let mut screen = shell(&stage);
+    screen.type_in("\"$TENURE\" guard -- bash --norc --noprofile -i\n");
+    screen.type_in("echo in\"\"side\n");
+    screen.wait_for("inside");
+    screen.type_in("suspend\n");
+    screen.wait_for("Stopped");
+    screen.type_in("echo out\"\"side\n");
+    screen.wait_for("outside");
+    screen.type_in("fg\n");
+    screen.type_in("echo inside ag\"\"ain; exit 3\n");
+    screen.wait_for("inside again");
+    screen.type_in("exit $?\n");
+    assert_eq!(screen.end(), Some(3), "{}", screen.text());
+}
+
+#[test]
+fn ctrl_z_stops_the_job_each_time_and_whoever_reads_in_the_background_is_stopped_too() {
+    let stage = Stage::new();
+    let mut screen = shell(&stage);
+    let line = "echo beg\"\"un; until [ \"$a\" = end ]; do read a; echo got $a; done";
+    screen.type_in(&format!("\"$TENURE\" guard -- sh -c '{line}'\n"));
+    screen.wait_for("begun");
+    for (times, word) in [(1, "once"), (2, "end")] {
+        screen.type_in("\x1a");
+        wait_until("it is stopped", || screen.text().matches("Stopped").count() == times);
+        screen.type_in("fg\n");
+        screen.type_in(&format!("{word}\n"));
+        // It has the terminal again.
+        screen.wait_for(&format!("got {word}"));
+    }
+    screen.type_in("\"$TENURE\" guard -- sh -c 'read a; echo got $a' &\n");
+    wait_until("it is stopped for reading", || {
+        screen.type_in("jobs\n");
+        screen.text().matches("Stopped").count() > 2
+    });
+    screen.type_in("fg\n");
+    screen.type_in("more\n");
+    screen.wait_for("got more");
+    screen.type_in("exit 0\n");
+    assert_eq!(screen.end(), Some(0), "{}", screen.text());
+}
+
+#[test]
+fn where_no_shell_could_let_it_go_on_ctrl_z_stops_nothing() {
+    let stage = Stage::new();
+    let mut screen = show(&stage, "exec \"$TENURE\" guard -- sh -c 'echo begun; read a; echo got $a'");
+    screen.wait_for("begun");
+    screen.type_in("\x1a");
+    screen.type_in("input\n");
+    screen.wait_for("got input");
+    assert_eq!(screen.end(), Some(0), "{}", screen.text());
+}
+
+#[test]
+fn ctrl_c_ends_a_loop_of_guards() {
+    let stage = Stage::new();
+    let mut screen = shell(&stage);
+    let line = "for i in 1 2 3; do \"$TENURE\" guard -- sh -c 'echo beg\"\"un; exec sleep 60'; done\n";
+    screen.type_in(line);
+    screen.wait_for("begun");
+    screen.type_in("\x03");
+    screen.type_in("echo at the pro\"\"mpt\n");
+    screen.wait_for("at the prompt");
+    assert_eq!(screen.text().matches("begun").count(), 1, "{}", screen.text());
+    screen.type_in("exit 0\n");
+    assert_eq!(screen.end(), Some(0), "{}", screen.text());
+}
+
+#[test]
+fn what_a_process_sends_reaches_the_command_and_what_the_terminal_sends_reaches_it_once() {
+    let stage = Stage::new();
+    let script = r#"trap "echo caught >> ../caught" INT; trap "exit 9" QUIT
+        echo $PPID > ../keeper; while :; do sleep 0.02; done"#;
+    fs::write(stage.path("script.sh"), script).unwrap();
+    let mut screen = show(&stage, "exec \"$TENURE\" guard -- sh ../script.sh");
+    let read = |name: &str| fs::read_to_string(stage.path(name)).unwrap_or_default();
+    wait_until("it has begun", || read("keeper").ends_with('\n'));
+    let status = fs::read_to_string(format!("/proc/{}/status", read("keeper").trim())).unwrap();
+    let front = status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim().parse().unwrap();
+    signal(front, "INT");
+    wait_until("it is told", || read("caught") == "caught\n");
+    screen.type_in("\x03");
+    wait_until("it is told again", || read("caught") == "caught\ncaught\n");
+    // Whatever would come twice has come before this.
+    signal(front, "QUIT");
+    assert_eq!(screen.end(), Some(9), "{}", screen.text());
+    assert_eq!(read("caught"), "caught\ncaught\n");
+}
+
+#[test]
+fn a_denial_is_told_on_a_terminal_that_stops_who_writes_in_the_background() {
+    let stage = Stage::new();
+    let mut owner = FakeAgent::start(&stage, "owner");
+    assert!(owner.hook(&stage.edit("s1", "a")).allows());
+    let mut screen = show(&stage, "stty tostop; \"$TENURE\" guard -- sh -c 'echo more >> a'");
+    screen.wait_for("`a` was not changed");
+    assert_eq!(screen.end(), Some(2), "{}", screen.text());
+}
