@@ -8,7 +8,8 @@ use tenure_gate::calls::Program;
 use tenure_gate::git::{GitError, Overwritten, overwritten};
 use tenure_gate::paths::tree_above;
 
-use super::asking::{Refused, acquire_all, held, settle};
+use super::acquiring::{acquire_all, held};
+use super::asking::{Refused, settle};
 use super::judging::{Want, Wants};
 use super::owners::Owner;
 use super::{Watched, family};

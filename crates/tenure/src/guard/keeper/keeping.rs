@@ -25,7 +25,7 @@ use tokio::sync::{Semaphore, mpsc};
 use super::owners::Owners;
 use super::scope::Scope;
 use super::telling::Teller;
-use super::{AT_ONCE, PATIENCE, Watched, asking, changed, family, gate, orphans, task, why_nobody};
+use super::{AT_ONCE, PATIENCE, Watched, asking, changed, family, gate, orphans, speaking, task, why_nobody};
 use crate::daemon::Questions;
 use crate::gone::Gone;
 use crate::guard::STARTING;
@@ -174,7 +174,7 @@ impl Keeper {
         if let Some(status) = status {
             self.is_running = false;
             self.watched.teller.command_ended();
-            asking::introduce(&self.watched).await;
+            speaking::introduce(&self.watched).await;
             let is_last = self.watched.listener.readiness().is_ok_and(|readiness| readiness.is_over);
             // If nobody hears it, nobody needs it.
             let _ = front.send(&Report::Ended { how: how(status), is_last }).await;

@@ -5,11 +5,13 @@
 //! gate      hears each call; judging: most are answered there, without asking anybody
 //! scope     which files are somebody's at all        granted   what was granted and still is
 //! owners    whose call it is                         changed   whether a file changed since its writer began
-//! asking    the server is asked, the call answered   git, folders, repositories   many files at once
+//! asking    what is not known is found out, the call answered    acquiring, speaking   the server is asked, and for whom
+//! git, folders, repositories   many files at once
 //! telling   what is said on standard error           family, orphans   who ended or stopped, and who must end
 //! writing   to whoever may not read it
 //! ```
 
+mod acquiring;
 mod asking;
 mod changed;
 pub mod family;
@@ -23,6 +25,7 @@ mod orphans;
 mod owners;
 mod repositories;
 mod scope;
+mod speaking;
 mod telling;
 mod writing;
 
