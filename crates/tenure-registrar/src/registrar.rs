@@ -326,14 +326,15 @@ impl Registrar {
         if self.room == Room::Nothing {
             return;
         }
+        // A heartbeat that arrived in time counts, so nothing is over for the sake of others before what still waits in the
+        // inbox was decided.
+        let until = self.inbox.front().map_or(now, |(_, _, stamp)| *stamp);
         let has_room = self.next.events.len() < self.settings.batch.max(1);
-        if has_room && self.serve_at().is_some_and(|at| at <= now) {
-            self.next.serve(&mut self.state, now, self.settings.sweep.max(1));
+        if has_room && self.serve_at().is_some_and(|at| at <= until) {
+            self.next.serve(&mut self.state, until, self.settings.sweep.max(1));
             self.serve_due = false;
         }
-        // A heartbeat that arrived in time counts, so the sweep must not pass what still waits in the inbox.
-        let swept_at = self.inbox.front().map_or(now, |(_, _, stamp)| *stamp);
-        self.next.sweep(&mut self.state, swept_at, self.settings.sweep.max(1));
+        self.next.sweep(&mut self.state, until, self.settings.sweep.max(1));
         if self.inbox.is_empty() {
             let reading = ClockReading { clock: self.clock.clone(), microseconds };
             self.next.mark(&mut self.state, now, reading);

@@ -40,6 +40,12 @@ impl Client {
         self.ask(&Call::get(FILES.into()).for_a_list()).await
     }
 
+    /// What somebody has in this folder, by its real path; who lives is not said.
+    pub async fn files_below(&self, folder: &str) -> Result<Files, Error> {
+        let query = Query::path(FILES, &[]).with("below", Some(folder)).into_text();
+        self.ask(&Call::get(query).for_a_list()).await
+    }
+
     /// Who has a file, if anybody has.
     pub async fn file(&self, path: &str) -> Result<OneFile, Error> {
         let query = Query::path(FILES, &["one"]).with("path", Some(path)).into_text();

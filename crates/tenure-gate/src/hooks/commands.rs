@@ -4,15 +4,25 @@ use super::{Event, Heard};
 use crate::agent::Agent;
 
 /// What agents call the tools that run a command.
-const SHELLS: [&str; 6] =
-    ["bash", "shell", "run_shell_command", "exec_command", "local_shell", "unified_exec"];
+const SHELLS: [&str; 8] = [
+    "bash",
+    "shell",
+    "shell_command",
+    "run_shell_command",
+    "exec_command",
+    "local_shell",
+    "unified_exec",
+    "container.exec",
+];
 
 /// Whether a tool is about to run a command in a shell.
 pub fn runs_a_command(agent: Agent, heard: &Heard) -> bool {
     let is_shell = |tool: &String| SHELLS.iter().any(|shell| tool.eq_ignore_ascii_case(shell));
     // Cursor has an event for that, which names no tool.
-    let is_named = heard.tool.as_ref().map_or(agent == Agent::Cursor, is_shell);
-    heard.event == Event::Calling && is_named
+    let is_event = agent == Agent::Cursor && heard.event == Event::Calling;
+    let is_named = heard.tool.as_ref().map_or(is_event, is_shell);
+    // A patch in a command names files, and whatever stands beside it does not.
+    matches!(heard.event, Event::Calling | Event::Writing { .. }) && is_named
 }
 
 /// The variable by which this agent is told its shell, where it lets anybody choose one.
@@ -39,6 +49,7 @@ mod tests {
         assert!(runs(Agent::Claude, "claude-PreToolUse-Bash"));
         assert!(runs(Agent::Codex, "codex-PreToolUse-Bash-workdir"));
         assert!(runs(Agent::Codex, "codex-codemode-PreToolUse-Bash"));
+        assert!(runs(Agent::Codex, "codex-PreToolUse-Bash-multi"), "a patch in a command is a command too");
         assert!(runs(Agent::Gemini, "gemini-BeforeTool-run_shell_command"));
         assert!(runs(Agent::OpenCode, "opencode-tool.execute.before-bash"));
         assert!(!runs(Agent::Claude, "claude-PostToolUse-Bash"), "it ran already");

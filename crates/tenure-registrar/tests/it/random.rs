@@ -132,3 +132,31 @@ proptest! {
         run(settings, &acts);
     }
 }
+
+/// A random world found this: after a start, whose turn has come is looked at once more, and that must not pass the inbox.
+#[test]
+fn a_heartbeat_in_time_counts_also_right_after_a_start() {
+    let settings = Settings { inbox: 5, batch: 2, sweep: 1, ..Settings::default() };
+    let acquire =
+        |resource, quarters, wait| Act::Acquire { resource, holder: 0, quarters, shared: false, wait };
+    let renew = |lease| Act::Renew { lease, quarters: None };
+    let acts = [
+        (0, acquire(2, 4, None)),
+        (0, acquire(2, 4, Some(1))),
+        (0, acquire(0, 9, None)),
+        (0, Act::WriteReturns),
+        (0, Act::WriteReturns),
+        (0, Act::WriteReturns),
+        (0, Act::Crash { write_kept: false, reboot: false }),
+        (QUARTER, Act::Wake),
+        (7 * QUARTER, acquire(0, 4, Some(2))),
+        (0, acquire(1, 4, None)),
+        (0, renew(2)),
+        (0, acquire(0, 4, None)),
+        (0, renew(1)),
+        (QUARTER, Act::WriteReturns),
+        (0, Act::WriteReturns),
+        (0, acquire(0, 4, None)),
+    ];
+    run(settings, &acts);
+}

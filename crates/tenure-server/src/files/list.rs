@@ -1,5 +1,6 @@
 //! `GET /v1/files`: what somebody has, and who lives.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,11 +15,18 @@ use tenure_gate::paths::FileKey;
 use super::local::Local;
 use super::read::absolute;
 use super::view::Seen;
-use super::{apart, targets, view};
+use super::{FileFace, apart, targets, view};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
 use crate::http::fields::query;
+
+/// Which of all.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Below {
+    below: Option<String>,
+}
 
 /// Which file.
 #[derive(Deserialize)]
@@ -51,22 +59,29 @@ impl Which {
     path = "/v1/files",
     tag = "files",
     operation_id = "files",
+    params(("below" = Option<String>, Query, description = "Only files in this folder, by its real path, and nothing else")),
     responses((status = 200, description = "All of it", body = Files))
 )]
-pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
+pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller, uri: Uri) -> Result<Response, Failure> {
     let now = app.registrar.now();
+    let Below { below } = query(&uri)?;
+    let below = below.map(|below| absolute(&below, "below")).transpose()?;
+    let wanted = below.map(|folder| held_below(&app, &folder));
     let (files, sessions) = app.registrar.read(|state| {
         let leases = state.file_sessions().flat_map(|session| state.leases_of_holder(&session.id));
-        let seen = leases.filter(|lease| caller.may_see(lease.resource.as_str()));
+        let is_wanted = |resource: &Resource| wanted.as_ref().is_none_or(|wanted| wanted.contains(resource));
+        let seen =
+            leases.filter(|lease| is_wanted(lease.resource) && caller.may_see(lease.resource.as_str()));
         let files: Vec<Seen> = seen.filter_map(|lease| Seen::of(state, &lease, now)).collect();
         let told = |session: &FileSession| {
             let files = state.leases_of_holder(&session.id).count();
             (session.clone(), files)
         };
-        let sessions: Vec<_> = state.file_sessions().filter(|_| caller.may_see("")).map(told).collect();
+        let is_told = wanted.is_none() && caller.may_see("");
+        let sessions: Vec<_> = state.file_sessions().filter(|_| is_told).map(told).collect();
         (files, sessions)
     });
-    let audit = if caller.may_see("") { app.files.audit.shown() } else { Vec::new() };
+    let audit = if wanted.is_none() && caller.may_see("") { app.files.audit.shown() } else { Vec::new() };
     let told = apart(move || {
         let mut files: Vec<_> = files.into_iter().filter_map(|seen| seen.shown(&app)).collect();
         files.sort_by(|one, other| (&one.root, &one.path).cmp(&(&other.root, &other.path)));
@@ -81,6 +96,17 @@ pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
         Ok(Files { files, sessions, audit })
     });
     Ok(json(StatusCode::OK, &told.await?))
+}
+
+/// What is leased in this folder.
+fn held_below(app: &App, folder: &Path) -> HashSet<Resource> {
+    let held: Vec<Resource> = app.registrar.read(|state| {
+        let leases = state.file_sessions().flat_map(|session| state.leases_of_holder(&session.id));
+        leases.map(|lease| lease.resource.clone()).collect()
+    });
+    let is_there =
+        |resource: &Resource| FileFace::path_of(app, resource).is_some_and(|path| path.starts_with(folder));
+    held.into_iter().filter(is_there).collect()
 }
 
 /// Who has a file.

@@ -9,5 +9,5 @@ mod start;
 pub use self::detached::{NAME, NAME as DETACHED, run};
 pub use self::local::Local;
 pub use self::note::keep;
-pub use self::question::{BY_HAND, Questions, Unanswered, may_be_gone};
+pub use self::question::{BY_HAND, LOOK, Questions, Unanswered, may_be_gone};
 pub use self::start::{listens, start};

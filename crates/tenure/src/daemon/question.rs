@@ -11,7 +11,7 @@ use super::{Local, start};
 /// What to do where no server can be had.
 pub const BY_HAND: &str = "tenure serve --listen none";
 /// What to do where there is one that does not answer.
-const LOOK: &str = "tenure doctor";
+pub const LOOK: &str = "tenure doctor";
 
 /// Whoever asks.
 pub struct Questions {
@@ -61,13 +61,13 @@ impl Questions {
         .await
     }
 
-    /// Everything that anybody has.
-    pub async fn files(&self) -> Result<Files, Unanswered> {
+    /// What anybody has in this folder.
+    pub async fn files_below(&self, folder: &str) -> Result<Files, Unanswered> {
         self.in_time(async {
-            match self.client.files().await {
+            match self.client.files_below(folder).await {
                 Err(error) if may_be_gone(&error) => {
                     self.start().await?;
-                    self.client.files().await.map_err(unanswered)
+                    self.client.files_below(folder).await.map_err(unanswered)
                 }
                 other => other.map_err(unanswered),
             }

@@ -21,6 +21,11 @@ fn where_a_person_wants_it_commands_run_only_where_each_change_is_asked_for() {
     let said = codex.hook(&command(&stage, "s1"));
     assert!(!said.allows() && said.reason().contains("`tenure guard -- codex`"), "{said:?}");
     assert!(codex.hook(&stage.patch("s1", "a")).allows(), "edits are leased as ever");
+    let mut mixed = command(&stage, "s1");
+    mixed["tool_input"]["command"] =
+        "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a\n@@\n-one\n+two\n*** End Patch\nEOF\nrm b"
+            .into();
+    assert!(!codex.hook(&mixed).allows(), "a patch takes no other command along");
     std::fs::write(stage.path("payload"), command(&stage, "s1").to_string()).unwrap();
     let said = codex.run("\"$TENURE\" guard -- sh -c '\"$TENURE\" hook codex < ../payload'");
     assert!(said.allows(), "inside a guard everything asks: {said:?}");

@@ -124,6 +124,26 @@ fn when_an_agent_inside_a_guard_dies_what_it_left_behind_writes_no_more() {
 }
 
 #[test]
+fn an_agent_that_ends_takes_along_nobody_who_goes_on_with_its_file() {
+    let stage = Stage::new();
+    assert_eq!(stage.run(&["install", "git"]).code, Some(0));
+    let mut person = FakeAgent::of_kind(&stage, "person", "terminal");
+    fs::create_dir(stage.path("inside")).unwrap();
+    std::process::Command::new("cp").arg("/bin/bash").arg(stage.path("inside/claude")).status().unwrap();
+    let inner =
+        "echo own >> a; git commit -qam own; touch ../committed; while [ ! -e ../end ]; do sleep 0.02; done";
+    fs::write(stage.path("inner"), inner).unwrap();
+    let script = "../inside/claude ../inner & agent=$!; while [ ! -e ../committed ]; do sleep 0.02; done; \
+                  exec 7>>a; echo mine >&7; touch ../open; wait $agent; sleep 1.5; echo still >&7";
+    person.begin(&format!("\"$TENURE\" guard -- bash -c '{script}'"));
+    wait_until("the shell goes on with the file", || stage.path("open").exists());
+    fs::write(stage.path("end"), "").unwrap();
+    let said = person.end();
+    assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
+    assert_eq!(fs::read_to_string(stage.repository("a")).unwrap(), "one\nown\nmine\nstill\n");
+}
+
+#[test]
 fn what_a_shell_around_an_agent_changes_is_not_the_agents() {
     let stage = Stage::new();
     let mut person = FakeAgent::of_kind(&stage, "person", "terminal");

@@ -82,6 +82,10 @@ fn repositories_come_and_go_where_nobody_is_disturbed() {
         "git clone -q . ../clone && rm -rf ../clone",
         "git worktree add -q ../third && git worktree remove ../third",
         "mkdir -p x/y && mv x z && rm -r z",
+        "mkdir x && mv x y && mv y z && mv z y && echo one > y/f && mv y z && git -C z init -q && rm -rf z",
+        "echo one > node && rm node && mkdir node && mv node other && rmdir other",
+        "mkdir -p .git/objects/ab && echo 1 > .git/objects/tmp_x && mv .git/objects/tmp_x .git/objects/ab/zz",
+        "echo 1 > .git/refs/heads/new.lock && rm .git/refs/heads/new.lock",
         "git switch -q -c side && git switch -q -",
     ] {
         let said = guarded(&stage, line);

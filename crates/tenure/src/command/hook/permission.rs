@@ -16,7 +16,7 @@ use super::shells::{self, Shell};
 use super::speaker::{news, wish};
 use super::waiting::{Wait, Woken, unless_told};
 use super::words;
-use crate::daemon::{BY_HAND, Local, Questions, Unanswered, may_be_gone, start};
+use crate::daemon::{BY_HAND, LOOK, Local, Questions, Unanswered, may_be_gone, start};
 use crate::message::tell;
 
 /// How long an answer may take. Twice that and the start of a server, after the payload and [`LONGEST_WAIT`], stay below the
@@ -38,6 +38,12 @@ async fn asked(agent: Agent, heard: &Heard, paths: &[PathBuf], whole: bool) -> V
         Ok(asking) => asking,
         Err(verdict) => return verdict,
     };
+    // A command that has a patch in it does more than the patch.
+    if runs_a_command(agent, heard)
+        && let denied @ Verdict::Deny { .. } = told_of(agent, heard).await
+    {
+        return denied;
+    }
     match asking.once().await {
         Ok(verdict) if verdict.verdict != VerdictKind::Wait => words::settled(&verdict, &asking.wish),
         Ok(verdict) if heard.patience == Patience::Brief => words::come_back(&verdict, &asking.wish),
@@ -79,6 +85,7 @@ async fn told_of(agent: Agent, heard: &Heard) -> Verdict {
             Verdict::Deny { reason: wording::unguarded(guarded(agent)), stop: false }
         }
         Ok(Err(error @ Error::Unreachable { .. })) => nobody_answers(&error.to_string(), BY_HAND),
+        Err(_) => nobody_answers("it says nothing, so it may be stopped", LOOK),
         _ => Verdict::Noted,
     }
 }

@@ -12,7 +12,7 @@ use tenure_gate::hooks::Verdict;
 use tenure_gate::hooks::wording::{self, NoDaemon, no_daemon};
 
 use super::asking::{MISTAKE, Refused};
-use super::judging::Want;
+use super::judging::{Want, text};
 use super::owners::Owner;
 use super::speaking::question;
 use super::{Watched, changed};
@@ -31,7 +31,7 @@ pub async fn acquire_all(
 ) -> Result<(), Refused> {
     if files.len() > MOST {
         // What somebody has comes first: if that is refused, nothing was got that would be kept from others.
-        let held: HashSet<PathBuf> = held(watched).await?.into_iter().collect();
+        let held: HashSet<PathBuf> = held_below(watched, Path::new("/")).await?.into_iter().collect();
         files.sort_by_key(|file| !held.contains(&file.path));
     }
     for part in files.chunks(MOST) {
@@ -40,11 +40,15 @@ pub async fn acquire_all(
     Ok(())
 }
 
-/// Everything that anybody has.
-pub async fn held(watched: &Watched) -> Result<Vec<PathBuf>, Refused> {
+/// What anybody has in this folder, at any depth.
+pub async fn held_below(watched: &Watched, folder: &Path) -> Result<Vec<PathBuf>, Refused> {
+    // What cannot be said is nobody's: such names are not leased.
+    let Ok(folder) = text(folder) else { return Ok(Vec::new()) };
     let questions = watched.questions.as_ref().map_err(|why| Refused::busy(why.clone()))?;
-    let files = questions.files().await.map_err(unanswered)?.files.into_iter();
-    Ok(files.filter_map(|file| Some(PathBuf::from(file.root?).join(file.path))).collect())
+    let files = questions.files_below(&folder).await.map_err(unanswered)?.files.into_iter();
+    let paths = files.filter_map(|file| Some(PathBuf::from(file.root?).join(file.path)));
+    // A name that is a folder by now is no file any more.
+    Ok(paths.filter(|path| !path.symlink_metadata().is_ok_and(|about| about.is_dir())).collect())
 }
 
 /// Asks the server for these.

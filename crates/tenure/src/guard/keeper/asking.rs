@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 use tenure_gate::process::process_of;
 
-use super::acquiring::{acquire_all, held};
+use super::acquiring::{acquire_all, held_below};
 use super::gate::Pending;
 use super::judging::{Judgement, Want, Wants};
 use super::owners::Owner;
@@ -71,6 +71,15 @@ impl Refused {
     pub fn busy(why: String) -> Self {
         Self { error: Errno::BUSY, why: Some(why) }
     }
+
+    /// The same for a change that would end a repository, or begin one around files.
+    fn of_a_repository(self, folder: &Path) -> Self {
+        let name = folder.display().to_string().replace(char::is_control, " ");
+        let why = self.why.map(|why| {
+            format!("the repository in {name} stays as it is: without it, what others have there would be nobody's. {why}")
+        });
+        Self { why, ..self }
+    }
 }
 
 /// Gets everything that a call needs, or says why not.
@@ -89,14 +98,14 @@ pub async fn settle(watched: &Arc<Watched>, owner: Owner, process: u32, wants: W
         Ok(files)
     });
     let mut files = looked.await.unwrap_or_else(|_| Err(Refused::busy(MISTAKE.to_owned())))?;
-    if !around.is_empty() {
-        // Also in repositories below, and in what git ignores there.
-        let held = held(watched).await?.into_iter();
-        let is_there = |path: &PathBuf| around.iter().any(|top| path.starts_with(top));
-        files.extend(held.filter(is_there).map(Want::untouched));
+    // Also in repositories below, and in what git ignores there.
+    for folder in &around {
+        files.extend(held_below(watched, folder).await?.into_iter().map(Want::untouched));
     }
-    acquire_all(watched, owner, process, files).await?;
-    turned.iter().for_each(|folder| watched.scope.nobody_else_in(folder));
+    let acquired = acquire_all(watched, owner, process, files).await;
+    let Some(folder) = turned.first() else { return acquired };
+    acquired.map_err(|refused| refused.of_a_repository(folder))?;
+    turned.iter().for_each(|folder| watched.scope.nobody_else_in(owner, folder));
     Ok(())
 }
 

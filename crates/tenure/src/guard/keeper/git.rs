@@ -8,7 +8,7 @@ use tenure_gate::calls::Program;
 use tenure_gate::git::{GitError, Overwritten, overwritten};
 use tenure_gate::paths::tree_above;
 
-use super::acquiring::{acquire_all, held};
+use super::acquiring::{acquire_all, held_below};
 use super::asking::{Refused, settle};
 use super::judging::{Want, Wants};
 use super::owners::Owner;
@@ -66,7 +66,7 @@ async fn in_the_way(watched: &Watched, overwritten: &Overwritten) -> Result<Vec<
     let is_there = |path: &PathBuf| {
         ignored.iter().any(|ignored| path.starts_with(ignored)) || (*submodules && is_inside(path))
     };
-    Ok(held(watched).await?.into_iter().filter(is_there).map(Want::untouched).collect())
+    Ok(held_below(watched, root).await?.into_iter().filter(is_there).map(Want::untouched).collect())
 }
 
 fn wants(overwritten: &Overwritten) -> Wants {

@@ -43,9 +43,14 @@ impl Granted {
         found.is_some_and(|(mark, number)| mark.read() == Some(*number))
     }
 
-    /// Everything that was granted to this owner; it is forgotten.
+    /// Everything that was granted to this owner, but for what another one has got since; it is forgotten.
     pub fn take(&mut self, owner: Owner) -> Vec<PathBuf> {
-        self.files.extract_if(|(other, _), _| *other == owner).map(|((_, path), _)| path).collect()
+        let taken: Vec<PathBuf> =
+            self.files.extract_if(|(other, _), _| *other == owner).map(|((_, path), _)| path).collect();
+        let stands = |(mark, number): &(Arc<Mark>, u64)| mark.read() == Some(*number);
+        let is_anothers =
+            |path: &PathBuf| self.files.iter().any(|((_, other), grant)| other == path && stands(grant));
+        taken.into_iter().filter(|path| !is_anothers(path)).collect()
     }
 
     /// From now on changes that take something away are objected to.

@@ -147,13 +147,16 @@ fn changes(watched: &Watched, (call, thread): (Call, u32), names: &[Name]) -> Ju
             }
         }
     }
+    // The name that a folder gets is no file.
+    let is_folder_moved = !wants.moved.is_empty();
     for (name, seen) in names.iter().zip(seen) {
         let turned = turned(call, name, &seen, || is_git(thread));
-        wants.turned.extend(turned.filter(|folder| !watched.scope.may_turn(folder)));
+        wants.turned.extend(turned.filter(|folder| !watched.scope.may_turn(owner, folder)));
         let (path, has_links, is_free) = match seen {
             // What is there stays as it is.
             Seen::File { .. } if name.change == Change::Ensured => continue,
             Seen::File { path, names } => (path, names > 1, false),
+            Seen::Free { .. } if is_folder_moved => continue,
             Seen::Free { path } => (path, false, true),
             // What becomes of a folder itself harms nobody, and the rest is no file.
             Seen::Folder { .. } | Seen::Nothing => continue,

@@ -18,18 +18,26 @@ pub fn end(watched: &Watched) {
             continue;
         }
         family::end_with_descendants(watched.owners.threads_of(owner));
-        // Whoever opened a file for it may be gone, and have left it to others.
-        let granted = watched.granted.lock().unwrap_or_else(PoisonError::into_inner).take(owner);
-        let files: HashSet<(u64, u64)> = granted
-            .iter()
-            .filter_map(|path| fs::metadata(path).ok())
-            .map(|about| (about.dev(), about.ino()))
-            .collect();
-        let Ok(own) = Process::own() else { continue };
-        let below = descendants(&own);
-        let writers = writers_of(&files).into_iter().map(|writer| writer.process.pid);
-        family::end_with_descendants(writers.filter(|writer| below.contains(writer)).collect());
+        family::end_with_descendants(left_writing(watched, owner));
+        watched.owners.is_over(owner);
     }
+}
+
+/// Whoever has open what was granted to an agent that is gone, and belongs to nobody who lives: who opened it may be gone too, and
+/// have left it to others.
+fn left_writing(watched: &Watched, owner: Owner) -> Vec<u32> {
+    let granted = watched.granted.lock().unwrap_or_else(PoisonError::into_inner).take(owner);
+    let files: HashSet<(u64, u64)> = granted
+        .iter()
+        .filter_map(|path| fs::metadata(path).ok())
+        .map(|about| (about.dev(), about.ino()))
+        .collect();
+    let Ok(own) = Process::own() else { return Vec::new() };
+    let below = descendants(&own);
+    let writers = writers_of(&files).into_iter().map(|writer| writer.process.pid);
+    let is_left =
+        |pid: &u32| below.contains(pid) && is_one(watched, *pid) && watched.owners.of(*pid) == Owner::First;
+    writers.filter(is_left).collect()
 }
 
 /// Whether whoever started this process is gone: it is below us, and not below the command.

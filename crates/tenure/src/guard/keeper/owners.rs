@@ -113,6 +113,11 @@ impl Owners {
         its.map(|(thread, _)| *thread).collect()
     }
 
+    /// This agent is gone, and nothing of it is left.
+    pub fn is_over(&self, owner: Owner) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, (_, other)| *other != owner);
+    }
+
     /// The agents below us that made calls.
     pub fn below(&self) -> Vec<Owner> {
         let all = self.known.lock().unwrap_or_else(PoisonError::into_inner);

@@ -19,9 +19,10 @@ pub fn turned(call: Call, name: &Name, seen: &Seen, is_git: impl Fn() -> bool) -
         Seen::Free { path } => (path, false),
         Seen::Nothing => return None,
     };
-    let goes = name.change == Change::Moved || matches!(call, Call::Unlink | Call::UnlinkAt);
+    let is_removed = matches!(call, Call::Unlink | Call::UnlinkAt);
+    let goes = name.change == Change::Moved || is_removed;
     let Some(folder) = top_of(path) else {
-        return needing(path).filter(|_| goes && is_there && !is_git()).map(Path::to_path_buf);
+        return needing(path).filter(|_| is_removed && is_there && !is_git()).map(Path::to_path_buf);
     };
     // What is there and is written anew, as with each change of the branch, stays what it is.
     (goes == is_there).then(|| folder.to_path_buf())
@@ -31,6 +32,11 @@ pub fn turned(call: Call, name: &Name, seen: &Seen, is_git: impl Fn() -> bool) -
 fn needing(path: &Path) -> Option<&Path> {
     let git = path.ancestors().find(|above| above.file_name().is_some_and(|name| name == ".git"))?;
     let first = path.strip_prefix(git).ok()?.components().next()?;
+    // Whoever writes into a repository without git makes such names, and takes them away again.
+    let last = path.file_name()?.to_str()?;
+    if last.ends_with(".lock") || last.starts_with("tmp_") {
+        return None;
+    }
     git.parent().filter(|_| NEEDED.iter().any(|needed| first.as_os_str() == *needed))
 }
 
@@ -60,7 +66,16 @@ mod tests {
             assert_eq!(removed(path, false), Some("/r".into()), "{path}");
             assert_eq!(removed(path, true), None, "{path}");
         }
-        for path in ["/r/.git/index.lock", "/r/.git/COMMIT_EDITMSG", "/r/objects/a", "/r/.git/hooks/x"] {
+        let moved = Name { change: Change::Moved, ..name.clone() };
+        let renamed = turned(Call::Rename, &moved, &file("/r/.git/objects/tmp_obj_1"), || false);
+        assert_eq!(renamed, None, "other programs write into repositories too");
+        for path in [
+            "/r/.git/refs/heads/main.lock",
+            "/r/.git/index.lock",
+            "/r/.git/COMMIT_EDITMSG",
+            "/r/objects/a",
+            "/r/.git/hooks/x",
+        ] {
             assert_eq!(removed(path, false), None, "{path}");
         }
     }

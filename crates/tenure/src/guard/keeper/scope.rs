@@ -11,6 +11,8 @@ use tenure_gate::calls::{Change, looks_temporary};
 use tenure_gate::git;
 use tenure_gate::paths::{PathError, WorkTree, tree_above};
 
+use super::owners::Owner;
+
 /// How long it is believed which tree a folder is in, in microseconds. Who makes a repository out of a folder is quick.
 const TREES: u64 = 1_000_000;
 /// How long it is believed what git ignores. Its rules change seldom, and a lease too many or too few meanwhile harms nobody.
@@ -41,7 +43,7 @@ pub struct Scope {
     ignored: Mutex<Believed<bool>>,
     temporary: Mutex<HashMap<PathBuf, u64>>,
     /// Repositories in which nobody else had anything, and since when that is believed.
-    free: Mutex<HashMap<PathBuf, u64>>,
+    free: Mutex<HashMap<(Owner, PathBuf), u64>>,
 }
 
 impl Scope {
@@ -98,17 +100,19 @@ impl Scope {
     }
 
     /// Nobody else has anything in this repository. That is believed for a moment: who removes one removes thousands of files.
-    pub fn nobody_else_in(&self, folder: &Path) {
+    pub fn nobody_else_in(&self, owner: Owner, folder: &Path) {
         let mut free = lock(&self.free);
         if free.len() >= MOST {
             free.clear();
         }
-        free.insert(folder.to_path_buf(), now());
+        free.insert((owner, folder.to_path_buf()), now());
     }
 
     /// Whether a repository may begin or end there without asking anybody.
-    pub fn may_turn(&self, folder: &Path) -> bool {
-        lock(&self.free).get(folder).is_some_and(|since| now().saturating_sub(*since) < TREES)
+    pub fn may_turn(&self, owner: Owner, folder: &Path) -> bool {
+        lock(&self.free)
+            .get(&(owner, folder.to_path_buf()))
+            .is_some_and(|since| now().saturating_sub(*since) < TREES)
     }
 
     /// A file that is there is opened by its name. Whoever wrote a temporary one has it open, or renames it: from now on this is
