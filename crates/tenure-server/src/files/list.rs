@@ -60,7 +60,8 @@ impl Which {
     tag = "files",
     operation_id = "files",
     params(("below" = Option<String>, Query, description = "Only files in this folder, by its real path, and nothing else")),
-    responses((status = 200, description = "All of it", body = Files))
+    responses((status = 200, description = "All of it", body = Files)),
+    extensions(("x-codes" = json!(["INVALID"])))
 )]
 pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller, uri: Uri) -> Result<Response, Failure> {
     let now = app.registrar.now();

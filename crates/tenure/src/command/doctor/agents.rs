@@ -72,7 +72,7 @@ impl Found {
                     continue;
                 }
                 Ok(found) if found.programs.is_empty() => {
-                    checks.push(Check::not_installed(hooks, format!("`{fix}` puts them in")));
+                    checks.push(Check::not_installed(hooks, format!("`{fix}` puts hooks in")));
                     continue;
                 }
                 Ok(found) => found,
