@@ -25,8 +25,8 @@ pub fn runs_a_command(agent: Agent, heard: &Heard) -> bool {
     matches!(heard.event, Event::Calling | Event::Writing { .. }) && is_named
 }
 
-/// The variable by which this agent is told its shell, where it lets anybody choose one.
-pub const fn shell_variable(agent: Agent) -> Option<&'static str> {
+/// The variable in which this agent's own environment names its shell, by whatever way it got there.
+pub const fn inherited_shell(agent: Agent) -> Option<&'static str> {
     match agent {
         Agent::Claude => Some("CLAUDE_CODE_SHELL"),
         Agent::OpenCode => Some("SHELL"),

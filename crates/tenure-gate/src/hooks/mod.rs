@@ -25,7 +25,7 @@ mod words;
 
 use std::path::PathBuf;
 
-pub use commands::{runs_a_command, shell_variable};
+pub use commands::{inherited_shell, runs_a_command};
 pub use fields::MOST_BYTES;
 pub use tools::MOST_PATHS;
 pub use unheard::{Unheard, Wrong};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use tenure_gate::agent::Agent;
-use tenure_gate::hooks::shell_variable;
+use tenure_gate::hooks::inherited_shell;
 
 use crate::configuration::variable;
 use crate::guard;
@@ -24,7 +24,7 @@ pub fn of(agent: Agent) -> Shell {
     if guard::is_watched() {
         return Shell::Asks;
     }
-    let named = shell_variable(agent).and_then(variable).map(PathBuf::from);
+    let named = inherited_shell(agent).and_then(variable).map(PathBuf::from);
     match named.filter(|shell| guard::is_shim(shell)) {
         Some(shell) if shell.exists() => Shell::Asks,
         Some(shell) => Shell::Gone(shell),

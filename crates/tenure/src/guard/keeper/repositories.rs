@@ -22,7 +22,9 @@ pub fn turned(call: Call, name: &Name, seen: &Seen, is_git: impl Fn() -> bool) -
     let is_removed = matches!(call, Call::Unlink | Call::UnlinkAt);
     let goes = name.change == Change::Moved || is_removed;
     let Some(folder) = top_of(path) else {
-        return needing(path).filter(|_| is_removed && is_there && !is_git()).map(Path::to_path_buf);
+        // Few calls remove anything, and each is looked at.
+        let needing = if is_removed && is_there { needing(path) } else { None };
+        return needing.filter(|_| !is_git()).map(Path::to_path_buf);
     };
     // What is there and is written anew, as with each change of the branch, stays what it is.
     (goes == is_there).then(|| folder.to_path_buf())
