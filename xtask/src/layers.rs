@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
+use cargo_metadata::{DependencyKind, Package};
+
 use crate::architecture::Architecture;
 use crate::problem::Problem;
 use crate::purity;
-use crate::workspace::{Kind, Package, Workspace};
+use crate::workspace::Workspace;
 
 /// Checks who depends on whom against the table in xtask/src/layers.rs
 ///
@@ -66,7 +68,7 @@ const LAYERS: &[Layer] = &[
         name: "tenure-control",
         uses: &["tenure-core"],
         // Named one by one, as in the core: time comes in as a tick.
-        external: Some(&["blake3", "serde", "serde_json", "sha2", "subtle"]),
+        external: Some(&["base64", "blake3", "hex", "serde", "serde_json", "sha2", "subtle"]),
         reason: "who may move a device, and a device to move; no socket, file or clock",
     },
     Layer {
@@ -77,7 +79,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "tenure-gate",
-        uses: &["tenure-seccomp"],
+        uses: &["tenure-api", "tenure-seccomp"],
         external: None,
         reason: "what is on this machine: files, processes, git, agents and their hooks; knows no lease",
     },
@@ -123,8 +125,17 @@ const LAYERS: &[Layer] = &[
         external: None,
         reason: "the program: the only crate that ships; its tests alone use `tenure-history`",
     },
+    Layer {
+        name: "tenure-testkit",
+        uses: &["tenure-api", "tenure-client", "tenure-server"],
+        external: None,
+        reason: "what tests start and speak to; the tests of any crate may use it, and nothing else",
+    },
     Layer { name: "xtask", uses: &[], external: None, reason: "runs cargo; builds without the rest" },
 ];
+
+/// Crates that only tests may use, whichever crate they are of.
+const FOR_TESTS: &[&str] = &["tenure-testkit"];
 
 /// Checks everything, or writes the table.
 pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> {
@@ -155,16 +166,18 @@ pub fn check(workspace: &Workspace) -> Result<(), Problem> {
 fn violations(packages: &[Package]) -> Vec<String> {
     let mut wrong = Vec::new();
     for package in packages {
-        let Some(layer) = LAYERS.iter().find(|layer| layer.name == package.name) else {
+        let Some(layer) = LAYERS.iter().find(|layer| layer.name == package.name.as_str()) else {
             wrong.push(format!("{} has no line in the table", package.name));
             continue;
         };
         for dependency in &package.dependencies {
             let name = dependency.name.as_str();
-            let is_allowed = if is_ours(packages, name) {
+            let is_allowed = if FOR_TESTS.contains(&name) {
+                dependency.kind == DependencyKind::Development
+            } else if is_ours(packages, name) {
                 layer.uses.contains(&name)
             } else {
-                dependency.kind != Kind::Normal
+                dependency.kind != DependencyKind::Normal
                     || layer.external.is_none_or(|allowed| allowed.contains(&name))
             };
             if !is_allowed {
@@ -181,7 +194,7 @@ fn violations(packages: &[Package]) -> Vec<String> {
 }
 
 fn is_ours(packages: &[Package], name: &str) -> bool {
-    packages.iter().any(|package| package.name == name)
+    packages.iter().any(|package| package.name.as_str() == name)
 }
 
 /// The crates from elsewhere that some Cargo.toml names, each once.
@@ -207,43 +220,57 @@ fn table() -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-    use crate::workspace::Dependency;
+
+    /// A package as `cargo metadata` prints it.
+    fn package(name: &str, dependencies: &[(&str, &str)]) -> Package {
+        let dependency = |(name, kind): &(&str, &str)| {
+            json!({ "name": name, "kind": kind, "req": "*", "optional": false, "uses_default_features": true,
+                    "features": [], "target": null, "rename": null, "registry": null, "source": null })
+        };
+        let value = json!({
+            "name": name, "version": "0.1.0", "id": name, "manifest_path": "/Cargo.toml", "targets": [], "features": {},
+            "dependencies": dependencies.iter().map(dependency).collect::<Vec<_>>(),
+        });
+        serde_json::from_value(value).expect("a package")
+    }
 
     /// The workspace as the table describes it, with what `more` adds.
-    fn packages(more: &[(&str, &str, Kind)]) -> Vec<Package> {
+    fn packages(more: &[(&str, &str, &'static str)]) -> Vec<Package> {
         let dependencies = |name: &str| {
             let added = more.iter().filter(|(from, ..)| *from == name);
-            added.map(|(_, to, kind)| Dependency { name: (*to).to_owned(), kind: *kind }).collect()
+            added.map(|(_, to, kind)| (*to, *kind)).collect::<Vec<_>>()
         };
-        LAYERS
-            .iter()
-            .map(|layer| Package { name: layer.name.to_owned(), dependencies: dependencies(layer.name) })
-            .collect()
+        LAYERS.iter().map(|layer| package(layer.name, &dependencies(layer.name))).collect()
     }
 
     #[test]
-    fn what_the_table_allows_passes() {
+    fn dependencies_in_the_table_are_allowed() {
         let packages = packages(&[
-            ("tenure-core", "prost", Kind::Normal),
-            ("tenure-core", "protox", Kind::Build),
-            ("tenure-core", "proptest", Kind::Development),
-            ("tenure-registrar", "tenure-core", Kind::Normal),
-            ("tenure-registrar", "rustix", Kind::Normal),
+            ("tenure-core", "prost", "normal"),
+            ("tenure-core", "protox", "build"),
+            ("tenure-core", "proptest", "dev"),
+            ("tenure-registrar", "tenure-core", "normal"),
+            ("tenure-registrar", "rustix", "normal"),
+            ("tenure-server", "tenure-testkit", "dev"),
         ]);
         assert_eq!(violations(&packages), [""; 0]);
         assert_eq!(external_dependencies(&packages), ["proptest", "prost", "protox", "rustix"]);
     }
 
     #[test]
-    fn what_the_table_does_not_allow_is_named() {
+    fn a_dependency_that_is_not_in_the_table_is_named() {
         for (from, to, kind) in [
-            ("tenure-core", "tokio", Kind::Normal),
-            ("tenure-core", "tenure-registrar", Kind::Normal),
-            ("tenure-core", "tenure-sim", Kind::Development),
-            ("tenure-client", "tenure-registrar", Kind::Normal),
-            ("tenure", "tenure-sim", Kind::Build),
-            ("xtask", "tenure-sim", Kind::Normal),
+            ("tenure-core", "tokio", "normal"),
+            ("tenure-core", "tenure-registrar", "normal"),
+            ("tenure-core", "tenure-sim", "dev"),
+            ("tenure-client", "tenure-registrar", "normal"),
+            ("tenure", "tenure-sim", "build"),
+            ("xtask", "tenure-sim", "normal"),
+            ("tenure", "tenure-testkit", "normal"),
+            ("tenure-server", "tenure-testkit", "build"),
         ] {
             let wrong = violations(&packages(&[(from, to, kind)]));
             assert_eq!(wrong.len(), 1, "{wrong:?}");
@@ -252,9 +279,9 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_without_a_line_and_a_line_without_a_crate_are_named() {
+    fn a_crate_without_a_row_and_a_row_without_a_crate_are_named() {
         let mut packages = packages(&[]);
-        packages[0].name = "tenure-other".to_owned();
+        packages[0] = package("tenure-other", &[]);
         assert_eq!(
             violations(&packages),
             [
@@ -265,14 +292,11 @@ mod tests {
     }
 
     #[test]
-    fn the_table_goes_from_the_bottom_to_the_top() {
+    fn each_layer_uses_only_layers_below_it() {
         for (index, layer) in LAYERS.iter().enumerate() {
             for used in layer.uses {
-                assert!(
-                    LAYERS[..index].iter().any(|below| below.name == *used),
-                    "{} uses {used}",
-                    layer.name
-                );
+                let is_below = LAYERS[..index].iter().any(|below| below.name == *used);
+                assert!(is_below, "{} uses {used}", layer.name);
             }
         }
     }

@@ -6,6 +6,8 @@ mod architecture;
 mod bench;
 mod bugs;
 mod copy;
+mod dereferenced;
+mod figures;
 mod fresh;
 mod layers;
 mod mcp;
@@ -19,6 +21,7 @@ mod schemathesis;
 mod secret_scan;
 mod sim;
 mod source;
+mod surface;
 mod test;
 mod tools;
 mod traces;
@@ -49,8 +52,10 @@ enum Command {
     Mcp(mcp::Arguments),
     Python(python::Arguments),
     Sim(sim::Arguments),
+    Surface(surface::Arguments),
     Bench(bench::Arguments),
     Bugs(bugs::Arguments),
+    Figures(figures::Arguments),
     Fresh(fresh::Arguments),
     Advisories(advisories::Arguments),
 }
@@ -76,9 +81,11 @@ fn run(command: &Command) -> Result<(), Problem> {
         Command::Schemathesis(arguments) => schemathesis::run(&workspace, arguments),
         Command::Mcp(arguments) => mcp::run(&workspace, arguments),
         Command::Python(arguments) => python::run(&workspace, arguments),
+        Command::Surface(arguments) => surface::run(&workspace, arguments),
         Command::Sim(arguments) => sim::run(&workspace, arguments),
         Command::Bench(arguments) => bench::run(&workspace, arguments),
         Command::Bugs(arguments) => bugs::run(&workspace, arguments),
+        Command::Figures(arguments) => figures::run(&workspace, arguments),
         Command::Fresh(arguments) => fresh::run(&workspace, arguments),
         Command::Advisories(arguments) => advisories::run(&workspace, arguments),
     }

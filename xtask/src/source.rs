@@ -10,6 +10,8 @@ pub struct Source<'text> {
     pub program: Vec<(usize, &'text str)>,
     /// What is run by the tests: items under `#[cfg(test)]`, and the doc comments that hold an example that runs.
     pub tests: Vec<(usize, &'text str)>,
+    /// How many lines are items under `#[cfg(test)]`.
+    pub test_item_lines: usize,
 }
 
 impl<'text> Source<'text> {
@@ -21,6 +23,7 @@ impl<'text> Source<'text> {
         for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line)) {
             if let Some(item) = &test_item {
                 source.tests.push((number, line));
+                source.test_item_lines += 1;
                 if item.ends_with(line) {
                     test_item = None;
                 }
@@ -35,6 +38,7 @@ impl<'text> Source<'text> {
             if code.starts_with("#[cfg(test)]") {
                 test_item = Some(TestItem { indentation: &line[..line.len() - code.len()] });
                 source.tests.push((number, line));
+                source.test_item_lines += 1;
             } else if !code.starts_with("//") {
                 source.program.push((number, line));
             }

@@ -9,7 +9,7 @@ use crate::problem::Problem;
 use crate::process::{self, Stopwatch, say};
 use crate::tools::{self, DENY, NEXTEST};
 use crate::workspace::Workspace;
-use crate::{agents, layers, mcp, python, rows, schemathesis, traces};
+use crate::{agents, figures, layers, mcp, python, rows, schemathesis, surface, traces};
 
 /// Installs what the tests need, then checks, lints, builds and tests everything
 ///
@@ -75,6 +75,8 @@ fn run_steps(workspace: &Workspace, arguments: &Arguments, steps: &mut Steps) ->
     steps.run("fetch dependencies", || fetch(workspace))?;
     steps.run("format", || format(workspace))?;
     steps.run("layers", || layers::check(workspace))?;
+    steps.run("surface", || surface::check(workspace))?;
+    steps.run("figures", || figures::check(workspace))?;
     steps.run("licences and sources", || licences(workspace))?;
     let traces = traces::begin(workspace)?;
     steps.run("lint, build and test", || nextest(workspace, arguments.profile, &traces))?;

@@ -3,6 +3,9 @@
 //! Names on the wire do not change. Fields may be added, so whoever reads an answer ignores what it does not know;
 //! the server refuses what it does not know, because a caller counts on what it asked for.
 
+// What other crates and users rely on says what it is for.
+#![warn(missing_docs)]
+
 mod agent;
 mod code;
 mod control;

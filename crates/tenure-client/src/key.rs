@@ -1,7 +1,5 @@
 //! Idempotency keys.
 
-use std::fmt::Write as _;
-
 use thiserror::Error;
 
 /// Makes a request one and the same however often it is sent: the server finds its first answer again.
@@ -20,11 +18,7 @@ impl IdempotencyKey {
     pub fn random() -> Self {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).expect("the system has random bytes");
-        let mut text = String::with_capacity(32);
-        for byte in bytes {
-            write!(text, "{byte:02x}").expect("a string takes everything");
-        }
-        Self(text)
+        Self(hex::encode(bytes))
     }
 
     /// A key of the caller's own.

@@ -25,6 +25,9 @@
 //! says, and answers with what to send. [`believed_until`] is the rule it stops by, [`FenceGate`] the one
 //! by which a resource refuses whoever is late all the same; [`FenceFile`] keeps it in a file.
 
+// What other crates and users rely on says what it is for.
+#![warn(missing_docs)]
+
 pub mod agent;
 mod background;
 mod belief;

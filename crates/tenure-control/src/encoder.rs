@@ -19,7 +19,6 @@ pub const RECORD: usize = 24;
 pub enum Input {
     /// Turned it by so many steps.
     Turned(i32),
-    /// Pressed it.
     Pressed,
 }
 
@@ -31,7 +30,6 @@ const SYN_DROPPED: u16 = 3;
 /// No kind of event has a larger number.
 const EV_MAX: u16 = 0x1f;
 
-/// What a record does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Its value is how many steps the parameter goes up or down.
@@ -43,13 +41,10 @@ pub enum Effect {
 /// A kind of record that means something.
 #[derive(Debug, Clone, Copy)]
 pub struct Binding {
-    /// What the system calls it.
     pub name: &'static str,
-    /// Its type.
     pub kind: u16,
     /// Its code, if only one counts.
     pub code: Option<u16>,
-    /// What it does.
     pub effect: Effect,
 }
 
@@ -74,7 +69,6 @@ impl fmt::Display for OutOfStep {
 
 impl std::error::Error for OutOfStep {}
 
-/// Puts records together.
 #[derive(Debug, Default)]
 pub struct Records {
     begun: Vec<u8>,

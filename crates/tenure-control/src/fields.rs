@@ -16,22 +16,18 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// What came with a command.
     pub fn new(fields: Map<String, Value>) -> Self {
         Self { left: fields }
     }
 
-    /// Whether there is nothing left.
     pub fn is_empty(&self) -> bool {
         self.left.is_empty()
     }
 
-    /// Whatever this field says.
     pub fn take(&mut self, name: &str) -> Option<Value> {
         self.left.remove(name)
     }
 
-    /// A text.
     pub fn text(&mut self, name: &str) -> Result<Option<String>, Problem> {
         match self.take(name) {
             None => Ok(None),
@@ -49,7 +45,6 @@ impl Fields {
         }
     }
 
-    /// A whole number.
     pub fn number(&mut self, name: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, Problem> {
         self.take(name).map(|value| number(name, &value, range)).transpose()
     }

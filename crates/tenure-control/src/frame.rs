@@ -16,9 +16,7 @@
 use crate::light::{COLOUR_BYTES, LEDS, Pixels};
 use crate::problem::{Problem, ProblemCode};
 
-/// How every frame begins.
 pub const MAGIC: [u8; 4] = *b"K1F1";
-/// The version of this layout.
 pub const VERSION: u8 = 1;
 /// Three bytes a light.
 pub const FORMAT: u8 = 1;
@@ -27,14 +25,11 @@ pub const HEADER_BYTES: usize = 16;
 /// How many bytes a frame has.
 pub const FRAME_BYTES: usize = HEADER_BYTES + COLOUR_BYTES;
 
-/// A frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// Nothing is made of them in version 1.
     pub flags: u16,
-    /// Its number in the stream.
     pub sequence: u32,
-    /// Its colours.
     pub colours: &'a Pixels,
 }
 

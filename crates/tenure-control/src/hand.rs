@@ -37,24 +37,18 @@ pub struct Owner {
     pub identity: Arc<str>,
     /// The number that is shown. It may be given out again.
     pub websocket_client_id: u32,
-    /// How the client calls itself.
     pub client_name: Arc<str>,
-    /// Which instance of it.
     pub instance_id: Arc<str>,
     /// Of the token that was told this connection alone.
     pub token: TokenDigest,
 }
 
-/// The lease.
 #[derive(Clone)]
 pub struct Held {
-    /// Its number in the ledger.
     pub fence: Fence,
     /// How clients call it: `cl_` and hexadecimal digits.
     pub lease_id: Arc<str>,
-    /// Whose it is.
     pub owner: Owner,
-    /// When it began.
     pub acquired_at: Tick,
     /// When it ends, as far as is known.
     pub expires_at: Tick,
@@ -144,13 +138,11 @@ impl Hand {
         self.generation
     }
 
-    /// Somebody has it now.
     pub fn take(&mut self, held: Held) {
         self.generation += 1;
         self.held = Some(held);
     }
 
-    /// Its end was moved.
     pub fn extend(&mut self, fence: Fence, expires_at: Tick) -> bool {
         let held = self.held.as_mut().filter(|held| held.fence == fence);
         held.map(|held| held.expires_at = expires_at).is_some()

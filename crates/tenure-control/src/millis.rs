@@ -33,7 +33,6 @@ impl Uptime {
         Self { started, at_start }
     }
 
-    /// When it started.
     pub const fn started(self) -> Tick {
         self.started
     }

@@ -14,7 +14,6 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// One more, now.
     pub fn count(&mut self, now: Tick) {
         let number = now.0 / SLOT;
         let slot = &mut self.slots[usize::try_from(number % SLOTS as u64).unwrap_or(0)];

@@ -2,34 +2,20 @@
 
 use serde::Serialize;
 
-/// Which reason, for programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum RefusalCode {
-    /// Another client has the lease.
-    ControlLocked,
-    /// There is a lease, or one is needed, and none was shown.
-    LeaseRequired,
-    /// What was shown is not this lease's.
-    LeaseInvalid,
-    /// The lease that was shown is over.
-    LeaseExpired,
+tenure_core::text_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum RefusalCode {
+        ControlLocked = "CONTROL_LOCKED",
+        /// There is a lease, or one is needed, and none was shown.
+        LeaseRequired = "LEASE_REQUIRED",
+        /// What was shown is not this lease's.
+        LeaseInvalid = "LEASE_INVALID",
+        /// The lease that was shown is over.
+        LeaseExpired = "LEASE_EXPIRED",
+    }
 }
 
 impl RefusalCode {
-    /// All of them.
-    pub const ALL: [RefusalCode; 4] =
-        [Self::ControlLocked, Self::LeaseRequired, Self::LeaseInvalid, Self::LeaseExpired];
-
-    /// As programs see it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ControlLocked => "CONTROL_LOCKED",
-            Self::LeaseRequired => "LEASE_REQUIRED",
-            Self::LeaseInvalid => "LEASE_INVALID",
-            Self::LeaseExpired => "LEASE_EXPIRED",
-        }
-    }
-
     /// What REST answers with. Never 423: that belongs to WebDAV.
     pub const fn status(self) -> u16 {
         match self {
@@ -43,9 +29,7 @@ impl RefusalCode {
 /// The lease keeps a command out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// For programs.
     pub code: RefusalCode,
-    /// For people.
     pub message: &'static str,
     /// Who has the lease; empty if nobody.
     pub owner_client_name: String,
@@ -57,20 +41,16 @@ pub struct Refusal {
 pub const HELD: &str = "Control lease is held by another client";
 /// To move a device that another client has.
 pub const BLOCKED: &str = "Command blocked by active control lease";
-/// To stream without a lease.
 pub const STREAM_NEEDS_LEASE: &str = "A render stream needs the control lease; acquire it first";
 /// To move a device over REST without showing the lease.
 pub const REQUIRED: &str = "Control lease is active; send its token in X-Control-Lease";
 /// A token or an id that does not fit.
 pub const INVALID: &str = "Lease token or id does not match the active control lease";
-/// A lease that is over.
 pub const EXPIRED: &str = "Control lease has expired; acquire it again";
 
 /// What v1 leases are about.
 pub const SCOPE: &str = "global";
-/// Which header shows a lease.
 pub const REQUIRED_HEADER: &str = "X-Control-Lease";
-/// What version REST answers say.
 pub const VERSION: &str = "2.0";
 
 /// The inner part of both shapes, in the order in which clients are shown it.
@@ -87,7 +67,6 @@ pub struct RefusalBody<'a> {
 }
 
 impl Refusal {
-    /// As a WebSocket is told.
     pub fn on_websocket(&self) -> RefusalBody<'_> {
         RefusalBody {
             code: self.code.as_str(),

@@ -26,23 +26,17 @@ use crate::table::{COMMANDS, CommandRow, command};
 /// Short words for what people ask most.
 const SHORT: &[(&str, &str)] = &[("status", "device.status")];
 
-/// What a line asks for.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// What the answer carries, so that programs know what it belongs to.
     pub id: Option<String>,
-    /// What is wanted.
     pub wish: Wish,
 }
 
-/// What is wanted.
 #[derive(Debug, Clone)]
 pub enum Wish {
-    /// Which commands there are.
     Help,
-    /// A command of the device.
     Command {
-        /// Which, and of which class.
         row: &'static CommandRow,
         /// Its fields, or what is wrong with them. The lease is asked before anybody looks: as everywhere, it answers
         /// first.
@@ -55,11 +49,9 @@ pub enum Wish {
 pub struct Unread {
     /// What the answer carries, as far as it was understood.
     pub id: Option<String>,
-    /// What is wrong with it.
     pub problem: Problem,
 }
 
-/// Reads a line.
 pub fn read(line: &str) -> Result<Request, Unread> {
     let line = line.trim_matches(' ');
     if line.starts_with('{') {

@@ -10,18 +10,13 @@ use serde_json::Value;
 use crate::firmware::Image;
 use crate::light::{Presets, Settings};
 
-/// The version that is written.
 pub const VERSION: u64 = 1;
 
-/// What outlives a restart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Form", into = "Form")]
 pub struct Stored {
-    /// What people have set.
     pub settings: Settings,
-    /// Which looks are kept.
     pub presets: Presets,
-    /// What runs.
     pub firmware: Image,
     /// What runs from the next start on.
     pub next_firmware: Option<Image>,
@@ -95,7 +90,6 @@ fn place_of(error: &serde_json::Error) -> StoredError {
     StoredError::Damaged(format!("no JSON at line {}, column {}", error.line(), error.column()))
 }
 
-/// As it is written.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Form {

@@ -3,10 +3,8 @@
 
 use crate::matrix::Class::{self, Exempt, Mutates, Reads, Streams};
 
-/// A command.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandRow {
-    /// What a WebSocket calls it.
     pub name: &'static str,
     /// What it does, as far as a lease is concerned.
     pub class: Class,
@@ -16,11 +14,9 @@ pub struct CommandRow {
     pub on_websocket: bool,
     /// Whether it may change something, whatever the lease says: then a token that may only look is not enough.
     pub may_change: bool,
-    /// What it does, for people.
     pub summary: &'static str,
 }
 
-/// An address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rest {
     /// `GET`, `POST`, `PUT`, `PATCH` or `DELETE`.
@@ -52,7 +48,6 @@ const fn looks(row: CommandRow) -> CommandRow {
     CommandRow { may_change: false, ..row }
 }
 
-/// All of them.
 pub const COMMANDS: &[CommandRow] = &[
     row("control.acquire", Exempt, &[], "Take the control lease, or refresh the own one"),
     row("control.heartbeat", Exempt, &[], "Keep the control lease"),
@@ -138,12 +133,10 @@ pub const COMMANDS: &[CommandRow] = &[
 /// What a binary message is, in the table's terms: a frame of a render stream.
 pub const FRAME: Class = Streams;
 
-/// The command of this name.
 pub fn command(name: &str) -> Option<&'static CommandRow> {
     COMMANDS.iter().find(|row| row.name == name)
 }
 
-/// The command at this address.
 pub fn command_at(method: &str, path: &str) -> Option<&'static CommandRow> {
     COMMANDS.iter().find(|row| row.rest.iter().any(|rest| (rest.method, rest.path) == (method, path)))
 }

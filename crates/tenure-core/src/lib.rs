@@ -11,6 +11,9 @@
 //! Nothing here reads a clock, a disk or a random source, and nothing is async: time and randomness
 //! come in as arguments, so whatever happens can be replayed and simulated.
 
+// What other crates and users rely on says what it is for.
+#![warn(missing_docs)]
+
 pub mod authority;
 pub mod kernel;
 pub mod lease;
@@ -24,3 +27,40 @@ pub mod wire;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 mod readme {}
+
+/// Declares an enum without fields, with a text for each value: `ALL` values in their order and `as_str`.
+///
+/// `enum Name: parse` adds a function of that name from a text to its value.
+#[macro_export]
+macro_rules! text_enum {
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis enum $name:ident $(: $parse:ident)? {
+            $($(#[$documentation:meta])* $value:ident = $text:literal,)*
+        }
+    ) => {
+        $(#[$attribute])*
+        $visibility enum $name {
+            $($(#[$documentation])* $value,)*
+        }
+
+        impl $name {
+            /// Every value, in the order of the enum.
+            $visibility const ALL: [$name; [$($name::$value),*].len()] = [$($name::$value),*];
+
+            /// The value as it is written for people and programs.
+            $visibility const fn as_str(self) -> &'static str {
+                match self {
+                    $($name::$value => $text,)*
+                }
+            }
+
+            $(
+                /// The value that is written like this.
+                $visibility fn $parse(text: &str) -> Option<$name> {
+                    $name::ALL.into_iter().find(|value| value.as_str() == text)
+                }
+            )?
+        }
+    };
+}

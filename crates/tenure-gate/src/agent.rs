@@ -6,20 +6,14 @@ use std::str::FromStr;
 /// A coding agent. Each is spoken to in its own form: what stops one lets another one's edit through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Agent {
-    /// Claude Code.
     Claude,
-    /// Codex.
     Codex,
-    /// Gemini CLI.
     Gemini,
-    /// Cursor.
     Cursor,
-    /// OpenCode.
     OpenCode,
 }
 
 impl Agent {
-    /// All of them.
     pub const ALL: [Agent; 5] = [Agent::Claude, Agent::Codex, Agent::Gemini, Agent::Cursor, Agent::OpenCode];
 
     /// Its name on the command line and in records.

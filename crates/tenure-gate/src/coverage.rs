@@ -8,9 +8,7 @@ use crate::agent::Agent;
 /// A way in which an agent changes files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Way {
-    /// Its own tools for that.
     EditTools,
-    /// A command in its shell.
     Shell,
     /// A command that goes on while the agent does something else.
     Background,
@@ -18,11 +16,9 @@ pub enum Way {
     Patch,
     /// A tool of an MCP server.
     McpTools,
-    /// Whatever works for it.
     Subagents,
 }
 
-/// What covers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Means {
     /// The agent asks before it begins.
@@ -38,7 +34,6 @@ pub enum Means {
 /// What of Tenure an agent has in its settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InPlace {
-    /// Whether its hooks run.
     pub hooks: bool,
     /// Whether its shell is Tenure's, where it lets anybody choose.
     pub shell: bool,
@@ -46,10 +41,8 @@ pub struct InPlace {
     pub gate: bool,
 }
 
-/// How one way is covered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Covered {
-    /// Which way.
     pub way: Way,
     /// By what, together. Never empty; the audit is for where nothing else is.
     pub by: Vec<Means>,
@@ -58,11 +51,9 @@ pub struct Covered {
 }
 
 impl Way {
-    /// All of them.
     pub const ALL: [Way; 6] =
         [Way::EditTools, Way::Shell, Way::Background, Way::Patch, Way::McpTools, Way::Subagents];
 
-    /// Its name for programs.
     pub const fn as_str(self) -> &'static str {
         match self {
             Way::EditTools => "edit",
@@ -74,7 +65,6 @@ impl Way {
         }
     }
 
-    /// Its name for people.
     pub const fn title(self) -> &'static str {
         match self {
             Way::EditTools => "edit tools",
@@ -88,7 +78,6 @@ impl Way {
 }
 
 impl Means {
-    /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Means::Hook => "hook",

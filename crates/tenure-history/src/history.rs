@@ -7,16 +7,13 @@ use thiserror::Error;
 
 use crate::operation::Operation;
 
-/// Every request of every client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
     /// Which clock the times are of, as a ledger names it. Nothing: no ledger's times can be compared with them.
     pub clock: Option<String>,
-    /// In no particular order.
     pub operations: Vec<Operation>,
 }
 
-/// The first line.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Head {
@@ -26,7 +23,6 @@ struct Head {
 /// Why a history cannot be read.
 #[derive(Debug, Error)]
 pub enum ReadError {
-    /// The file.
     #[error("the history cannot be read")]
     Io(#[from] io::Error),
     /// A line is not what it should be.
@@ -36,7 +32,6 @@ pub enum ReadError {
     Line {
         /// Which, from 1.
         line: usize,
-        /// What is wrong with it.
         source: serde_json::Error,
     },
 }

@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Alone.
     Exclusive,
-    /// Beside others that share.
     Shared,
 }
 
@@ -25,7 +23,6 @@ impl Mode {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Operation {
-    /// Who asked.
     pub client: String,
     /// When, at the latest: read before the request was sent.
     pub invoked: u64,
@@ -33,14 +30,12 @@ pub struct Operation {
     /// process that got it is gone. Nothing, where it may take effect at any time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<u64>,
-    /// What was asked.
     pub action: Action,
     /// What was answered. Nothing: nobody knows whether it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
 }
 
-/// What can be asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "do", rename_all_fields = "camelCase")]
 pub enum Action {
@@ -48,71 +43,49 @@ pub enum Action {
     Acquire {
         /// What is wanted: several is a batch.
         wants: Vec<Want>,
-        /// Who will hold it.
         holder: String,
-        /// How long to wait.
         #[serde(default)]
         wait_ms: u64,
         /// The same key and client is the same request, sent again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
     },
-    /// More time.
     Renew {
-        /// Which lease.
         fence: u64,
-        /// On what.
         resource: String,
-        /// Another length.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ttl_ms: Option<u64>,
     },
-    /// To give it back.
     Release {
-        /// Which lease.
         fence: u64,
-        /// On what.
         resource: String,
     },
     /// To hand it on: a new lease in place of this one.
     Transfer {
-        /// Which lease.
         fence: u64,
-        /// On what.
         resource: String,
-        /// To whom.
         to: String,
-        /// How it is held.
         mode: Mode,
     },
     /// To hold it in another mode: a new lease in place of this one.
     Change {
-        /// Which lease.
         fence: u64,
-        /// On what.
         resource: String,
-        /// Who holds it.
         holder: String,
-        /// From now on.
         mode: Mode,
     },
     /// To take it away from its holder.
     Revoke {
-        /// Which lease.
         fence: u64,
-        /// On what.
         resource: String,
     },
     /// To look at one lease, dead or alive.
     Show {
-        /// Which.
         fence: u64,
-        /// On what.
         resource: String,
     },
     /// To look at all that live on a resource.
     List {
-        /// On what.
         resource: String,
     },
 }
@@ -121,24 +94,18 @@ pub enum Action {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Want {
-    /// On what.
     pub resource: String,
-    /// How.
     pub mode: Mode,
-    /// For how long.
     pub ttl_ms: u64,
 }
 
-/// What can be answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "said", rename_all_fields = "camelCase")]
 pub enum Answer {
     /// These are yours, in the order asked for. Also the answer to a transfer and to another mode.
     Granted {
-        /// What was granted.
         leases: Vec<Grant>,
     },
-    /// It has more time.
     Renewed {
         /// How long it lives from when the request arrived, rounded down.
         valid_for_ms: u64,
@@ -147,40 +114,32 @@ pub enum Answer {
     Released,
     /// Nothing to give back, renew or hand on: it ran out, or it is over otherwise.
     Over,
-    /// There is no such lease.
     Unknown,
-    /// Somebody has it.
     Held {
         /// Which resource of those asked for.
         resource: String,
-        /// Who, as the server says.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
     /// What was seen: one lease, or all that live on a resource.
     Seen {
-        /// Each.
         leases: Vec<Seen>,
     },
     /// Refused for another reason. Nothing happened.
     Refused {
-        /// The code.
         code: String,
     },
 }
 
-/// A lease that was granted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Grant {
-    /// Its number.
     pub fence: u64,
     /// Its name in requests, where it was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// How long it lives from when the request arrived, rounded down.
     pub valid_for_ms: u64,
-    /// Its length.
     pub ttl_ms: u64,
 }
 
@@ -188,25 +147,18 @@ pub struct Grant {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Seen {
-    /// Its number.
     pub fence: u64,
-    /// Who holds it.
     pub holder: String,
-    /// How.
     pub mode: Mode,
-    /// Whether it lives.
     pub state: Life,
     /// How long it still lives, rounded down.
     pub remaining_ms: u64,
 }
 
-/// Whether a lease lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Life {
-    /// It lives.
     Active,
-    /// It ran out.
     Expired,
     /// It was given back or taken away.
     Released,
@@ -216,26 +168,11 @@ pub enum Life {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Request<'a> {
     /// By the key that its client chose.
-    Keyed {
-        /// Whose key.
-        client: &'a str,
-        /// The key.
-        key: &'a str,
-    },
+    Keyed { client: &'a str, key: &'a str },
     /// By what it asks: a lease is handed on to somebody once.
-    Transfer {
-        /// Which lease.
-        fence: u64,
-        /// To whom.
-        to: &'a str,
-    },
+    Transfer { fence: u64, to: &'a str },
     /// By what it asks: a lease gets another mode once.
-    Change {
-        /// Which lease.
-        fence: u64,
-        /// Which mode.
-        mode: Mode,
-    },
+    Change { fence: u64, mode: Mode },
 }
 
 impl Operation {

@@ -4,8 +4,6 @@ use std::fmt;
 
 use tenure_core::kernel::{Fence, LedgerTag};
 
-use crate::signing::bytes::{fill_from_hex, to_hex};
-
 /// The id of a ledger: 16 random bytes, made when it is created and never changed.
 ///
 /// It is part of whatever is signed, so that nothing signed for one ledger counts in another.
@@ -27,13 +25,13 @@ impl LedgerId {
     /// Reads what [`fmt::Display`] writes.
     pub fn parse(text: &str) -> Option<LedgerId> {
         let mut id = [0; 16];
-        fill_from_hex(&mut id, text.as_bytes()).then_some(LedgerId(id))
+        hex::decode_to_slice(text, &mut id).is_ok().then_some(LedgerId(id))
     }
 }
 
 impl fmt::Display for LedgerId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&to_hex(&self.0))
+        formatter.write_str(&hex::encode(self.0))
     }
 }
 

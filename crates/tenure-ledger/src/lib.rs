@@ -5,6 +5,9 @@
 //! [`testing`] is for tests and simulations: a disk on which everything goes wrong.
 //! [`signing`] is what a batch is sealed with, and what a lease's passport proves.
 
+// What other crates and users rely on says what it is for.
+#![warn(missing_docs)]
+
 mod batch;
 mod checkpoint;
 pub mod embedded;

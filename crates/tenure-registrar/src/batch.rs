@@ -20,7 +20,6 @@ pub(crate) struct Batch {
     records: Records,
     /// About how large they are on the disk.
     pub(crate) bytes: usize,
-    /// To write leaves in.
     room: Vec<u8>,
     /// What is signed of each event that grants or renews, in their order.
     leaves: Vec<Leaf>,
@@ -38,12 +37,10 @@ struct Usual {
     bytes: usize,
 }
 
-/// What to answer.
 #[derive(Debug)]
 pub(crate) struct Decided {
     pub(crate) caller: Caller,
     pub(crate) answer: Answer,
-    /// When the request came in.
     pub(crate) stamp: Tick,
     /// When the first of the leases that it grants or renews is over. Noted here, because what is decided next may
     /// change them before this is told, and may never be written.
@@ -131,7 +128,6 @@ impl Batch {
         }
     }
 
-    /// Records one event.
     pub(crate) fn record(&mut self, state: &mut State, event: Event) {
         state.apply(&event).expect("what was decided on this state can be applied to it");
         self.bytes += size_of_event(&event);
@@ -143,7 +139,6 @@ impl Batch {
         self.events.push(event);
     }
 
-    /// What to append.
     pub(crate) fn write(&mut self) -> Write {
         let records = std::mem::replace(&mut self.records, Records::with_room(0));
         Write { records, leaves: std::mem::take(&mut self.leaves) }

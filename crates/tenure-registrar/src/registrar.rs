@@ -18,16 +18,10 @@ use crate::stamper::Stamper;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Caller(pub u64);
 
-/// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// A request came in. It is stamped with this step's reading, however long it then waits.
-    Asked {
-        /// Who asks.
-        caller: Caller,
-        /// For what.
-        command: Command,
-    },
+    Asked { caller: Caller, command: Command },
     /// The last [`Effect::Append`] came back.
     Appended(Result<(), AppendFailure>),
     /// The time that [`Registrar::wake_at`] named has come.
@@ -37,13 +31,10 @@ pub enum Input {
 /// Why an append failed. Whichever it is, this writer is at its end: what it decided may not stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum AppendFailure {
-    /// Another writer appended first.
     #[error("another writer took over")]
     Overtaken,
-    /// Nothing was written.
     #[error("the ledger cannot be written")]
     NotWritten,
-    /// Perhaps it was written.
     #[error("nobody knows whether the ledger was written")]
     Unknown,
 }
@@ -57,44 +48,34 @@ pub enum Effect {
     Publish(Vec<Event>),
     /// A waiter's turn has come. Whoever drew this ticket was answered with it before.
     Served {
-        /// Which waiter.
         ticket: Ticket,
         /// What it holds now, in the order asked for.
         leases: Vec<Fence>,
     },
     /// A waiter's time is over, or it left, or what it was granted is over before it could hear of it.
     Unserved {
-        /// Which waiter.
         ticket: Ticket,
-        /// Why.
         end: WaitEnd,
     },
-    /// Answer a request.
     Answer {
-        /// Whom.
         caller: Caller,
-        /// What.
         reply: Reply,
     },
     /// Drop this registrar. Replay the ledger and start another one.
     StepDown(AppendFailure),
 }
 
-/// One durable write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
-    /// The events.
     pub records: Records,
     /// What is signed of each event that grants or renews, in their order.
     pub leaves: Vec<Leaf>,
 }
 
-/// What a caller is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// The kernel's answer, durable with everything that it rests on.
     Answered {
-        /// The answer.
         answer: Answer,
         /// When the request came in. A holder may count its time from when it *sent* the request, because
         /// that was before.
@@ -110,7 +91,6 @@ pub enum Reply {
     OutcomeUnknown,
 }
 
-/// Why a registrar cannot start.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StartFailure {
     /// The end of time is reached; no ledger ever gets there but a forged one.
@@ -129,7 +109,6 @@ pub struct Registrar {
     stamper: Stamper,
     settings: Settings,
     inbox: VecDeque<(Caller, Command, Tick)>,
-    /// What is being written.
     in_flight: Option<Batch>,
     /// What was decided meanwhile: the next to be written.
     next: Batch,

@@ -23,8 +23,10 @@ pub enum Call {
     RenameAt2,
     /// `unlink`.
     Unlink,
-    /// `unlinkat`, unless it removes a folder: one that is empty holds nothing.
+    /// `unlinkat`, also where it removes a folder.
     UnlinkAt,
+    /// `rmdir`. An empty folder has no content, but a repository needs some of its folders.
+    RemoveFolder,
     /// `link`.
     Link,
     /// `linkat`.
@@ -58,7 +60,6 @@ impl Call {
     }
 }
 
-/// When a rule applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
     Always,
@@ -67,18 +68,11 @@ pub(crate) enum When {
         argument: u32,
         of: c_int,
     },
-    /// If none is.
-    None {
-        argument: u32,
-        of: c_int,
-    },
 }
 
-/// What becomes of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     Told(Call),
-    /// It fails with this error.
     Refused(c_int),
 }
 
@@ -112,7 +106,9 @@ pub(crate) const RULES: &[Rule] = &[
     told(libc::SYS_execveat, Call::ExecuteAt, When::Always),
     #[cfg(target_arch = "x86_64")]
     told(libc::SYS_unlink, Call::Unlink, When::Always),
-    told(libc::SYS_unlinkat, Call::UnlinkAt, When::None { argument: 2, of: libc::AT_REMOVEDIR }),
+    told(libc::SYS_unlinkat, Call::UnlinkAt, When::Always),
+    #[cfg(target_arch = "x86_64")]
+    told(libc::SYS_rmdir, Call::RemoveFolder, When::Always),
     #[cfg(target_arch = "x86_64")]
     told(libc::SYS_rename, Call::Rename, When::Always),
     // Some machines are younger than this call, and have only its successor.

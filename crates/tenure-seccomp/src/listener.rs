@@ -14,30 +14,24 @@ use crate::system;
 #[derive(Debug)]
 pub struct Listener(OwnedFd);
 
-/// A call that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
-    /// Which one, for the answer.
     pub id: u64,
     /// The thread that made it, as this process sees it. 0 if it is in a namespace that cannot be seen.
     pub thread: u32,
     /// What it calls. `None` for a number that the filter does not tell.
     pub call: Option<Call>,
-    /// With what.
     pub arguments: [u64; 6],
 }
 
-/// What there is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Readiness {
-    /// A call waits.
     pub waits: bool,
     /// Nobody is left who could make one.
     pub is_over: bool,
 }
 
 impl Listener {
-    /// Answers through this descriptor.
     pub fn new(descriptor: OwnedFd) -> Self {
         system::wake_here(descriptor.as_fd());
         Self(descriptor)
@@ -65,7 +59,6 @@ impl Listener {
         self.answer(id, 0, u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).unwrap_or(1));
     }
 
-    /// Fails a call.
     pub fn fail(&self, id: u64, error: Errno) {
         self.answer(id, -error.raw_os_error(), 0);
     }

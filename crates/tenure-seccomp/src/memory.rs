@@ -26,7 +26,6 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Of this thread.
     pub fn of(thread: u32) -> Self {
         Self { thread }
     }

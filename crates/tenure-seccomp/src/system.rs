@@ -48,7 +48,6 @@ pub(crate) fn receive(listener: BorrowedFd<'_>) -> io::Result<seccomp_notif> {
     Ok(notification)
 }
 
-/// Answers a call that waits.
 pub(crate) fn send(listener: BorrowedFd<'_>, mut answer: seccomp_notif_resp) -> io::Result<()> {
     let request = libc::SECCOMP_IOCTL_NOTIF_SEND;
     // SAFETY: the request has the size of this struct in it, and the system touches no more than that.

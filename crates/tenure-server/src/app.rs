@@ -16,7 +16,6 @@ use crate::refusals::Refusals;
 use crate::registrar::Registrar;
 use crate::tokens::{AdminToken, TokenKey, TokenStore};
 
-/// What is known of secrets.
 pub(crate) struct Secrets {
     pub(crate) tokens: TokenKey,
     pub(crate) admin: AdminToken,
@@ -24,7 +23,6 @@ pub(crate) struct Secrets {
     pub(crate) intents: IntentSecrets,
 }
 
-/// What each face was told.
 pub(crate) struct Faces {
     /// Names for any one of several resources.
     pub(crate) pools: Pools,
@@ -34,7 +32,6 @@ pub(crate) struct Faces {
     pub(crate) files: FileFace,
 }
 
-/// What every route needs.
 pub(crate) struct App {
     pub(crate) registrar: Registrar,
     pub(crate) tokens: TokenKey,

@@ -3,7 +3,6 @@
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use rustix::time::{ClockId, clock_gettime};
 
 /// Unix milliseconds.
 #[expect(
@@ -13,14 +12,6 @@ use rustix::time::{ClockId, clock_gettime};
 pub(crate) fn wall_ms() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Microseconds of CLOCK_BOOTTIME, which goes on while the machine sleeps and which nobody can set.
-pub(crate) fn boot_microseconds() -> u64 {
-    let time = clock_gettime(ClockId::Boottime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
-    seconds.saturating_mul(1_000_000).saturating_add(nanoseconds / 1_000)
 }
 
 /// Unix milliseconds as RFC 3339 in UTC.

@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::Method;
+use parking_lot::Mutex;
 use tenure_api::Code;
 
 /// What was counted since the start.
@@ -30,7 +31,6 @@ struct Route {
 const BOUNDS: [u64; 13] =
     [100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 500_000, 1_000_000, 5_000_000, 30_000_000];
 
-/// How many took how long.
 #[derive(Default)]
 pub(crate) struct Histogram {
     buckets: [AtomicU64; BOUNDS.len()],
@@ -49,7 +49,7 @@ impl Metrics {
         took: Duration,
     ) {
         let route = route.unwrap_or("none");
-        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut routes = self.routes.lock();
         if !routes.contains_key(route) {
             routes.insert(route.to_owned(), Route::default());
         }
@@ -59,7 +59,7 @@ impl Metrics {
         }
         drop(routes);
         if let Some(code) = code {
-            let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut problems = self.problems.lock();
             *problems.entry(code.as_str()).or_default() += 1;
         }
     }
@@ -75,14 +75,13 @@ impl Metrics {
         Connected(self.clone())
     }
 
-    /// How many connections are open.
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
 
     /// Everything that was counted, as Prometheus reads it.
     pub(crate) fn put(&self, text: &mut String) {
-        let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        let routes = self.routes.lock();
         let sorted: BTreeMap<_, _> = routes.iter().collect();
         head(text, "tenure_requests_total", "counter", "Requests that were answered.");
         for (route, entry) in &sorted {
@@ -97,7 +96,7 @@ impl Metrics {
         }
         drop(routes);
         head(text, "tenure_problems_total", "counter", "Requests that did not get what they wanted.");
-        let problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        let problems = self.problems.lock();
         for (code, count) in &*problems {
             line(text, "tenure_problems_total", &format!("code=\"{code}\""), count);
         }
@@ -107,7 +106,6 @@ impl Metrics {
     }
 }
 
-/// An open connection.
 pub(crate) struct Connected(Arc<Metrics>);
 
 impl Drop for Connected {
@@ -149,12 +147,10 @@ impl Histogram {
     }
 }
 
-/// Says what follows.
 pub(crate) fn head(text: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
-/// One number.
 pub(crate) fn line(text: &mut String, name: &str, labels: &str, value: &dyn std::fmt::Display) {
     let _ = if labels.is_empty() {
         writeln!(text, "{name} {value}")
@@ -163,7 +159,6 @@ pub(crate) fn line(text: &mut String, name: &str, labels: &str, value: &dyn std:
     };
 }
 
-/// A number that stands alone.
 pub(crate) fn single(text: &mut String, name: &str, kind: &str, help: &str, value: &dyn std::fmt::Display) {
     head(text, name, kind, help);
     line(text, name, "", value);

@@ -16,36 +16,17 @@ const ANY: &str = ":*";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pools(BTreeMap<String, Vec<Resource>>);
 
-/// A pool that cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PoolError {
     /// It has no members, or more than are looked at.
     #[error("the pool `{pool}` has {members} members; give it 1 to {MOST_MEMBERS}")]
-    Size {
-        /// Which pool.
-        pool: String,
-        /// How many it has.
-        members: usize,
-    },
-    /// A member stands twice.
+    Size { pool: String, members: usize },
     #[error("the pool `{pool}` has `{member}` twice")]
-    Twice {
-        /// Which pool.
-        pool: String,
-        /// Which member.
-        member: String,
-    },
+    Twice { pool: String, member: String },
     /// A name that no resource can have.
     #[error("the pool `{pool}` has `{member}`, which cannot be a resource: {reason}")]
-    Name {
-        /// Which pool.
-        pool: String,
-        /// Which member.
-        member: String,
-        /// Why not.
-        reason: String,
-    },
+    Name { pool: String, member: String, reason: String },
 }
 
 impl Pools {

@@ -2,12 +2,12 @@
 //! whoever asks again and again must not fill a disk.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tenure_api::{Code, Problem};
 use tenure_core::kernel::{Acquire, Declare, Fence, Holder, Principal, Resource, State, Tick};
 
-/// So many are remembered.
 const MOST: usize = 10_000;
 /// A request may name many resources. It is found by so many of them.
 const MOST_NAMES: usize = 16;
@@ -24,14 +24,12 @@ struct Kept {
     latest: HashMap<Resource, Arc<Refused>>,
 }
 
-/// Who asked for what.
 pub(crate) struct Wanted {
     principal: Principal,
     holder: Holder,
     resources: Vec<Resource>,
 }
 
-/// A request that was refused.
 pub(crate) struct Refused {
     pub(crate) at: Tick,
     pub(crate) code: Code,
@@ -54,7 +52,6 @@ impl Wanted {
         Self { principal: declare.principal.clone(), holder: declare.agent.clone(), resources }
     }
 
-    /// Who wants this one thing.
     pub(crate) fn one(principal: Principal, holder: Holder, resource: Resource) -> Self {
         Self { principal, holder, resources: vec![resource] }
     }
@@ -68,7 +65,6 @@ impl Wanted {
 }
 
 impl Refusals {
-    /// Notes that this was refused.
     pub(crate) fn note(&self, wanted: Wanted, problem: &Problem, at: Tick) {
         let Wanted { principal, holder, mut resources } = wanted;
         // Where one of many is in the way, it was refused because of that one.
@@ -77,7 +73,7 @@ impl Refusals {
         }
         let (code, detail) = (problem.code, problem.detail.clone());
         let refused = Arc::new(Refused { at, code, detail, holder, principal, resources });
-        let mut kept = self.lock();
+        let mut kept = self.0.lock();
         for resource in &refused.resources {
             kept.latest.insert(resource.clone(), refused.clone());
         }
@@ -94,11 +90,7 @@ impl Refusals {
 
     /// The last one about a resource, if it is still remembered.
     pub(crate) fn last(&self, resource: &Resource) -> Option<Arc<Refused>> {
-        self.lock().latest.get(resource).cloned()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().latest.get(resource).cloned()
     }
 }
 
@@ -128,6 +120,6 @@ mod tests {
         assert_eq!(find("db:1"), Some(2), "only the older one of the two is forgotten");
         note(&refusals, "busy:1", "c", 20_000);
         assert_eq!((find("db:1"), find("busy:1")), (None, Some(20_000)));
-        assert_eq!(refusals.lock().latest.len(), 1, "what is forgotten takes no memory");
+        assert_eq!(refusals.0.lock().latest.len(), 1, "what is forgotten takes no memory");
     }
 }

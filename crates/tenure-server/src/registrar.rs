@@ -5,8 +5,9 @@ pub(crate) mod line;
 mod orphans;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tenure_core::kernel::{Command, Fence, HashKey, Limits, State, Tick};
 use tenure_ledger::embedded::Options;
 use tenure_registrar::Reply;
@@ -23,22 +24,18 @@ pub(crate) use self::errands::Undelivered;
 pub(crate) use self::line::{Asked, Given, Line, Waited};
 use self::orphans::Orphans;
 
-/// Why there is no registrar.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RegistrarError {
     /// The ledger does not open, or does not add up.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// The writer's first write failed.
     #[error("the ledger can be read, but not written; look at the disk")]
     FirstWrite(#[source] Option<RegistrarEnd>),
     /// The system gives no clock or no random bytes.
     #[error("the system does not give {what}")]
     System {
-        /// What is missing.
         what: &'static str,
-        /// What it said.
         #[source]
         source: std::io::Error,
     },
@@ -51,7 +48,6 @@ pub enum RegistrarEnd {
     /// The disk failed, or another writer came.
     #[error(transparent)]
     Service(#[from] ServiceEnd),
-    /// A mistake in the program.
     #[error("the writer's thread ended by a mistake in the program")]
     Panicked,
 }
@@ -63,7 +59,6 @@ pub(crate) struct Registrar {
     ended: watch::Receiver<bool>,
     errands: Errands,
     orphans: Arc<Orphans>,
-    /// Nothing once it was stopped.
     service: Mutex<Option<Service>>,
 }
 
@@ -152,13 +147,12 @@ impl Registrar {
 
     /// What went wrong beside the writer.
     pub(crate) fn troubles(&self) -> Vec<String> {
-        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        let service = self.service.lock();
         let Some(service) = &*service else { return Vec::new() };
         let damaged = service.warnings().iter().map(|damage| format!("a checkpoint was not used: {damage}"));
         damaged.chain(service.trouble()).collect()
     }
 
-    /// Waits for the writer's end.
     pub(crate) async fn ended(&self) {
         // An error means that the writer's thread is gone: the same.
         let _ = self.ended.clone().wait_for(|ended| *ended).await;
@@ -166,7 +160,7 @@ impl Registrar {
 
     /// Answers whoever waits, writes what is left, and closes the ledger. It waits for the disk.
     pub(crate) fn stop(&self) -> Result<(), RegistrarEnd> {
-        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let service = self.service.lock().take();
         let Some(service) = service else { return Ok(()) };
         let stop = std::panic::AssertUnwindSafe(|| service.stop());
         Ok(std::panic::catch_unwind(stop).map_err(|_| RegistrarEnd::Panicked)??)

@@ -18,29 +18,15 @@ pub enum SecretFileError {
     /// Others could read it. Whether they have is for people to judge.
     #[error("others can reach {} (mode {mode:04o}); if nobody has read it, run: chmod 600 FILE; else delete it, \
              and a new one is made at the next start", path.display())]
-    OpenToOthers {
-        /// Which file.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-    },
-    /// It holds something else.
+    OpenToOthers { path: PathBuf, mode: u32 },
     #[error("{} does not hold {what}; put back a copy, or delete it, and a new one is made at the next start",
             path.display())]
-    Malformed {
-        /// Which file.
-        path: PathBuf,
-        /// What should be there.
-        what: &'static str,
-    },
+    Malformed { path: PathBuf, what: &'static str },
     /// The file cannot be read or written.
     #[error("{} cannot be {done}", path.display())]
     Io {
-        /// Which file.
         path: PathBuf,
-        /// What was tried.
         done: &'static str,
-        /// What the system said.
         #[source]
         source: io::Error,
     },

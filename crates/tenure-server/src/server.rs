@@ -39,13 +39,11 @@ pub struct Settings {
     pub limits: Limits,
     /// Where the ledger and the secrets are.
     pub data: PathBuf,
-    /// How the ledger is kept.
     pub ledger: Options,
     /// What is done beside its writer, and when.
     pub routine: Routine,
     /// Names for any one of several resources.
     pub pools: Pools,
-    /// The device, and its lease.
     pub control: ControlSettings,
     /// Intents, and who may send them.
     pub intents: IntentSettings,
@@ -101,15 +99,12 @@ pub enum StartError {
     /// The certificate or its key cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// There is no local socket.
     #[error(transparent)]
     Socket(#[from] SocketError),
     /// The address is taken, or not ours.
     #[error("cannot listen on {address}; stop what listens there, or choose another --listen")]
     Listen {
-        /// Where.
         address: SocketAddr,
-        /// What the system said.
         #[source]
         source: io::Error,
     },
@@ -132,7 +127,6 @@ pub enum StartError {
 #[error("the ledger's writer did not end in good order")]
 pub struct StopError(#[from] RegistrarEnd);
 
-/// A running server.
 pub struct Server {
     app: Arc<App>,
     address: Option<SocketAddr>,
@@ -205,7 +199,6 @@ impl Server {
         Some(format!("{scheme}://{}", self.address?))
     }
 
-    /// Where the local socket is.
     pub fn socket(&self) -> Option<&Path> {
         self.socket.as_ref().map(|socket| socket.path.as_path())
     }

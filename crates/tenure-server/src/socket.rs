@@ -16,7 +16,6 @@ use tokio::net::UnixListener;
 /// Where the local socket is, and for whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SocketPlace {
-    /// Where.
     pub path: PathBuf,
     /// Who else may use it, by user id; its owner and root always may. They may read and write leases, and no more.
     pub users: Vec<u32>,
@@ -28,31 +27,17 @@ pub struct SocketPlace {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SocketError {
-    /// A living server has it.
     #[error("another server listens on {}; stop it, or choose another --socket, or none", .0.display())]
     Taken(PathBuf),
-    /// Something else is there.
     #[error("{} is there and is no socket; choose another --socket", .0.display())]
     NotASocket(PathBuf),
     /// Others could put something in its place.
     #[error("{} is not a folder that only its owner can {what} (it belongs to user {owner}, mode {mode:04o}); choose \
              a --socket in a folder of your own", path.display())]
-    OpenToOthers {
-        /// Which folder.
-        path: PathBuf,
-        /// What others could do.
-        what: &'static str,
-        /// Whose it is.
-        owner: u32,
-        /// Its permissions.
-        mode: u32,
-    },
-    /// The system refuses.
+    OpenToOthers { path: PathBuf, what: &'static str, owner: u32, mode: u32 },
     #[error("cannot listen on {}; choose another --socket, or none", path.display())]
     Io {
-        /// Where.
         path: PathBuf,
-        /// What it said.
         #[source]
         source: io::Error,
     },

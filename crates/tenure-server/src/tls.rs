@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use rustls::ServerConfig;
 use rustls::client::verify_server_name;
 use rustls::crypto::aws_lc_rs;
@@ -29,44 +30,26 @@ pub struct TlsFiles {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// A file cannot be read.
     #[error("{} cannot be read", path.display())]
     Unreadable {
-        /// Which file.
         path: PathBuf,
-        /// What the system said.
         #[source]
         source: io::Error,
     },
-    /// Others could read the key.
     #[error("others can reach the key {} (mode {mode:04o}); if nobody has read it, run: chmod 600 FILE; else have a \
              new certificate made", path.display())]
-    KeyOpenToOthers {
-        /// Which file.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-    },
-    /// A file holds something else.
+    KeyOpenToOthers { path: PathBuf, mode: u32 },
     #[error("{} holds no {what} as PEM", path.display())]
-    Malformed {
-        /// Which file.
-        path: PathBuf,
-        /// What should be there.
-        what: &'static str,
-    },
+    Malformed { path: PathBuf, what: &'static str },
     /// They do not go together, or cannot be used.
     #[error("{} and {} cannot be used together", files.certificate.display(), files.key.display())]
     Unusable {
-        /// Which files.
         files: TlsFiles,
-        /// Why not.
         #[source]
         source: rustls::Error,
     },
 }
 
-/// A certificate in use.
 pub(crate) struct Tls {
     files: TlsFiles,
     current: RwLock<Arc<Current>>,
@@ -86,11 +69,10 @@ impl Tls {
     /// Reads the files again. If they cannot be used, what was in use still is.
     pub(crate) fn reload(&self) -> Result<(), TlsError> {
         let next = Arc::new(read(&self.files)?);
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = next;
+        *self.current.write() = next;
         Ok(())
     }
 
-    /// For the next connection.
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
         self.current().server.clone().into()
     }
@@ -104,7 +86,7 @@ impl Tls {
     }
 
     fn current(&self) -> Arc<Current> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.read().clone()
     }
 }
 

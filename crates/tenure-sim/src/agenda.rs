@@ -22,7 +22,6 @@ impl<T> Agenda<T> {
         self.planned.insert((at, self.number), what);
     }
 
-    /// What happens next, and when.
     pub fn next(&mut self) -> Option<(u64, T)> {
         self.planned.pop_first().map(|((at, _), what)| (at, what))
     }

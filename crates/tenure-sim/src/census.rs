@@ -8,8 +8,9 @@ use tenure_registrar::{Effect, Reply};
 
 use crate::log::Log;
 
-/// Counts what a server did.
-pub fn count_server(effect: &Effect, log: &mut Log) {
+/// Counts what a server did, and adds it to the records digest.
+pub fn note_server(effect: &Effect, log: &mut Log) {
+    log.records().add(effect);
     match effect {
         Effect::Publish(events) => events.iter().for_each(|event| log.count(event_kind(event))),
         Effect::Answer { reply, .. } => log.count(reply_kind(reply)),
@@ -20,7 +21,6 @@ pub fn count_server(effect: &Effect, log: &mut Log) {
     }
 }
 
-/// Counts what a client did.
 pub fn count_client(effect: &Sent, log: &mut Log) {
     match effect {
         Sent::Send { .. } => log.count("message sent"),

@@ -13,9 +13,7 @@ use crate::rng::Rng;
 /// One client's machine and what runs on it.
 #[derive(Debug)]
 pub struct Client {
-    /// Which one.
     pub number: usize,
-    /// Its machine's clock.
     pub clock: Clock,
     /// Counts processes, so that a message to an earlier one finds nobody.
     pub process: u64,
@@ -34,11 +32,9 @@ pub struct Client {
 /// One lease that a client is after.
 #[derive(Debug)]
 pub struct Errand {
-    /// Keeps it.
     pub keeper: Keeper,
     /// What it is for: any one of these.
     pub resources: Vec<Resource>,
-    /// How it is held.
     pub mode: Mode,
     ttl: Span,
     contention: Contention,
@@ -49,7 +45,6 @@ pub struct Errand {
 }
 
 impl Client {
-    /// A client that rests.
     pub fn new(number: usize, clock: Clock) -> Self {
         Self {
             number,
@@ -68,12 +63,10 @@ impl Client {
         Holder::parse(&format!("client-{}.{}", self.number, self.process)).expect("a plain name")
     }
 
-    /// To whom its processes belong.
     pub fn principal(&self) -> Principal {
         Principal::parse(&format!("owner-{}", self.number)).expect("a plain name")
     }
 
-    /// Thinks of something to do.
     pub fn set_out(&mut self, now: u64, resources: u64, rng: &mut Rng) -> Vec<Effect> {
         self.errands += 1;
         let ttl = Span::from_millis(rng.between(1_000, 8_000));

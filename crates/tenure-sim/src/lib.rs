@@ -10,14 +10,17 @@ mod client;
 mod clock;
 mod crew;
 mod fleet;
+mod golden;
 mod host;
 pub mod laws;
 mod log;
+mod records;
 mod rng;
 mod run;
 mod storage;
 mod storm;
 mod tree;
 
+pub use golden::Golden;
 pub use log::Census;
 pub use run::{SeedReport, run_crew, run_seed, run_tree};

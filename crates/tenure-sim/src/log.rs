@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
+use crate::records::RecordsDigest;
+
 /// Hashes every line, and keeps them only where somebody will read them.
 #[derive(Debug, Default)]
 pub struct Log {
@@ -10,6 +12,7 @@ pub struct Log {
     buffer: String,
     kept: Option<Vec<String>>,
     census: Census,
+    records: RecordsDigest,
 }
 
 /// How often each kind of thing happened: laws say little about a world in which nothing does.
@@ -26,7 +29,6 @@ impl Log {
         Self { kept: Some(Vec::new()), ..Self::default() }
     }
 
-    /// Writes a line.
     pub fn line(&mut self, line: fmt::Arguments<'_>) {
         self.buffer.clear();
         let _ = self.buffer.write_fmt(line);
@@ -42,7 +44,11 @@ impl Log {
         *self.census.entry(kind).or_default() += 1;
     }
 
-    /// What happened how often.
+    /// The digest that no renaming changes.
+    pub fn records(&mut self) -> &mut RecordsDigest {
+        &mut self.records
+    }
+
     pub fn census(&self) -> &Census {
         &self.census
     }

@@ -7,12 +7,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Parser;
-use tenure_sim::{Census, SeedReport, run_seed};
+use tenure_sim::{Census, Golden, SeedReport, run_seed};
 
 /// Simulates fleets, storms, crews and working trees from seeds, and checks that no law is broken.
 ///
-/// The last line says how many steps were taken and gives a digest of all logs: the same seeds always
-/// give the same. A seed that breaks a law leaves its log behind, and is replayed with --replay.
+/// The last line says how many steps were taken and gives two digests: the same seeds always give the same.
+/// The first is of all logs and changes with every name in them; the second is of the ledger's records and of
+/// the answers, and changes only when the behaviour does. A seed that breaks a law leaves its log behind, and is replayed with --replay.
 #[derive(Debug, Parser)]
 #[command(name = "sim")]
 struct Arguments {
@@ -32,6 +33,12 @@ struct Arguments {
     /// Also prints how often each kind of thing happened.
     #[arg(long)]
     census: bool,
+    /// Compares the records digest of each seed with this file, and names the first seed that differs.
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    golden: Option<PathBuf>,
+    /// With --golden: writes the file instead.
+    #[arg(long, requires = "golden")]
+    write_golden: bool,
     /// Replays this one seed and prints what happens.
     #[arg(long, conflicts_with_all = ["seeds", "from"])]
     replay: Option<u64>,
@@ -61,7 +68,6 @@ fn run_all(arguments: &Arguments) -> std::io::Result<ExitCode> {
     // A panic is reported with its seed; the usual text would come between.
     std::panic::set_hook(Box::new(|_| {}));
     let reports = run_in_parallel(arguments);
-    let mut digest = blake3_of_all(&reports);
     let mut out = std::io::stdout().lock();
     let broken: Vec<&SeedReport> = reports.iter().filter(|report| report.violation.is_some()).collect();
     for report in &broken {
@@ -78,10 +84,33 @@ fn run_all(arguments: &Arguments) -> std::io::Result<ExitCode> {
         }
     }
     let steps: u64 = reports.iter().map(|report| report.steps).sum();
-    digest.truncate(16);
+    let digest = blake3_of_all(&reports, |report| &report.digest);
+    let records = blake3_of_all(&reports, |report| &report.records_digest);
     let (seeds, steps, violations) = (grouped(arguments.seeds), grouped(steps), grouped(broken.len() as u64));
-    writeln!(out, "{seeds} seeds, {steps} steps, {violations} violations, digest {digest}")?;
-    Ok(if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    writeln!(
+        out,
+        "{seeds} seeds, {steps} steps, {violations} violations, digest {digest}, records digest {records}"
+    )?;
+    let is_same =
+        arguments.golden.as_deref().map_or(Ok(true), |path| check_golden(path, &reports, arguments))?;
+    Ok(if broken.is_empty() && is_same { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Compares the reports with a golden file, or writes it. Says whether they are the same.
+fn check_golden(path: &Path, reports: &[SeedReport], arguments: &Arguments) -> std::io::Result<bool> {
+    let named = |error: &dyn std::fmt::Display| std::io::Error::other(format!("{}: {error}", path.display()));
+    if arguments.write_golden {
+        let text = Golden::of(arguments.steps, reports).to_string();
+        return std::fs::write(path, text).map(|()| true).map_err(|error| named(&error));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
+    let golden = Golden::parse(&text).map_err(|error| named(&error))?;
+    let difference = golden.first_difference(arguments.steps, reports);
+    if let Some(difference) = &difference {
+        eprintln!("sim: {}: {difference}", path.display());
+        eprintln!("hint: if the behaviour is meant to change, add --write-golden");
+    }
+    Ok(difference.is_none())
 }
 
 fn run_in_parallel(arguments: &Arguments) -> Vec<SeedReport> {
@@ -159,13 +188,14 @@ fn total_census(reports: &[SeedReport]) -> Census {
     total
 }
 
-fn blake3_of_all(reports: &[SeedReport]) -> String {
+/// The beginning of the digest of all digests.
+fn blake3_of_all(reports: &[SeedReport], digest: fn(&SeedReport) -> &[u8; 32]) -> String {
     let mut hasher = blake3::Hasher::new();
     for report in reports {
         hasher.update(&report.seed.to_be_bytes());
-        hasher.update(&report.digest);
+        hasher.update(digest(report));
     }
-    hasher.finalize().to_hex().to_string()
+    hasher.finalize().to_hex()[..16].to_owned()
 }
 
 /// 1234567 as 1,234,567.

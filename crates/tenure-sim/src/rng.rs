@@ -5,7 +5,6 @@
 pub struct Rng(u64);
 
 impl Rng {
-    /// The generator of a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0xA076_1D64_78BD_642F) ^ 0xE703_7ED1_A0B4_28DB)
     }

@@ -19,15 +19,13 @@ pub trait Scenario: Sized {
     fn wind_down(&mut self, log: &mut Log) -> Lawful;
 }
 
-/// What came of one seed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeedReport {
-    /// Which seed.
     pub seed: u64,
-    /// How many steps it took.
     pub steps: u64,
-    /// The digest of its log.
     pub digest: [u8; 32],
+    /// The digest of its records and answers, which no renaming changes.
+    pub records_digest: [u8; 32],
     /// The law that was broken, if one was.
     pub violation: Option<Violation>,
     /// How often each kind of thing happened.
@@ -78,6 +76,7 @@ fn run<S: Scenario>(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
             Some(Violation(format!("panic: {message}")))
         }
     };
-    let (digest, census, lines) = (log.digest(), log.census().clone(), log.lines().to_vec());
-    SeedReport { seed, steps: taken, digest, violation, census, lines }
+    let (digest, records_digest) = (log.digest(), log.records().finish());
+    let (census, lines) = (log.census().clone(), log.lines().to_vec());
+    SeedReport { seed, steps: taken, digest, records_digest, violation, census, lines }
 }

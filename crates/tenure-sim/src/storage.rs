@@ -40,14 +40,11 @@ pub struct Storage {
     capacity: Option<u64>,
 }
 
-/// What a start finds.
 #[derive(Debug)]
 pub struct Found {
     /// What all events up to the checkpoint add up to.
     pub state: State,
-    /// How many those are.
     pub after: u64,
-    /// The events after it.
     pub records: Vec<EventRecord>,
 }
 
@@ -110,7 +107,7 @@ impl Storage {
         let checkpoint = opening.take_checkpoint();
         let (state, after) = match &checkpoint {
             Some(checkpoint) => {
-                let state = State::restore(checkpoint.state(), TAG, limits.clone(), key);
+                let state = State::restore(unpadded(checkpoint.state()), TAG, limits.clone(), key);
                 let state = state.map_err(|error| OpenError::Io(std::io::Error::other(error)))?;
                 (state, checkpoint.head.head.seq.0)
             }
@@ -125,7 +122,6 @@ impl Storage {
         Ok(Found { state, after, records })
     }
 
-    /// Appends a batch.
     pub fn append(&mut self, records: &[EventRecord]) -> Result<Result<(), AppendFailure>, Violation> {
         let Some(ledger) = &mut self.ledger else { return Ok(Err(AppendFailure::NotWritten)) };
         match ledger.append(ledger.head().seq, records, b"seal") {
@@ -178,8 +174,7 @@ impl Storage {
         let done = match self.rng.below(100) {
             0..15 => upkeep.make_blanks().map_err(|error| error.to_string()),
             15..18 => {
-                let mut state = Vec::new();
-                durable.save(&mut |piece| state.extend_from_slice(piece));
+                let state = padded(durable);
                 let (head, identity) = (ledger.head(), ledger.identity());
                 let (ledger, epoch) = (identity.ledger, identity.epoch);
                 let parts = CheckpointParts { ledger, epoch, head, keys: &[], state: &state };
@@ -202,7 +197,6 @@ impl Storage {
         self.disk.set_capacity(self.capacity);
     }
 
-    /// There is room again.
     pub fn free(&mut self) {
         self.capacity = None;
         self.disk.set_capacity(None);
@@ -212,10 +206,32 @@ impl Storage {
         }
     }
 
-    /// What there is room for.
     pub fn room(&self) -> Room {
         self.ledger.as_ref().map_or(Room::Plenty, Ledger::room)
     }
+}
+
+/// How long the state in a checkpoint is here, or a multiple of it.
+///
+/// The disk's faults depend on how many sectors are written, and the format of checkpoints may change: without
+/// this, every byte more or less would lead to another world, with other records.
+const CHECKPOINT: usize = 131_072;
+
+/// The state as bytes: behind its length, and filled up with zeros.
+fn padded(state: &State) -> Vec<u8> {
+    let mut bytes = vec![0; 8];
+    state.save(&mut |piece| bytes.extend_from_slice(piece));
+    let length = bytes.len() as u64 - 8;
+    bytes[..8].copy_from_slice(&length.to_be_bytes());
+    bytes.resize(bytes.len().next_multiple_of(CHECKPOINT), 0);
+    bytes
+}
+
+/// The state's own bytes.
+fn unpadded(bytes: &[u8]) -> &[u8] {
+    let (length, state) = bytes.split_first_chunk().expect("a padded state");
+    let length = usize::try_from(u64::from_be_bytes(*length)).expect("a length");
+    &state[..length]
 }
 
 fn is_full(error: &std::io::Error) -> bool {

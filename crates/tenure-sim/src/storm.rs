@@ -11,7 +11,7 @@ use tenure_core::kernel::{
 use tenure_core::lease::ReleaseReason;
 use tenure_registrar::{AppendFailure, Caller, Effect, Input, Reply, Settings};
 
-use crate::census::count_server;
+use crate::census::note_server;
 use crate::host::{Host, Write};
 use crate::laws::{Lawful, law};
 use crate::log::Log;
@@ -19,7 +19,6 @@ use crate::rng::Rng;
 use crate::run::Scenario;
 use crate::storage::Storage;
 
-/// A server under a storm.
 #[derive(Debug)]
 pub struct Storm {
     rng: Rng,
@@ -139,7 +138,7 @@ impl Scenario for Storm {
 impl Storm {
     fn does(&mut self, effects: Vec<Effect>, log: &mut Log) -> Lawful {
         for effect in effects {
-            count_server(&effect, log);
+            note_server(&effect, log);
             match effect {
                 Effect::Append(_) => self.writing = true,
                 Effect::Publish(events) => log.line(format_args!("{} durable {events:?}", self.now)),

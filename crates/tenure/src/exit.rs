@@ -7,7 +7,6 @@ pub const NO: u8 = 1;
 pub const USAGE: u8 = 64;
 /// The server cannot be reached, or cannot serve.
 pub const UNAVAILABLE: u8 = 69;
-/// The disk failed.
 pub const DISK: u8 = 74;
 /// Somebody else has it, or the wait for it was over. Later it may be free.
 pub const HELD: u8 = 75;
@@ -15,7 +14,6 @@ pub const HELD: u8 = 75;
 pub const LOST: u8 = 76;
 /// The server does not let this caller do it.
 pub const DENIED: u8 = 77;
-/// The configuration is wrong.
 pub const CONFIGURATION: u8 = 78;
 /// `tenure run`: the command is there, and cannot be executed.
 pub const CANNOT_EXECUTE: u8 = 126;

@@ -23,7 +23,6 @@ impl Failure {
         Self { code, text: explain(what, error) }
     }
 
-    /// The answer is no.
     pub fn no(what: &str) -> Self {
         Self::said(exit::NO, what)
     }
@@ -38,7 +37,6 @@ impl Failure {
         Self { code, text: String::new() }
     }
 
-    /// The exit code.
     #[cfg(test)]
     pub fn code(&self) -> u8 {
         self.code

@@ -6,7 +6,6 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use tenure_gate::process::{Process, Watch};
 use tokio::io::unix::AsyncFd;
 
-/// A process that may end.
 #[derive(Debug)]
 pub struct Gone(Option<AsyncFd<OwnedFd>>);
 

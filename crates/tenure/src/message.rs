@@ -34,7 +34,6 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Nothing yet.
     pub fn new() -> Self {
         Self { shown: None, is_terminal: std::io::stderr().is_terminal() }
     }

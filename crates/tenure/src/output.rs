@@ -1,24 +1,52 @@
 //! What commands write on standard output: for people in columns, for programs as JSON.
 
+use std::fmt::Display;
 use std::io::{self, BufWriter, StdoutLock, Write};
 
 use anstream::AutoStream;
+use clap::Args;
 use comfy_table::presets::NOTHING;
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::Value;
 use tenure_core::kernel::{Anchor, Tick};
+
+use crate::failure::Failure;
+
+/// The flag of every command that prints one result.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Format {
+    /// Print one JSON value instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Format {
+    pub fn print<T: Serialize, D: Display>(
+        self,
+        result: &T,
+        text: impl FnOnce(&T) -> D,
+    ) -> Result<(), Failure> {
+        Ok(if self.json { write_answer(result) } else { write_text(&text(result).to_string()) }?)
+    }
+
+    /// Prints `empty` instead of a table that has no rows.
+    pub fn print_table<T: Serialize>(
+        self,
+        result: &T,
+        empty: &str,
+        table: impl FnOnce(&T) -> Table,
+    ) -> Result<(), Failure> {
+        if self.json {
+            return Ok(write_answer(result)?);
+        }
+        let table = table(result);
+        Ok(if table.0.len() > 1 { write_table(&table) } else { write_text(empty) }?)
+    }
+}
 
 /// Standard output, written in large pieces. Whoever is done calls `flush`: what `drop` cannot write is lost unsaid.
 pub fn standard() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(1 << 16, io::stdout().lock())
-}
-
-/// Writes one value on one line, and nothing after it.
-pub fn write_json(value: &Value) -> io::Result<()> {
-    let mut output = standard();
-    writeln!(output, "{value}")?;
-    output.flush()
 }
 
 /// Writes what the server said, as it said it, on one line.
@@ -38,7 +66,6 @@ pub fn write_table(table: &Table) -> io::Result<()> {
     output.flush()
 }
 
-/// Writes text for people.
 pub fn write_text(text: &str) -> io::Result<()> {
     let mut output = standard();
     output.write_all(text.as_bytes())?;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::verdict::LeftBy;
+use super::verdict::{LeftBy, Standing};
 
 /// Who has or had a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -100,6 +100,9 @@ pub struct Files {
     /// Where agents are at work, and how much of that is watched for changes that no lease explains.
     #[serde(default)]
     pub audit: Vec<AuditedTree>,
+    /// For how long no session holds more than this. Only with `below`, over the local socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Standing>,
 }
 
 /// A working tree that is watched for changes that no lease explains.

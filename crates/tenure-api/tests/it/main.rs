@@ -1,4 +1,6 @@
 //! What the wire promises.
 
 mod codes;
+mod golden;
 mod shapes;
+mod wire;

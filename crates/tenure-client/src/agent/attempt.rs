@@ -1,8 +1,9 @@
 //! The age of an agent: fixed as long as it holds or wants anything.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use tenure_api::Problem;
 
 /// What an agent is at, shared by all its copies.
@@ -32,24 +33,24 @@ impl Attempt {
     }
 
     pub(super) fn engage(&self) -> Engaged {
-        self.lock().engaged += 1;
+        self.0.lock().engaged += 1;
         Engaged(self.clone())
     }
 
     /// The priority of the attempt, which begins now if there is none.
     pub(super) fn priority(&self) -> u64 {
-        *self.lock().priority.get_or_insert_with(wall_milliseconds)
+        *self.0.lock().priority.get_or_insert_with(wall_milliseconds)
     }
 
     /// Whether nothing else rests on it.
     pub(super) fn is_alone(&self) -> bool {
-        self.lock().engaged <= 1
+        self.0.lock().engaged <= 1
     }
 
     /// The server knows another priority of this agent: an attempt that is not quite over, or a clock that went back.
     /// Whether to go on with that one.
     pub(super) fn adopt(&self, problem: &Problem) -> bool {
-        let mut age = self.lock();
+        let mut age = self.0.lock();
         match problem.priority_timestamp {
             Some(has) if !age.is_given && age.priority != Some(has) => {
                 age.priority = Some(has);
@@ -61,18 +62,14 @@ impl Attempt {
 
     /// The attempt is over: the next one is younger.
     pub(super) fn end(&self) {
-        let mut age = self.lock();
+        let mut age = self.0.lock();
         (age.priority, age.is_given) = (None, false);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Age> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Engaged {
     fn drop(&mut self) {
-        let mut age = self.0.lock();
+        let mut age = self.0.0.lock();
         age.engaged -= 1;
         if age.engaged == 0 && !age.is_given {
             age.priority = None;

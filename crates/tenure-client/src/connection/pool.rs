@@ -1,13 +1,13 @@
 //! A few connections that are kept.
 
 use std::io;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 
 use super::endpoint::Endpoint;
 use crate::clock::boot_microseconds;
@@ -32,7 +32,7 @@ impl Pool {
     /// One that was used before, if there is any.
     pub(crate) async fn take(&self) -> Option<Sender> {
         loop {
-            let (mut sender, since) = self.lock().pop()?;
+            let (mut sender, since) = self.idle.lock().pop()?;
             let is_fresh = boot_microseconds().saturating_sub(since) < KEPT;
             if is_fresh && !sender.is_closed() && sender.ready().await.is_ok() {
                 return Some(sender);
@@ -42,15 +42,11 @@ impl Pool {
 
     /// Keeps it for the next request.
     pub(crate) fn give_back(&self, sender: Sender) {
-        let mut idle = self.lock();
+        let mut idle = self.idle.lock();
         if sender.is_closed() || idle.len() >= MOST_KEPT {
             return;
         }
         idle.push((sender, boot_microseconds()));
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(Sender, u64)>> {
-        self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 

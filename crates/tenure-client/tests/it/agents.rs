@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tenure_client::agent::{Agent, Claim, DeclareError, Doubt, Intent, TouchError};
 use tenure_client::{Client, Code, Lost, Wait, Wanted, boot_microseconds};
-
-use crate::server::{World, eventually, in_time};
+use tenure_testkit::network::Network;
+use tenure_testkit::{eventually, in_time};
 
 /// An agent whose leases live for so many milliseconds.
 pub fn agent(client: &Client, name: &str, ttl_ms: u64) -> Agent {
@@ -23,13 +23,13 @@ pub async fn is_held(client: &Client, resource: &str) -> bool {
 // S3-11, S3-12
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_is_kept_over_many_times_its_length_and_given_back_at_once() {
-    let world = World::new().await;
+    let network = Network::new().await;
     let wanted = [Intent::mutates("FILE:a"), Intent::consumes("FILE:b/"), Intent::provides("SYMBOL:c")];
-    let claim = agent(&world.client(), "alice", 1_000).declare(wanted).await.unwrap();
+    let claim = agent(&network.client(), "alice", 1_000).declare(wanted).await.unwrap();
     assert_eq!(claim.leases().len(), 3);
-    let neighbour = world.neighbour();
+    let neighbour = network.neighbour();
     let end = boot_microseconds() + 4_000_000;
-    world.proxy.asked();
+    network.proxy.asked();
     while boot_microseconds() < end {
         for resource in ["FILE:a", "FILE:b/", "SYMBOL:c"] {
             assert!(is_held(&neighbour, resource).await, "{resource}");
@@ -37,7 +37,7 @@ async fn a_claim_is_kept_over_many_times_its_length_and_given_back_at_once() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     // All of them in one request, each third of a second or a little earlier.
-    let beats = world.proxy.asked();
+    let beats = network.proxy.asked();
     assert!(beats.iter().all(|asked| asked == "POST /v1/leases/heartbeat"), "{beats:?}");
     assert!((10..=24).contains(&beats.len()), "{}", beats.len());
     in_time(claim.release()).await.unwrap();
@@ -48,8 +48,8 @@ async fn a_claim_is_kept_over_many_times_its_length_and_given_back_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_older_one_waits_the_younger_one_dies_and_both_have_their_turn() {
-    let world = World::new().await;
-    let client = world.client();
+    let network = Network::new().await;
+    let client = network.client();
     let middle = agent(&client, "middle", 30_000).priority(2_000);
     let first = mutates(&middle, "FILE:a").await;
     let (turns, mut took) = tokio::sync::mpsc::unbounded_channel();
@@ -73,8 +73,8 @@ async fn the_older_one_waits_the_younger_one_dies_and_both_have_their_turn() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_gives_up_or_is_dropped_leaves_nothing_behind() {
-    let world = World::new().await;
-    let client = world.client();
+    let network = Network::new().await;
+    let client = network.client();
     let _owner = mutates(&agent(&client, "owner", 30_000).priority(2_000), "FILE:a").await;
     let impatient = agent(&client, "impatient", 30_000).priority(1_000);
     let wait = Wait::For(Duration::from_millis(200));
@@ -94,8 +94,8 @@ async fn who_gives_up_or_is_dropped_leaves_nothing_behind() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_that_is_dropped_is_given_back_and_the_next_attempt_is_younger() {
-    let world = World::new().await;
-    let client = world.client();
+    let network = Network::new().await;
+    let client = network.client();
     let alice = agent(&client, "alice", 30_000);
     let first = mutates(&alice, "FILE:a").await.digest("EXECUTING").identity.priority_timestamp;
     in_time(client.settle()).await;
@@ -106,8 +106,8 @@ async fn a_claim_that_is_dropped_is_given_back_and_the_next_attempt_is_younger()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_touched_must_have_been_declared() {
-    let world = World::new().await;
-    let claim = mutates(&agent(&world.client(), "alice", 30_000), "FILE:src/").await;
+    let network = Network::new().await;
+    let claim = mutates(&agent(&network.client(), "alice", 30_000), "FILE:src/").await;
     claim.touch([Intent::mutates("FILE:src/a")]).await.unwrap();
     let touched = claim.touch([Intent::mutates("FILE:src/a"), Intent::deletes("FILE:b")]).await;
     let Err(TouchError::Outside(outside)) = touched else { panic!("it is outside: {touched:?}") };
@@ -116,8 +116,8 @@ async fn what_is_touched_must_have_been_declared() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_priority_that_the_program_chose_is_not_changed_under_it() {
-    let world = World::new().await;
-    let client = world.client();
+    let network = Network::new().await;
+    let client = network.client();
     let _claim = mutates(&agent(&client, "alice", 30_000).priority(2_000), "FILE:a").await;
     let other = agent(&client, "alice", 30_000).priority(1_000);
     let refused = other.declare([Intent::mutates("FILE:b")]).await.err().expect("it is fixed");
@@ -130,8 +130,8 @@ async fn a_priority_that_the_program_chose_is_not_changed_under_it() {
 // S3-30, S3-31
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_that_is_taken_away_is_lost_with_the_next_heartbeat() {
-    let world = World::new().await;
-    let client = world.client();
+    let network = Network::new().await;
+    let client = network.client();
     let claim = mutates(&agent(&client, "alice", 1_500), "FILE:a").await;
     agent(&client, "alice", 1_500).complete().await.unwrap();
     let lost = Doubt::Lost(Lost::Ended { how: "RELEASED".into() });

@@ -4,23 +4,24 @@ use std::time::Duration;
 
 use tenure_client::agent::{Doubt, Intent};
 use tenure_client::{Lost, Wait, boot_microseconds};
+use tenure_testkit::network::Network;
+use tenure_testkit::{eventually, in_time};
 
 use crate::agents::{agent, is_held, mutates};
-use crate::server::{World, eventually, in_time};
 
 // S3-27, S3-30, S3-31, S3-32
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_is_cut_off_pauses_before_its_lease_is_over_and_is_never_sure_again() {
-    let world = World::new().await;
-    let claim = mutates(&agent(&world.client(), "alice", 2_000).priority(2_000), "FILE:a").await;
-    let other = agent(&world.neighbour(), "bob", 30_000).priority(1_000);
+    let network = Network::new().await;
+    let claim = mutates(&agent(&network.client(), "alice", 2_000).priority(2_000), "FILE:a").await;
+    let other = agent(&network.neighbour(), "bob", 30_000).priority(1_000);
     let next = tokio::spawn(async move {
         let next = other.declare([Intent::mutates("FILE:a")]).wait(Wait::Forever).await.unwrap();
         (boot_microseconds(), next)
     });
-    let neighbour = world.neighbour();
+    let neighbour = network.neighbour();
     eventually(|| async { neighbour.agent("bob").await.is_ok_and(|bob| !bob.waits.is_empty()) }).await;
-    world.proxy.cut(true);
+    network.proxy.cut(true);
     assert_eq!(in_time(claim.paused()).await, Doubt::Paused);
     assert!(boot_microseconds() < claim.believed_until(), "it pauses while the lease still lives");
     assert_eq!(in_time(claim.resumed()).await, Err(Lost::TimeUp));
@@ -30,7 +31,7 @@ async fn an_agent_that_is_cut_off_pauses_before_its_lease_is_over_and_is_never_s
     assert!(next.fence("FILE:a") > claim.fence("FILE:a"));
 
     // Whatever comes through now comes too late.
-    world.proxy.cut(false);
+    network.proxy.cut(false);
     let end = boot_microseconds() + 1_000_000;
     while boot_microseconds() < end {
         assert_eq!(claim.check(), Err(Doubt::Lost(Lost::TimeUp)));
@@ -42,20 +43,20 @@ async fn an_agent_that_is_cut_off_pauses_before_its_lease_is_over_and_is_never_s
 // S3-17, S3-30, S3-31
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_lost_while_the_server_was_away_is_had_again_with_the_same_priority() {
-    let mut world = World::new().await;
-    let claim = mutates(&agent(&world.client(), "alice", 1_500), "FILE:a").await;
+    let mut network = Network::new().await;
+    let claim = mutates(&agent(&network.client(), "alice", 1_500), "FILE:a").await;
     let before = claim.digest("EXECUTING").identity.priority_timestamp;
-    world.stop().await;
+    network.stop().await;
     assert_eq!(in_time(claim.paused()).await, Doubt::Paused);
     assert_eq!(in_time(claim.resumed()).await, Err(Lost::TimeUp));
-    world.start_again().await;
-    let neighbour = world.neighbour();
+    network.start_again().await;
+    let neighbour = network.neighbour();
     eventually(|| async { !is_held(&neighbour, "FILE:a").await }).await;
     assert!(!claim.is_sure());
     let fence = claim.fence("FILE:a");
-    world.proxy.asked();
+    network.proxy.asked();
     let claim = in_time(claim.reacquire()).await.unwrap();
-    assert_eq!(world.proxy.asked()[..2], ["POST /v1/leases/reconcile", "POST /v1/manifest"]);
+    assert_eq!(network.proxy.asked()[..2], ["POST /v1/leases/reconcile", "POST /v1/manifest"]);
     assert!(claim.is_sure() && !claim.is_unbroken() && claim.fence("FILE:a") > fence);
     assert_eq!(claim.digest("EXECUTING").identity.priority_timestamp, before);
     claim.release().await.unwrap();
@@ -65,12 +66,12 @@ async fn what_was_lost_while_the_server_was_away_is_had_again_with_the_same_prio
 // S3-30, S3-31
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_back_in_time_lets_the_agent_go_on() {
-    let mut world = World::new().await;
-    let claim = mutates(&agent(&world.client(), "alice", 9_000), "FILE:a").await;
-    world.stop().await;
+    let mut network = Network::new().await;
+    let claim = mutates(&agent(&network.client(), "alice", 9_000), "FILE:a").await;
+    network.stop().await;
     assert_eq!(in_time(claim.paused()).await, Doubt::Paused);
     assert!(claim.touch([Intent::mutates("FILE:a")]).await.is_err(), "it is not even asked");
-    world.start_again().await;
+    network.start_again().await;
     assert_eq!(in_time(claim.resumed()).await, Ok(()));
     assert!(claim.is_sure());
     let claim = in_time(claim.reacquire()).await.unwrap();

@@ -2,30 +2,31 @@
 
 use tenure_client::Code;
 use tenure_client::agent::{Agent, Digest, RESTART_EXIT_CODE};
+use tenure_testkit::network::Network;
+use tenure_testkit::{eventually, in_time};
 
 use crate::agents::{agent, is_held, mutates};
-use crate::server::{World, eventually, in_time};
 
 // S3-8, S3-17, O-19
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_restarts_in_time_goes_on_with_its_leases_and_its_priority() {
-    let world = World::new().await;
+    let network = Network::new().await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("agent.json");
-    let claim = mutates(&agent(&world.client(), "alice", 2_000), "FILE:a").await;
+    let claim = mutates(&agent(&network.client(), "alice", 2_000), "FILE:a").await;
     let fence = claim.fence("FILE:a");
     let saved = in_time(claim.restart()).await.unwrap();
     saved.save(&path).unwrap();
     assert_eq!(RESTART_EXIT_CODE, 107);
-    let state = world.neighbour().resource_state("FILE:a").await.unwrap();
+    let state = network.neighbour().resource_state("FILE:a").await.unwrap();
     assert!(state.leases[0].remaining_ms > 10_000, "nothing is given back, and there are 15 s more");
 
     let digest = Digest::load(&path).unwrap();
     assert_eq!(digest, saved);
     // Another process would have another client.
-    world.proxy.asked();
-    let claim = in_time(Agent::resume(&world.client(), &digest)).await.unwrap();
-    let asked = world.proxy.asked();
+    network.proxy.asked();
+    let claim = in_time(Agent::resume(&network.client(), &digest)).await.unwrap();
+    let asked = network.proxy.asked();
     assert_eq!(asked[..3], ["POST /v1/agents/alice/state", "POST /v1/leases/reconcile", "POST /v1/manifest"]);
     assert!(claim.is_sure() && claim.is_unbroken());
     assert_eq!(claim.fence("FILE:a"), fence);
@@ -34,16 +35,16 @@ async fn an_agent_that_restarts_in_time_goes_on_with_its_leases_and_its_priority
     assert_eq!(next.identity.epoch, digest.identity.epoch + 1);
 
     let next = in_time(claim.restart()).await.unwrap();
-    in_time(Agent::resume(&world.client(), &next)).await.unwrap().release().await.unwrap();
-    let refused = Agent::resume(&world.client(), &digest).await.err().expect("an older life");
+    in_time(Agent::resume(&network.client(), &next)).await.unwrap().release().await.unwrap();
+    let refused = Agent::resume(&network.client(), &digest).await.err().expect("an older life");
     assert_eq!(refused.code(), Some(Code::DigestStale));
 }
 
 // S3-17
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_server_says_counts_and_not_what_the_agent_remembers() {
-    let world = World::new().await;
-    let client = world.client();
+    let network = Network::new().await;
+    let client = network.client();
     let claim = mutates(&agent(&client, "alice", 30_000), "FILE:a").await;
     let digest = claim.digest("EXECUTING");
     // The process died without a word, and the leases are gone.

@@ -5,9 +5,9 @@ use std::time::Duration;
 use tenure_client::{
     Client, Code, Error, HoldError, Lost, Revoke, Secret, Transfer, Wait, boot_microseconds,
 };
-
-use crate::proxy::Fate;
-use crate::server::{World, eventually, in_time, wish};
+use tenure_testkit::network::{Network, acquire};
+use tenure_testkit::proxy::Fate;
+use tenure_testkit::{eventually, in_time};
 
 /// Lets so many milliseconds of the local clock pass.
 async fn pass(milliseconds: u64) {
@@ -19,51 +19,51 @@ async fn pass(milliseconds: u64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_is_kept_over_many_times_its_length_and_given_back_at_once() {
-    let world = World::new().await;
-    let guard = world.client().hold(wish("door:a", "alice", 1_000)).await.unwrap();
-    let neighbour = world.neighbour();
+    let network = Network::new().await;
+    let guard = network.client().hold(acquire("door:a", "alice", 1_000)).await.unwrap();
+    let neighbour = network.neighbour();
     let end = boot_microseconds() + 5_000_000;
     while boot_microseconds() < end {
         assert_eq!(guard.check().unwrap(), guard.fence());
-        let held = neighbour.acquire(&wish("door:a", "bob", 1_000), None).await.err().expect("it is held");
+        let held = neighbour.acquire(&acquire("door:a", "bob", 1_000), None).await.err().expect("it is held");
         assert_eq!(held.code(), Some(Code::Held));
         pass(50).await;
     }
     let lease = guard.lease();
     assert!(lease.renewal_count >= 8 && guard.passport().is_some(), "{lease:?}");
     guard.release().await.unwrap();
-    let next = neighbour.acquire(&wish("door:a", "bob", 1_000), None).await.unwrap();
+    let next = neighbour.acquire(&acquire("door:a", "bob", 1_000), None).await.unwrap();
     assert_eq!(next.lease.fence, 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_of_the_server_costs_nobody_a_lease() {
-    let mut world = World::new().await;
-    let guard = world.client().hold(wish("door:a", "alice", 4_000)).await.unwrap();
+    let mut network = Network::new().await;
+    let guard = network.client().hold(acquire("door:a", "alice", 4_000)).await.unwrap();
     for _ in 0..2 {
-        world.stop().await;
+        network.stop().await;
         pass(500).await;
-        world.start_again().await;
+        network.start_again().await;
         pass(4_500).await;
         guard.check().unwrap();
     }
-    assert_eq!(world.leases_on("door:a").await.len(), 1);
+    assert_eq!(network.leases_on("door:a").await.len(), 1);
     guard.release().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_holder_that_is_cut_off_knows_it_before_anybody_else_holds() {
-    let world = World::new().await;
+    let network = Network::new().await;
     for round in 0..3 {
         let resource = format!("door:{round}");
-        let guard = world.client().hold(wish(&resource, "alice", 1_500)).await.unwrap();
-        let next = world.neighbour().hold(wish(&resource, "bob", 1_500)).wait(Wait::Forever);
+        let guard = network.client().hold(acquire(&resource, "alice", 1_500)).await.unwrap();
+        let next = network.neighbour().hold(acquire(&resource, "bob", 1_500)).wait(Wait::Forever);
         let next = tokio::spawn(async move {
             let guard = next.await.unwrap();
             (boot_microseconds(), guard)
         });
-        world.wait_for_waiters(&guard.lease().id, 1).await;
-        world.proxy.cut(true);
+        network.wait_for_waiters(&guard.lease().id, 1).await;
+        network.proxy.cut(true);
         let lost = in_time(guard.lost()).await;
         let lost_at = boot_microseconds();
         assert_eq!((lost, guard.check()), (Lost::TimeUp, Err(Lost::TimeUp)));
@@ -71,20 +71,20 @@ async fn a_holder_that_is_cut_off_knows_it_before_anybody_else_holds() {
         let (held_at, next) = in_time(next).await.unwrap();
         assert!(lost_at < held_at, "lost {lost_at}, held by the next {held_at}");
         assert!(next.fence() > guard.fence());
-        world.proxy.cut(false);
+        network.proxy.cut(false);
         next.release().await.unwrap();
     }
 }
 
 /// The first connection suffers this; what comes after goes well.
 async fn one_lease_in_spite_of(fates: &[Fate]) {
-    let world = World::new().await;
-    world.proxy.next(fates);
-    let guard = in_time(world.client().hold(wish("door:a", "alice", 3_000))).await.unwrap();
+    let network = Network::new().await;
+    network.proxy.next(fates);
+    let guard = in_time(network.client().hold(acquire("door:a", "alice", 3_000))).await.unwrap();
     assert_eq!(guard.fence().0, 1, "{fates:?}");
-    assert_eq!(world.leases_on("door:a").await.len(), 1, "{fates:?}");
+    assert_eq!(network.leases_on("door:a").await.len(), 1, "{fates:?}");
     guard.release().await.unwrap();
-    let next = world.neighbour().acquire(&wish("door:a", "bob", 3_000), None).await.unwrap();
+    let next = network.neighbour().acquire(&acquire("door:a", "bob", 3_000), None).await.unwrap();
     assert_eq!(next.lease.fence, 2, "{fates:?}: nothing was ever granted besides");
 }
 
@@ -102,8 +102,8 @@ async fn an_answer_lost_anywhere_on_the_way_leads_to_the_same_lease() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn renewals_get_through_a_network_that_fails_all_the_time() {
-    let world = World::new().await;
-    let guard = world.client().hold(wish("door:a", "alice", 2_000)).await.unwrap();
+    let network = Network::new().await;
+    let guard = network.client().hold(acquire("door:a", "alice", 2_000)).await.unwrap();
     let fates = [
         Fate::EndsBeforeTheAnswer,
         Fate::Passes,
@@ -113,21 +113,21 @@ async fn renewals_get_through_a_network_that_fails_all_the_time() {
         Fate::EndsBeforeTheRequest,
     ];
     for _ in 0..6 {
-        world.proxy.next(&fates);
-        world.proxy.end_connections();
+        network.proxy.next(&fates);
+        network.proxy.end_connections();
         pass(700).await;
         guard.check().unwrap();
     }
-    assert_eq!(world.leases_on("door:a").await.len(), 1);
+    assert_eq!(network.leases_on("door:a").await.len(), 1);
 }
 
 #[test]
 fn a_process_that_did_not_run_knows_at_once_that_its_lease_is_lost() {
     let servers = tokio::runtime::Runtime::new().unwrap();
-    let world = servers.block_on(World::new());
-    let client = world.client();
+    let network = servers.block_on(Network::new());
+    let client = network.client();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let guard = runtime.block_on(async { client.hold(wish("door:a", "alice", 1_000)).await.unwrap() });
+    let guard = runtime.block_on(async { client.hold(acquire("door:a", "alice", 1_000)).await.unwrap() });
     assert!(guard.check().is_ok());
     // No task runs: as if the process was stopped.
     while boot_microseconds() < guard.believed_until() {
@@ -141,49 +141,50 @@ fn a_process_that_did_not_run_knows_at_once_that_its_lease_is_lost() {
         assert_eq!(guard.check(), Err(Lost::TimeUp));
     });
     servers.block_on(async {
-        let next = in_time(world.neighbour().hold(wish("door:a", "bob", 1_000)).wait(Wait::Forever)).await;
+        let next =
+            in_time(network.neighbour().hold(acquire("door:a", "bob", 1_000)).wait(Wait::Forever)).await;
         assert!(next.unwrap().fence() > guard.fence());
     });
     drop(runtime);
-    drop(world);
+    drop(network);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_guard_that_is_dropped_gives_its_lease_back() {
-    let world = World::new().await;
-    let client = world.client();
-    drop(client.hold(wish("door:a", "alice", 60_000)).await.unwrap());
+    let network = Network::new().await;
+    let client = network.client();
+    drop(client.hold(acquire("door:a", "alice", 60_000)).await.unwrap());
     in_time(client.settle()).await;
-    let next = world.neighbour().acquire(&wish("door:a", "bob", 1_000), None).await.unwrap();
+    let next = network.neighbour().acquire(&acquire("door:a", "bob", 1_000), None).await.unwrap();
     assert_eq!(next.lease.fence, 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_release_whose_answers_are_lost_gets_through_all_the_same() {
-    let world = World::new().await;
-    let guard = world.client().hold(wish("door:a", "alice", 60_000)).await.unwrap();
-    world.proxy.end_connections();
-    world.proxy.next(&[Fate::EndsBeforeTheRequest, Fate::EndsInTheAnswer, Fate::SwallowsAll]);
+    let network = Network::new().await;
+    let guard = network.client().hold(acquire("door:a", "alice", 60_000)).await.unwrap();
+    network.proxy.end_connections();
+    network.proxy.next(&[Fate::EndsBeforeTheRequest, Fate::EndsInTheAnswer, Fate::SwallowsAll]);
     in_time(guard.release_with(Some("ABORTED"))).await.unwrap();
-    let leases = world.leases_on("door:a").await;
+    let leases = network.leases_on("door:a").await;
     assert_eq!(leases[0].end.as_deref(), Some("ABORTED"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_release_that_nobody_hears_says_so() {
-    let mut world = World::new().await;
-    let guard = world.client().hold(wish("door:a", "alice", 1_000)).await.unwrap();
-    world.stop().await;
+    let mut network = Network::new().await;
+    let guard = network.client().hold(acquire("door:a", "alice", 1_000)).await.unwrap();
+    network.stop().await;
     let error = in_time(guard.release()).await.expect_err("nobody is there");
     assert!(matches!(error, Error::Unreachable { .. } | Error::Unknown { .. }), "{error:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_that_is_taken_away_is_lost_with_the_next_renewal() {
-    let world = World::new().await;
-    let guard = world.client().hold(wish("door:a", "alice", 1_500)).await.unwrap();
+    let network = Network::new().await;
+    let guard = network.client().hold(acquire("door:a", "alice", 1_500)).await.unwrap();
     let revoke = Revoke { reason: "the door is broken".into() };
-    world.neighbour().revoke(&guard.lease().id, &revoke).await.unwrap();
+    network.neighbour().revoke(&guard.lease().id, &revoke).await.unwrap();
     let before = guard.believed_until();
     let lost = in_time(guard.lost()).await;
     assert!(matches!(lost, Lost::Ended { .. }), "{lost:?}");
@@ -193,9 +194,9 @@ async fn a_lease_that_is_taken_away_is_lost_with_the_next_renewal() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_that_was_handed_on_is_kept_by_whoever_has_it_now() {
-    let world = World::new().await;
-    let (client, neighbour) = (world.client(), world.neighbour());
-    let first = client.hold(wish("door:a", "alice", 1_000)).await.unwrap();
+    let network = Network::new().await;
+    let (client, neighbour) = (network.client(), network.neighbour());
+    let first = client.hold(acquire("door:a", "alice", 1_000)).await.unwrap();
     let sent = boot_microseconds();
     let transfer = Transfer { token: first.token().expose().to_owned(), to: "bob".into() };
     let granted = neighbour.transfer(&first.lease().id, &transfer).await.unwrap();
@@ -209,9 +210,9 @@ async fn a_lease_that_was_handed_on_is_kept_by_whoever_has_it_now() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn several_leases_are_kept_by_one_guard_or_none_is_had() {
-    let world = World::new().await;
-    let client = world.client();
-    let wishes = |holder: &str| ["door:a", "door:b"].map(|door| wish(door, holder, 1_000)).to_vec();
+    let network = Network::new().await;
+    let client = network.client();
+    let wishes = |holder: &str| ["door:a", "door:b"].map(|door| acquire(door, holder, 1_000)).to_vec();
     let guard = client.hold_all(wishes("alice")).await.unwrap();
     let refused = client.hold_all(wishes("bob")).await.err().expect("they are held");
     assert!(matches!(refused, HoldError::Held(_)), "{refused:?}");
@@ -224,8 +225,8 @@ async fn several_leases_are_kept_by_one_guard_or_none_is_had() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_new_deadline_is_told() {
-    let world = World::new().await;
-    let guard = world.client().hold(wish("door:a", "alice", 1_000)).await.unwrap();
+    let network = Network::new().await;
+    let guard = network.client().hold(acquire("door:a", "alice", 1_000)).await.unwrap();
     let mut last = guard.believed_until();
     for _ in 0..3 {
         let next = in_time(guard.deadline_moved()).await;
@@ -237,7 +238,7 @@ async fn each_new_deadline_is_told() {
 #[tokio::test]
 async fn a_server_that_was_never_there_is_said_at_once() {
     let client = Client::builder().socket("/nowhere/tenure.sock").token(Secret::new("x")).build().unwrap();
-    let holding = client.hold(wish("door:a", "alice", 30_000)).wait(Wait::Forever);
+    let holding = client.hold(acquire("door:a", "alice", 30_000)).wait(Wait::Forever);
     let error = in_time(holding).await.err().expect("nobody is there");
     assert!(matches!(error, HoldError::Failed(Error::Unreachable { .. })), "{error:?}");
     in_time(client.settle()).await;
@@ -245,22 +246,23 @@ async fn a_server_that_was_never_there_is_said_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_for_good_is_told_with_its_reason() {
-    let world = World::new().await;
-    let client = world.client();
-    let error = client.hold(wish("door:a", "alice", 1)).wait(Wait::Forever).await.err().expect("too short");
+    let network = Network::new().await;
+    let client = network.client();
+    let error =
+        client.hold(acquire("door:a", "alice", 1)).wait(Wait::Forever).await.err().expect("too short");
     let HoldError::Failed(Error::Problem(problem)) = error else { panic!("{error:?}") };
     assert_eq!(problem.code, Code::TtlOutOfRange);
-    eventually(|| async { world.leases_on("door:a").await.is_empty() }).await;
+    eventually(|| async { network.leases_on("door:a").await.is_empty() }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_lives_on_of_several_leases_is_given_back_when_the_program_is_done() {
-    let world = World::new().await;
-    let client = world.client();
-    let wishes = ["door:a", "door:b"].map(|resource| wish(resource, "alice", 9_000)).to_vec();
+    let network = Network::new().await;
+    let client = network.client();
+    let wishes = ["door:a", "door:b"].map(|resource| acquire(resource, "alice", 9_000)).to_vec();
     let guard = client.hold_all(wishes).await.unwrap();
     let (lost, other) = (guard.leases()[0].id.clone(), guard.leases()[1].id.clone());
-    let neighbour = world.neighbour();
+    let neighbour = network.neighbour();
     neighbour.revoke(&lost, &Revoke { reason: "test".into() }).await.unwrap();
     assert_eq!(in_time(guard.lost()).await, Lost::Ended { how: "REVOKED".into() });
     pass(100).await;

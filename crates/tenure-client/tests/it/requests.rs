@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use tenure_client::{Client, Code, Error, Filter, From, IdempotencyKey, LeaseState, Release, Renew, Secret};
+use tenure_testkit::network::{Network, acquire};
+use tenure_testkit::proxy::Fate;
+use tenure_testkit::{eventually, in_time};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 
-use crate::proxy::Fate;
-use crate::server::{World, eventually, in_time, wish};
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_is_acquired_renewed_shown_listed_and_released() {
-    let world = World::new().await;
-    let client = world.client();
-    let granted = client.acquire(&wish("door:a/b c", "alice", 30_000), None).await.unwrap();
+    let network = Network::new().await;
+    let client = network.client();
+    let granted = client.acquire(&acquire("door:a/b c", "alice", 30_000), None).await.unwrap();
     assert_eq!((granted.lease.fence, granted.valid_for_ms), (1, 30_000));
-    let held = client.acquire(&wish("door:a/b c", "bob", 30_000), None).await.err().unwrap();
+    let held = client.acquire(&acquire("door:a/b c", "bob", 30_000), None).await.err().unwrap();
     assert_eq!(held.code(), Some(Code::Held));
     let renew = Renew { token: granted.token.clone(), ttl_ms: Some(60_000) };
     let renewed = client.renew(&granted.lease.id, &renew).await.unwrap();
@@ -30,8 +30,8 @@ async fn a_lease_is_acquired_renewed_shown_listed_and_released() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_of_any_length_is_refused_and_breaks_nothing() {
-    let world = World::new().await;
-    let client = world.client();
+    let network = Network::new().await;
+    let client = network.client();
     for length in [5_000, 70_000] {
         let name = "a".repeat(length);
         let refused = in_time(client.resource_state(&format!("FILE:{name}"))).await.err().unwrap();
@@ -44,9 +44,9 @@ async fn a_name_of_any_length_is_refused_and_breaks_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_requests_share_a_few_connections() {
-    let world = World::new().await;
-    let client = world.client();
-    world.proxy.next(&[Fate::Passes, Fate::SwallowsAll, Fate::SwallowsAll]);
+    let network = Network::new().await;
+    let client = network.client();
+    network.proxy.next(&[Fate::Passes, Fate::SwallowsAll, Fate::SwallowsAll]);
     for _ in 0..50 {
         in_time(client.list(&Filter::default())).await.unwrap();
     }
@@ -54,11 +54,11 @@ async fn many_requests_share_a_few_connections() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kept_connection_that_ended_meanwhile_is_nobodys_trouble() {
-    let world = World::new().await;
-    let client = world.client();
-    let granted = client.acquire(&wish("door:a", "alice", 30_000), None).await.unwrap();
+    let network = Network::new().await;
+    let client = network.client();
+    let granted = client.acquire(&acquire("door:a", "alice", 30_000), None).await.unwrap();
     for _ in 0..20 {
-        world.proxy.end_connections();
+        network.proxy.end_connections();
         let renew = Renew { token: granted.token.clone(), ttl_ms: None };
         client.renew(&granted.lease.id, &renew).await.unwrap();
     }
@@ -66,13 +66,13 @@ async fn a_kept_connection_that_ended_meanwhile_is_nobodys_trouble() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_was_lost_is_called_unknown_and_found_again_with_the_key() {
-    let world = World::new().await;
-    let client = world.client();
+    let network = Network::new().await;
+    let client = network.client();
     for (fate, fence) in [(Fate::EndsBeforeTheAnswer, 1), (Fate::EndsInTheAnswer, 2)] {
-        let wish = wish(&format!("door:{fence}"), "alice", 30_000);
+        let wish = acquire(&format!("door:{fence}"), "alice", 30_000);
         let key = IdempotencyKey::random();
-        world.proxy.end_connections();
-        world.proxy.next(&[fate]);
+        network.proxy.end_connections();
+        network.proxy.next(&[fate]);
         let lost = client.acquire(&wish, Some(&key)).await.err().expect("the answer was lost");
         assert!(matches!(lost, Error::Unknown { .. }), "{lost:?}");
         let found = client.acquire(&wish, Some(&key)).await.unwrap();
@@ -84,24 +84,24 @@ async fn an_answer_that_was_lost_is_called_unknown_and_found_again_with_the_key(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_without_a_key_is_never_sent_twice() {
-    let world = World::new().await;
-    let client = world.client();
+    let network = Network::new().await;
+    let client = network.client();
     let rounds: Vec<_> = (0..20).map(|round| format!("door:{round}")).collect();
     for resource in &rounds {
         // The connection that is kept ends in the very moment in which it is used again: sometimes before the request,
         // and sometimes the one after it ends with the answer to a request that was carried out.
         let _ = client.list(&Filter::default()).await;
-        world.proxy.end_connections();
-        world.proxy.next(&[Fate::EndsBeforeTheAnswer]);
+        network.proxy.end_connections();
+        network.proxy.next(&[Fate::EndsBeforeTheAnswer]);
         let shared =
-            tenure_client::Acquire { mode: Some("shared".into()), ..wish(resource, "alice", 30_000) };
+            tenure_client::Acquire { mode: Some("shared".into()), ..acquire(resource, "alice", 30_000) };
         let Err(lost) = client.acquire(&shared, None).await else { panic!("the answer was lost") };
         assert!(matches!(lost, Error::Unknown { .. }), "{lost:?}");
     }
     let carried_out = async || {
         let mut all = Vec::new();
         for resource in &rounds {
-            all.push(world.leases_on(resource).await.len());
+            all.push(network.leases_on(resource).await.len());
         }
         all
     };
@@ -133,8 +133,8 @@ async fn nobody_there_is_told_apart_from_somebody_else_there() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_token_is_a_problem_and_is_shown_nowhere() {
-    let world = World::new().await;
-    let url = format!("http://{}", world.address);
+    let network = Network::new().await;
+    let url = format!("http://{}", network.server.address);
     let token = Secret::new("wrong-and-secret");
     assert!(!format!("{token:?}").contains("wrong"));
     let client = Client::builder().url(&url).unwrap().token(token).build().unwrap();
@@ -186,15 +186,15 @@ async fn an_answer_without_end_is_not_read_for_ever() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_go_on_where_they_were_when_the_connection_was_cut() {
-    let world = World::new().await;
-    let (client, neighbour) = (world.client(), world.neighbour());
+    let network = Network::new().await;
+    let (client, neighbour) = (network.client(), network.neighbour());
     let mut stream = client.events(From::Seq(1), &Default::default()).await.unwrap();
     let mut fences = Vec::new();
     for round in 0..6 {
         let granted =
-            neighbour.acquire(&wish(&format!("door:{round}"), "alice", 30_000), None).await.unwrap();
+            neighbour.acquire(&acquire(&format!("door:{round}"), "alice", 30_000), None).await.unwrap();
         if round % 2 == 0 {
-            world.proxy.end_connections();
+            network.proxy.end_connections();
         }
         while fences.last() != Some(&granted.lease.fence) {
             let event = in_time(stream.next()).await.unwrap().expect("it goes on");
@@ -206,7 +206,7 @@ async fn events_go_on_where_they_were_when_the_connection_was_cut() {
     assert_eq!(fences, [1, 2, 3, 4, 5, 6], "each once, in order");
     let from = From::After(stream.last_id().expect("it told some").to_owned());
     drop(stream);
-    neighbour.acquire(&wish("door:last", "alice", 30_000), None).await.unwrap();
+    neighbour.acquire(&acquire("door:last", "alice", 30_000), None).await.unwrap();
     let mut again = client.events(from, &Default::default()).await.unwrap();
     let event = in_time(again.next()).await.unwrap().expect("it goes on");
     assert_eq!(event.lease.map(|lease| lease.resource).as_deref(), Some("door:last"));

@@ -4,23 +4,23 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenure_client::{Client, Guard, HoldError, Place, Wait};
+use tenure_testkit::network::{Network, acquire};
+use tenure_testkit::proxy::Fate;
+use tenure_testkit::{eventually, in_time};
 use tokio::task::JoinHandle;
 
-use crate::proxy::Fate;
-use crate::server::{World, eventually, in_time, wish};
-
 fn wait(client: &Client, holder: &str, wait: Wait) -> JoinHandle<Result<Guard, HoldError>> {
-    let holding = client.hold(wish("door:a", holder, 3_000)).wait(wait);
+    let holding = client.hold(acquire("door:a", holder, 3_000)).wait(wait);
     tokio::spawn(async move { holding.await })
 }
 
 /// Held by alice, with bob and carol waiting in this order.
-async fn queue(world: &World, client: &Client) -> (Guard, Vec<JoinHandle<Result<Guard, HoldError>>>) {
-    let guard = world.neighbour().hold(wish("door:a", "alice", 30_000)).await.unwrap();
+async fn queue(network: &Network, client: &Client) -> (Guard, Vec<JoinHandle<Result<Guard, HoldError>>>) {
+    let guard = network.neighbour().hold(acquire("door:a", "alice", 30_000)).await.unwrap();
     let mut waiting = Vec::new();
     for (number, holder) in ["bob", "carol"].iter().enumerate() {
         waiting.push(wait(client, holder, Wait::Forever));
-        world.wait_for_waiters(&guard.lease().id, number + 1).await;
+        network.wait_for_waiters(&guard.lease().id, number + 1).await;
     }
     (guard, waiting)
 }
@@ -40,42 +40,42 @@ async fn served_in_order(first: Guard, waiting: Vec<JoinHandle<Result<Guard, Hol
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_waits_is_served_in_order() {
-    let world = World::new().await;
-    let (guard, waiting) = queue(&world, &world.client()).await;
+    let network = Network::new().await;
+    let (guard, waiting) = queue(&network, &network.client()).await;
     served_in_order(guard, waiting).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_place_in_the_queue_is_kept_over_lost_connections() {
-    let world = World::new().await;
-    let (guard, waiting) = queue(&world, &world.client()).await;
+    let network = Network::new().await;
+    let (guard, waiting) = queue(&network, &network.client()).await;
     for _ in 0..3 {
-        world.proxy.next(&[Fate::EndsBeforeTheRequest, Fate::Passes, Fate::SwallowsAll]);
-        world.proxy.end_connections();
+        network.proxy.next(&[Fate::EndsBeforeTheRequest, Fate::Passes, Fate::SwallowsAll]);
+        network.proxy.end_connections();
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-    world.wait_for_waiters(&guard.lease().id, 2).await;
+    network.wait_for_waiters(&guard.lease().id, 2).await;
     served_in_order(guard, waiting).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_place_in_the_queue_is_kept_over_a_restart() {
-    let mut world = World::new().await;
-    let (guard, waiting) = queue(&world, &world.client()).await;
-    world.stop().await;
+    let mut network = Network::new().await;
+    let (guard, waiting) = queue(&network, &network.client()).await;
+    network.stop().await;
     tokio::time::sleep(Duration::from_millis(700)).await;
-    world.start_again().await;
+    network.start_again().await;
     served_in_order(guard, waiting).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_that_came_unheard_is_found_before_it_is_over() {
-    let world = World::new().await;
-    let client = world.client();
-    let guard = world.neighbour().hold(wish("door:a", "alice", 30_000)).await.unwrap();
-    world.proxy.next(&[Fate::SwallowsTheAnswer]);
+    let network = Network::new().await;
+    let client = network.client();
+    let guard = network.neighbour().hold(acquire("door:a", "alice", 30_000)).await.unwrap();
+    network.proxy.next(&[Fate::SwallowsTheAnswer]);
     let waiting = wait(&client, "bob", Wait::Forever);
-    world.wait_for_waiters(&guard.lease().id, 1).await;
+    network.wait_for_waiters(&guard.lease().id, 1).await;
     guard.release().await.unwrap();
     let guard = in_time(waiting).await.unwrap().unwrap();
     assert_eq!(guard.fence().0, 2);
@@ -83,23 +83,23 @@ async fn a_turn_that_came_unheard_is_found_before_it_is_over() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wait_that_is_over_says_who_holds_it() {
-    let world = World::new().await;
-    let client = world.client();
-    let _guard = world.neighbour().hold(wish("door:a", "alice", 30_000)).await.unwrap();
+    let network = Network::new().await;
+    let client = network.client();
+    let _guard = network.neighbour().hold(acquire("door:a", "alice", 30_000)).await.unwrap();
     let error =
         in_time(wait(&client, "bob", Wait::For(Duration::from_millis(600)))).await.unwrap().err().unwrap();
     let HoldError::Held(problem) = error else { panic!("{error:?}") };
     assert_eq!(problem.holder.as_deref(), Some("alice"));
     assert!(problem.waited_ms.is_some_and(|waited| waited >= 600), "{problem:?}");
     in_time(client.settle()).await;
-    assert_eq!(world.leases_on("door:a").await.len(), 1);
+    assert_eq!(network.leases_on("door:a").await.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_holder_is_told_that_somebody_waits() {
-    let world = World::new().await;
-    let guard = world.client().hold(wish("door:a", "alice", 1_500)).await.unwrap();
-    let waiting = wait(&world.neighbour(), "bob", Wait::Forever);
+    let network = Network::new().await;
+    let guard = network.client().hold(acquire("door:a", "alice", 1_500)).await.unwrap();
+    let waiting = wait(&network.neighbour(), "bob", Wait::Forever);
     let recall = in_time(guard.recalled()).await;
     assert_eq!((recall.by.as_str(), recall.waiting), ("bob", 1));
     guard.release().await.unwrap();
@@ -108,53 +108,53 @@ async fn a_holder_is_told_that_somebody_waits() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wait_that_is_cancelled_leaves_neither_a_place_nor_a_lease() {
-    let world = World::new().await;
-    let client = world.client();
-    let guard = world.neighbour().hold(wish("door:a", "alice", 30_000)).await.unwrap();
+    let network = Network::new().await;
+    let client = network.client();
+    let guard = network.neighbour().hold(acquire("door:a", "alice", 30_000)).await.unwrap();
     for round in 0..4 {
         let waiting = wait(&client, "bob", Wait::Forever);
-        world.wait_for_waiters(&guard.lease().id, 1).await;
+        network.wait_for_waiters(&guard.lease().id, 1).await;
         if round > 1 {
             // Also when the connection that waited is gone.
-            world.proxy.end_connections();
+            network.proxy.end_connections();
         }
         waiting.abort();
         in_time(client.settle()).await;
-        world.wait_for_waiters(&guard.lease().id, 0).await;
+        network.wait_for_waiters(&guard.lease().id, 0).await;
     }
     guard.release().await.unwrap();
-    assert_eq!(world.leases_on("door:a").await.len(), 1, "nobody was served who did not want it");
+    assert_eq!(network.leases_on("door:a").await.len(), 1, "nobody was served who did not want it");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wait_for_any_of_a_pool_is_cancelled_like_any_other() {
-    let world = World::new().await;
-    let client = world.client();
+    let network = Network::new().await;
+    let client = network.client();
     let mut guards = Vec::new();
     for _ in 0..2 {
-        guards.push(world.neighbour().hold(wish("tuner:*", "alice", 30_000)).await.unwrap());
+        guards.push(network.neighbour().hold(acquire("tuner:*", "alice", 30_000)).await.unwrap());
     }
-    let holding = client.hold(wish("tuner:*", "bob", 3_000)).wait(Wait::Forever);
+    let holding = client.hold(acquire("tuner:*", "bob", 3_000)).wait(Wait::Forever);
     let waiting = tokio::spawn(async move { holding.await });
-    world.wait_for_waiters(&guards[0].lease().id, 1).await;
+    network.wait_for_waiters(&guards[0].lease().id, 1).await;
     waiting.abort();
     in_time(client.settle()).await;
     for guard in guards {
-        world.wait_for_waiters(&guard.lease().id, 0).await;
+        network.wait_for_waiters(&guard.lease().id, 0).await;
         let resource = guard.lease().resource;
         guard.release().await.unwrap();
-        assert_eq!(world.leases_on(&resource).await.len(), 1);
+        assert_eq!(network.leases_on(&resource).await.len(), 1);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wait_that_is_cancelled_as_its_turn_comes_gives_the_lease_back() {
-    let world = World::new().await;
-    let client = world.client();
+    let network = Network::new().await;
+    let client = network.client();
     for round in 0..8 {
-        let guard = world.neighbour().hold(wish("door:a", "alice", 30_000)).await.unwrap();
+        let guard = network.neighbour().hold(acquire("door:a", "alice", 30_000)).await.unwrap();
         let waiting = wait(&client, "bob", Wait::Forever);
-        world.wait_for_waiters(&guard.lease().id, 1).await;
+        network.wait_for_waiters(&guard.lease().id, 1).await;
         let release = tokio::spawn(guard.release());
         tokio::time::sleep(Duration::from_micros(300 * round)).await;
         waiting.abort();
@@ -162,18 +162,20 @@ async fn a_wait_that_is_cancelled_as_its_turn_comes_gives_the_lease_back() {
         release.await.unwrap().unwrap();
         drop(served);
         in_time(client.settle()).await;
-        eventually(|| async { world.leases_on("door:a").await.iter().all(|lease| lease.ended_at.is_some()) })
-            .await;
+        eventually(|| async {
+            network.leases_on("door:a").await.iter().all(|lease| lease.ended_at.is_some())
+        })
+        .await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_other_of_two_waits_that_look_alike_is_left_alone() {
-    let world = World::new().await;
-    let client = world.client();
-    let guard = world.neighbour().hold(wish("door:a", "alice", 30_000)).await.unwrap();
+    let network = Network::new().await;
+    let client = network.client();
+    let guard = network.neighbour().hold(acquire("door:a", "alice", 30_000)).await.unwrap();
     let (first, second) = (wait(&client, "bob", Wait::Forever), wait(&client, "bob", Wait::Forever));
-    world.wait_for_waiters(&guard.lease().id, 2).await;
+    network.wait_for_waiters(&guard.lease().id, 2).await;
     first.abort();
     assert!(first.await.is_err());
     guard.release().await.unwrap();
@@ -181,16 +183,16 @@ async fn the_other_of_two_waits_that_look_alike_is_left_alone() {
     guard.check().unwrap();
     guard.release().await.unwrap();
     in_time(client.settle()).await;
-    assert!(world.leases_on("door:a").await.iter().all(|lease| lease.ended_at.is_some()));
+    assert!(network.leases_on("door:a").await.iter().all(|lease| lease.ended_at.is_some()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_waits_hears_of_its_place() {
-    let world = World::new().await;
-    let guard = world.neighbour().hold(wish("door:a", "alice", 30_000)).await.unwrap();
+    let network = Network::new().await;
+    let guard = network.neighbour().hold(acquire("door:a", "alice", 30_000)).await.unwrap();
     let places: Arc<Mutex<Vec<Place>>> = Arc::default();
     let told = places.clone();
-    let holding = world.client().hold(wish("door:a", "bob", 3_000)).wait(Wait::Forever);
+    let holding = network.client().hold(acquire("door:a", "bob", 3_000)).wait(Wait::Forever);
     let holding = holding.on_queue(move |place| told.lock().unwrap().push(place));
     let waiting = tokio::spawn(async move { holding.await });
     eventually(|| async { !places.lock().unwrap().is_empty() }).await;

@@ -32,7 +32,6 @@ pub use crate::stream::StopReason;
 pub use report::Shown;
 pub use upload::{IDLE_LIMIT, MOST_PIECE_BYTES};
 
-/// A virtual light.
 pub struct VirtualDevice {
     settings: Settings,
     presets: Presets,
@@ -58,10 +57,8 @@ struct Counters {
     restarts: u64,
 }
 
-/// A command was carried out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Done {
-    /// What to answer.
     pub data: Value,
     /// Whether [`VirtualDevice::stored`] changed, and must be on the disk before the answer.
     pub must_store: bool,
@@ -134,7 +131,6 @@ impl VirtualDevice {
         stored_answer(data)
     }
 
-    /// What outlives a restart.
     pub fn stored(&self) -> Stored {
         Stored {
             settings: self.settings.clone(),

@@ -8,7 +8,6 @@ use crate::frame::{FORMAT, FRAME_BYTES, VERSION};
 use crate::light::render::{self, Pixels};
 use crate::light::settings::MOST_FPS;
 use crate::light::{EFFECTS, LEDS, PALETTES, Playing};
-use crate::text::to_hex;
 
 /// What all lights show at a moment, and what that comes from.
 pub struct Shown {
@@ -18,7 +17,6 @@ pub struct Shown {
     pub sequence: u64,
     /// When it began, in the light's own time; for a stream the light's time now.
     pub position_ms: u64,
-    /// The colours.
     pub pixels: Pixels,
 }
 
@@ -50,7 +48,7 @@ impl VirtualDevice {
             "timeMs": self.uptime.at(now).0,
             "ledCount": LEDS,
             "encoding": "hex",
-            "rgb": to_hex(&shown.pixels),
+            "rgb": hex::encode(shown.pixels),
         })
     }
 

@@ -9,12 +9,10 @@ use super::Input;
 pub struct Moves {
     /// Steps, up and down added together.
     pub steps: i32,
-    /// Presses.
     pub presses: u32,
 }
 
 impl Moves {
-    /// Adds one.
     pub fn add(&mut self, input: Input) {
         match input {
             Input::Turned(steps) => self.steps = self.steps.saturating_add(steps),
@@ -23,10 +21,8 @@ impl Moves {
     }
 }
 
-/// What the knob moves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Knob {
-    /// Which parameter.
     pub parameter: String,
     /// By how much with each step. Negative: the other way round.
     pub step: i32,

@@ -4,7 +4,6 @@ use sha2::{Digest as _, Sha256};
 
 use super::description::{DESCRIPTION_BYTES, Description};
 use super::{Flaw, Image, MOST_BYTES, MOST_SEGMENTS};
-use crate::text::to_hex;
 
 const MAGIC: u8 = 0xE9;
 const CHECKSUM_SEED: u8 = 0xEF;
@@ -87,7 +86,6 @@ impl Default for Check {
 }
 
 impl Check {
-    /// Nothing has come yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -97,7 +95,6 @@ impl Check {
         self.taken
     }
 
-    /// Looks at the next piece.
     pub fn feed(&mut self, mut piece: &[u8]) -> Result<(), Flaw> {
         while !piece.is_empty() {
             if let Some(flaw) = self.flaw {
@@ -126,7 +123,7 @@ impl Check {
             chip: self.chip,
             size: self.taken,
             segments: self.segments,
-            sha256: to_hex(&self.hash.finalize()),
+            sha256: hex::encode(self.hash.finalize()),
             has_digest: self.has_digest,
         })
     }

@@ -2,7 +2,6 @@
 
 use super::Flaw;
 
-/// How long a description is.
 pub const DESCRIPTION_BYTES: usize = 256;
 
 const MAGIC: [u8; 4] = 0xABCD_5432_u32.to_le_bytes();
@@ -10,7 +9,6 @@ const MAGIC: [u8; 4] = 0xABCD_5432_u32.to_le_bytes();
 /// What an application says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
-    /// Its version.
     pub version: String,
     /// Which project it was built from.
     pub project: String,

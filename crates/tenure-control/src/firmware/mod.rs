@@ -50,11 +50,9 @@ pub struct Image {
     pub chip: u16,
     /// How many bytes it has.
     pub size: u32,
-    /// How many segments.
     pub segments: u8,
     /// SHA-256 of all that stands before its own digest, in hexadecimal digits.
     pub sha256: String,
-    /// Whether it carried that digest.
     pub has_digest: bool,
 }
 
@@ -73,7 +71,6 @@ impl Image {
         }
     }
 
-    /// As programs see it.
     pub fn shown(&self) -> Value {
         json!({
             "version": self.version,
@@ -115,7 +112,6 @@ pub enum Flaw {
     Digest,
     /// It goes on after its end.
     Trailing,
-    /// It ends before its end.
     Truncated,
 }
 

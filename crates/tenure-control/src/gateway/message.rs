@@ -4,10 +4,8 @@ use serde_json::Value;
 
 use crate::matrix::Class;
 
-/// What a client sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard<'a> {
-    /// A text.
     Text(&'a str),
     /// Bytes. No line looks into them.
     Binary,
@@ -16,7 +14,6 @@ pub enum Heard<'a> {
 /// Longer ones are in no table, and are not read to find that out.
 const MOST_BYTES: usize = 256;
 
-/// A line about messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MessageRow {
     pub(super) class: Class,

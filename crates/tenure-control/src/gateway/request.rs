@@ -15,7 +15,6 @@ pub struct Asked<'a> {
     pub has_body: bool,
 }
 
-/// A line about requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RequestRow {
     pub(super) class: Class,
@@ -24,7 +23,6 @@ pub(super) struct RequestRow {
     path: Vec<Part>,
     /// Whether all that is below is meant too.
     and_below: bool,
-    /// Parameters that change nothing.
     parameters: Vec<String>,
 }
 

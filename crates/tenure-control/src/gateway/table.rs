@@ -9,7 +9,6 @@ use crate::matrix::Class;
 /// The most bytes of a table: whoever names another file by mistake hears of it, and waits for nothing.
 pub const MOST_BYTES: usize = 256 << 10;
 
-/// What moves a device.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rules {
     requests: Vec<RequestRow>,
@@ -50,7 +49,6 @@ impl Rules {
         Ok(rules)
     }
 
-    /// The table for WLED.
     pub fn wled() -> Self {
         Self::parse(super::wled::TABLE).expect("a test reads the table that ships")
     }

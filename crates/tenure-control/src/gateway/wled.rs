@@ -3,5 +3,4 @@
 /// What `[control.gateway] rules` calls it.
 pub const NAME: &str = "wled";
 
-/// The table.
 pub const TABLE: &str = include_str!("wled.rules");

@@ -1,23 +1,16 @@
 //! Colours of light, in whole numbers.
 
-/// What one light shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rgb {
-    /// How much red.
     pub red: u8,
-    /// How much green.
     pub green: u8,
-    /// How much blue.
     pub blue: u8,
 }
 
 impl Rgb {
-    /// No light.
     pub const BLACK: Rgb = Rgb::new(0, 0, 0);
-    /// All there is.
     pub const WHITE: Rgb = Rgb::new(255, 255, 255);
 
-    /// The colour of these three.
     pub const fn new(red: u8, green: u8, blue: u8) -> Self {
         Self { red, green, blue }
     }
@@ -52,7 +45,6 @@ impl Rgb {
         Self::new(mix(self.red, other.red), mix(self.green, other.green), mix(self.blue, other.blue))
     }
 
-    /// Both lights at once.
     pub fn plus(self, other: Rgb) -> Self {
         Self::new(
             self.red.saturating_add(other.red),

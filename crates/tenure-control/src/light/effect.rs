@@ -9,16 +9,13 @@ use super::parameters::Parameters;
 /// What an effect is: the parameters, the time in microseconds, the position; and out comes a colour.
 pub type Paint = fn(&Parameters, u64, u32) -> Rgb;
 
-/// An effect of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Effect(usize);
 
 /// A row of the table. Its place in the table is its number, which never changes: new ones come at the end.
 pub struct EffectRow {
-    /// How it is called.
     pub name: &'static str,
-    /// What is seen.
     pub summary: &'static str,
     /// Which parameters change it, besides brightness.
     pub uses: &'static [&'static str],
@@ -40,7 +37,6 @@ const STILL: &[&str] = &["palette", "hue", "saturation"];
 const MOVING: &[&str] = &["speed", "palette", "hue", "saturation"];
 const ALL: &[&str] = &["speed", "palette", "hue", "saturation", "intensity"];
 
-/// All of them.
 pub const EFFECTS: &[EffectRow] = &[
     row("solid", "One colour", PLAIN, effects::solid),
     row("gradient", "The palette along the strip", STILL, effects::gradient),
@@ -62,32 +58,26 @@ pub const EFFECTS: &[EffectRow] = &[
 ];
 
 impl Effect {
-    /// The one of this name.
     pub fn named(name: &str) -> Option<Self> {
         EFFECTS.iter().position(|row| row.name == name).map(Self)
     }
 
-    /// The one with this number.
     pub fn numbered(number: u64) -> Option<Self> {
         usize::try_from(number).ok().filter(|&number| number < EFFECTS.len()).map(Self)
     }
 
-    /// Its number.
     pub const fn number(self) -> usize {
         self.0
     }
 
-    /// Its row in the table.
     pub fn row(self) -> &'static EffectRow {
         &EFFECTS[self.0]
     }
 
-    /// How it is called.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// What one light shows.
     pub fn colour(self, look: &Parameters, time: u64, position: u32) -> Rgb {
         (self.row().paint)(look, time, position)
     }

@@ -33,7 +33,6 @@ pub use render::Pixels;
 pub use settings::Settings;
 pub use transport::{Playing, Transport};
 
-/// How many lights there are.
 pub const LEDS: u32 = 320;
 /// How many bytes their colours take: red, green and blue of each.
 pub const COLOUR_BYTES: usize = 3 * LEDS as usize;

@@ -4,14 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::colour::{Rgb, byte};
 
-/// A palette of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Palette(usize);
 
-/// A row of the table.
 pub struct PaletteRow {
-    /// How it is called.
     pub name: &'static str,
     colours: &'static [Rgb],
 }
@@ -24,7 +21,6 @@ const fn rgb(red: u8, green: u8, blue: u8) -> Rgb {
     Rgb::new(red, green, blue)
 }
 
-/// All of them.
 pub const PALETTES: &[PaletteRow] = &[
     row(
         "rainbow",
@@ -48,12 +44,10 @@ pub const PALETTES: &[PaletteRow] = &[
 ];
 
 impl Palette {
-    /// The one of this name.
     pub fn named(name: &str) -> Option<Self> {
         PALETTES.iter().position(|row| row.name == name).map(Self)
     }
 
-    /// How it is called.
     pub fn name(self) -> &'static str {
         PALETTES[self.0].name
     }

@@ -8,7 +8,6 @@ use super::palette::{self, PALETTES, Palette};
 use crate::fields::Fields;
 use crate::problem::{Problem, ProblemCode};
 
-/// What they are now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Parameters {
@@ -16,7 +15,6 @@ pub struct Parameters {
     pub brightness: u8,
     /// How fast, 1 to 100.
     pub speed: u8,
-    /// Which colours.
     pub palette: Palette,
     /// Where on the wheel, or how far the palette is turned.
     pub hue: u8,
@@ -48,11 +46,8 @@ impl Default for Parameters {
 /// The speed at which effects take their own time.
 pub const NORMAL_SPEED: u8 = 50;
 
-/// What a parameter can be.
 pub enum Range {
-    /// A whole number.
     Number(u8, u8),
-    /// One of the palettes.
     Palette,
     /// `true` or `false`.
     Flag,
@@ -60,11 +55,8 @@ pub enum Range {
 
 /// A row of the table of parameters.
 pub struct ParameterRow {
-    /// The field's name.
     pub name: &'static str,
-    /// What it can be.
     pub range: Range,
-    /// What it does.
     pub summary: &'static str,
 }
 
@@ -72,7 +64,6 @@ const fn row(name: &'static str, range: Range, summary: &'static str) -> Paramet
     ParameterRow { name, range, summary }
 }
 
-/// All of them.
 pub const PARAMETERS: &[ParameterRow] = &[
     row("brightness", Range::Number(0, 255), "How bright; 0 is dark"),
     row("speed", Range::Number(1, 100), "How fast; 50 is the effect's own speed, 100 twice that"),
@@ -135,7 +126,6 @@ impl Parameters {
         if (1..=100).contains(&self.speed) { Ok(()) } else { Err("`speed` must be 1 to 100") }
     }
 
-    /// As programs see them.
     pub fn shown(&self) -> Map<String, Value> {
         let value = json!({
             "brightness": self.brightness,

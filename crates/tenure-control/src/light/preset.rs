@@ -7,27 +7,21 @@ use super::effect::Effect;
 use super::parameters::Parameters;
 use crate::problem::{Problem, ProblemCode};
 
-/// How many there can be.
 pub const MOST_PRESETS: usize = 32;
 /// How many characters a name has at most.
 pub const MOST_CHARACTERS: usize = 32;
 
-/// A look that is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Preset {
     /// What programs call it: lower-case letters, digits, `-` and `_`.
     pub id: String,
-    /// What people call it.
     pub name: String,
-    /// Which effect.
     pub effect: Effect,
-    /// How it looks.
     pub parameters: Parameters,
 }
 
 impl Preset {
-    /// As programs see it.
     pub fn shown(&self) -> Value {
         json!({
             "id": self.id,
@@ -45,12 +39,10 @@ impl Preset {
 pub struct Presets(Vec<Preset>);
 
 impl Presets {
-    /// All of them.
     pub fn all(&self) -> &[Preset] {
         &self.0
     }
 
-    /// The one with this id.
     pub fn get(&self, id: &str) -> Result<&Preset, Problem> {
         let preset = self.0.iter().find(|preset| preset.id == id);
         preset.ok_or_else(|| {
@@ -77,7 +69,6 @@ impl Presets {
         Ok(())
     }
 
-    /// Forgets one.
     pub fn delete(&mut self, id: &str) -> Result<(), Problem> {
         self.get(id)?;
         self.0.retain(|preset| preset.id != id);

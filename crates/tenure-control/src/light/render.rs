@@ -8,7 +8,6 @@ use super::{COLOUR_BYTES, LEDS};
 /// What all lights show: red, green and blue of each.
 pub type Pixels = [u8; COLOUR_BYTES];
 
-/// No light.
 pub const DARK: Pixels = [0; COLOUR_BYTES];
 
 /// What an effect shows at `time`, with at most `limit` of brightness.

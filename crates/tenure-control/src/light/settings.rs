@@ -8,11 +8,9 @@ use super::preset::check_name;
 use crate::fields::{Fields, number, wrong_type};
 use crate::problem::{Problem, ProblemCode};
 
-/// What it is now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Settings {
-    /// What people call the device.
     pub device_name: String,
     /// How many frames of an effect there are in a second, at most.
     pub max_fps: u8,
@@ -89,7 +87,6 @@ impl Settings {
         Ok(())
     }
 
-    /// As programs see them.
     pub fn shown(&self) -> Value {
         json!({
             "deviceName": self.device_name,

@@ -5,25 +5,13 @@ use tenure_core::kernel::{TICK_RATE_HZ, Tick};
 
 use super::parameters::NORMAL_SPEED;
 
-/// What the light does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Playing {
-    /// It moves.
-    Playing,
-    /// It stands still.
-    Paused,
-    /// It is dark, and at the beginning.
-    Stopped,
-}
-
-impl Playing {
-    /// As programs see it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Playing => "playing",
-            Self::Paused => "paused",
-            Self::Stopped => "stopped",
-        }
+tenure_core::text_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Playing {
+        Playing = "playing",
+        Paused = "paused",
+        /// It is dark, and at the beginning.
+        Stopped = "stopped",
     }
 }
 
@@ -37,7 +25,6 @@ pub struct Transport {
     motion: u64,
 }
 
-/// One frame's place in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     /// Which frame it is, counted from the beginning.
@@ -49,13 +36,11 @@ pub struct Moment {
 }
 
 impl Transport {
-    /// At the beginning.
     pub const fn new(is_playing: bool, now: Tick) -> Self {
         let state = if is_playing { Playing::Playing } else { Playing::Stopped };
         Self { state, since: now, position: 0, motion: 0 }
     }
 
-    /// What the light does.
     pub const fn state(&self) -> Playing {
         self.state
     }
@@ -75,7 +60,6 @@ impl Transport {
         self.state = Playing::Playing;
     }
 
-    /// Stands still.
     pub fn pause(&mut self, now: Tick, speed: u8) {
         self.settle(now, speed);
         self.state = Playing::Paused;
@@ -104,7 +88,6 @@ impl Transport {
         }
     }
 
-    /// As programs see it.
     pub fn shown(&self, now: Tick) -> Value {
         json!({ "state": self.state.as_str(), "positionMs": self.position_ms(now) })
     }

@@ -39,7 +39,6 @@ pub fn scatter(seed: u32, number: u32) -> u32 {
     mixed ^ (mixed >> 15)
 }
 
-/// The same as a byte.
 pub fn scatter_byte(seed: u32, number: u32) -> u8 {
     byte(scatter(seed, number) >> 24)
 }

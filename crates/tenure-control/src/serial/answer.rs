@@ -32,7 +32,6 @@ enum Reason<'a> {
     },
 }
 
-/// A command was carried out.
 pub fn done(command: &str, id: Option<&str>, data: &Value) -> String {
     line(&Answer { kind: command, id, success: true, data: Some(data), error: None })
 }

@@ -5,12 +5,9 @@ use crate::problem::{Problem, ProblemCode};
 /// The most bytes of a line, without its end.
 pub const LONGEST: usize = 512;
 
-/// A line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// What it says.
     Text(String),
-    /// Why nobody can read it.
     Wrong(Problem),
 }
 

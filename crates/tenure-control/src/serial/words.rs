@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 
 use crate::problem::{Problem, ProblemCode};
 
-/// What the answer carries back.
 pub(super) const REQUEST_ID: &str = "requestId";
 
 /// Reads words. The id is found even where something after it is wrong.

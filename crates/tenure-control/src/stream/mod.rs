@@ -29,7 +29,6 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Whether there is one.
     pub fn is_active(&self) -> bool {
         self.active().is_some()
     }
@@ -50,7 +49,6 @@ impl Stream {
         self.session = Some(Session::new(terms, now));
     }
 
-    /// Shows a frame.
     pub fn frame(&mut self, bytes: &[u8], now: Tick) -> Result<(), Problem> {
         self.settle(now);
         let Some(session) = self.active_mut() else {

@@ -14,9 +14,7 @@ use crate::rate::Rate;
 pub(super) struct Session {
     pub(super) terms: Terms,
     started_at: Tick,
-    /// When it ended, and why.
     pub(super) ended: Option<(Tick, StopReason)>,
-    /// When the last frame came.
     last_frame_at: Option<Tick>,
     pub(super) last_sequence: Option<u32>,
     pub(super) shown: Pixels,

@@ -35,27 +35,15 @@ impl Terms {
     }
 }
 
-/// Why a stream ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum StopReason {
-    /// The lease is another's, or nobody's.
-    LeaseLost,
-    /// The owner's connection is gone.
-    OwnerDisconnected,
-    /// No frame came for too long.
-    StaleTimeout,
-    /// The owner stopped it, or started another one, or the device was started again.
-    ClientStop,
-}
-
-impl StopReason {
-    /// As programs see it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::LeaseLost => "lease_lost",
-            Self::OwnerDisconnected => "owner_disconnected",
-            Self::StaleTimeout => "stale_timeout",
-            Self::ClientStop => "client_stop",
-        }
+tenure_core::text_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum StopReason {
+        /// The lease is another's, or nobody's.
+        LeaseLost = "lease_lost",
+        OwnerDisconnected = "owner_disconnected",
+        /// No frame came for too long.
+        StaleTimeout = "stale_timeout",
+        /// The owner stopped it, or started another one, or the device was started again.
+        ClientStop = "client_stop",
     }
 }

@@ -251,56 +251,35 @@ pub struct Queued {
     pub key: Option<RequestKey>,
 }
 
-/// Why the registrar ended a lease that its holder had not given back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Cause {
-    /// An administrator took it away.
-    Revoked,
-    /// Its holder is proven dead.
-    Reclaimed,
-    /// A worker cleaned its own domain at its start.
-    Wiped,
-    /// The connection that it belonged to is gone.
-    Disconnected,
-    /// It goes on under a new number: another holder, or another mode.
-    Transferred,
-    /// Wait-die ended it for an older agent.
-    Died,
-}
-
-impl Cause {
-    /// The cause as it is written for people and programs.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Cause::Revoked => "REVOKED",
-            Cause::Reclaimed => "RECLAIMED",
-            Cause::Wiped => "WIPED",
-            Cause::Disconnected => "DISCONNECTED",
-            Cause::Transferred => "TRANSFERRED",
-            Cause::Died => "DIED",
-        }
+crate::text_enum! {
+    /// Why the registrar ended a lease that its holder had not given back.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Cause {
+        /// An administrator took it away.
+        Revoked = "REVOKED",
+        /// Its holder is proven dead.
+        Reclaimed = "RECLAIMED",
+        /// A worker cleaned its own domain at its start.
+        Wiped = "WIPED",
+        /// The connection that it belonged to is gone.
+        Disconnected = "DISCONNECTED",
+        /// It goes on under a new number: another holder, or another mode.
+        Transferred = "TRANSFERRED",
+        /// Wait-die ended it for an older agent.
+        Died = "DIED",
     }
 }
 
-/// Why a waiter left with nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum WaitEnd {
-    /// Its time was over before its turn came.
-    TimedOut,
-    /// The waiter said so.
-    Withdrawn,
-    /// The waiter's connection or process is gone.
-    Gone,
-}
-
-impl WaitEnd {
-    /// The end as it is written for people and programs.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            WaitEnd::TimedOut => "TIMED_OUT",
-            WaitEnd::Withdrawn => "WITHDRAWN",
-            WaitEnd::Gone => "GONE",
-        }
+crate::text_enum! {
+    /// Why a waiter left with nothing.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum WaitEnd {
+        /// Its time was over before its turn came.
+        TimedOut = "TIMED_OUT",
+        /// The waiter said so.
+        Withdrawn = "WITHDRAWN",
+        /// The waiter's connection or process is gone.
+        Gone = "GONE",
     }
 }
 

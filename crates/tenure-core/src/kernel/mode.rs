@@ -1,25 +1,27 @@
 //! How a lease is held, and which modes go together: one table.
 
-/// How a lease is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Mode {
-    /// Nobody else.
-    Exclusive,
-    /// Together with others that only look.
-    Shared,
-    /// An agent makes something that others may already rely on.
-    Provides,
-    /// An agent reads.
-    Consumes,
-    /// An agent relies on it being there.
-    DependsOn,
-    /// An agent changes.
-    Mutates,
-    /// An agent removes.
-    Deletes,
-    /// An agent renames.
-    Renames,
+crate::text_enum! {
+    /// How a lease is held.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[repr(u8)]
+    pub enum Mode {
+        /// Nobody else.
+        Exclusive = "exclusive",
+        /// Together with others that only look.
+        Shared = "shared",
+        /// An agent makes something that others may already rely on.
+        Provides = "PROVIDES",
+        /// An agent reads.
+        Consumes = "CONSUMES",
+        /// An agent relies on it being there.
+        DependsOn = "DEPENDS_ON",
+        /// An agent changes.
+        Mutates = "MUTATES",
+        /// An agent removes.
+        Deletes = "DELETES",
+        /// An agent renames.
+        Renames = "RENAMES",
+    }
 }
 
 /// A set of modes, one bit each.
@@ -55,18 +57,6 @@ const APART: [u8; 8] = {
 };
 
 impl Mode {
-    /// Every mode, in the order of the table.
-    pub const ALL: [Mode; 8] = [
-        Mode::Exclusive,
-        Mode::Shared,
-        Mode::Provides,
-        Mode::Consumes,
-        Mode::DependsOn,
-        Mode::Mutates,
-        Mode::Deletes,
-        Mode::Renames,
-    ];
-
     /// Whether a lease in this mode and one in `other` may both live on one resource.
     pub const fn goes_with(self, other: Mode) -> bool {
         TOGETHER[self as usize][other as usize] == 1
@@ -90,20 +80,6 @@ impl Mode {
     /// Whether at most one lease in this mode can live on a resource.
     pub const fn is_alone(self) -> bool {
         !self.goes_with(self)
-    }
-
-    /// The name in requests and answers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Mode::Exclusive => "exclusive",
-            Mode::Shared => "shared",
-            Mode::Provides => "PROVIDES",
-            Mode::Consumes => "CONSUMES",
-            Mode::DependsOn => "DEPENDS_ON",
-            Mode::Mutates => "MUTATES",
-            Mode::Deletes => "DELETES",
-            Mode::Renames => "RENAMES",
-        }
     }
 
     /// The mode with this name, in any case.

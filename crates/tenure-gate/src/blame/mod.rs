@@ -12,12 +12,10 @@ pub use store::Store;
 
 use serde::{Deserialize, Serialize};
 
-/// Who wrote something.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Author {
     /// The agent's session, or that of a subagent.
     pub session: String,
-    /// Which agent.
     pub agent: String,
     /// When it was seen, in milliseconds since 1970: for people to read, never to decide by.
     pub at: u64,
@@ -25,12 +23,9 @@ pub struct Author {
     pub task: Option<String>,
 }
 
-/// Whose line it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Who {
-    /// As in HEAD.
     Committed,
-    /// This session wrote it.
     Session(Author),
     /// It is not as in HEAD, and nobody was seen writing it: a person, or a program that no hook sees.
     Unknown,
@@ -43,6 +38,5 @@ pub struct BlamedLine {
     pub number: usize,
     /// The line without its end. What is not UTF-8 is shown as `�`.
     pub text: String,
-    /// Whose it is.
     pub author: Who,
 }

@@ -25,7 +25,6 @@ pub struct Store {
     most: usize,
     /// How many there are, at least roughly: others may write here too.
     count: AtomicUsize,
-    /// Names of unfinished files differ.
     unfinished: AtomicUsize,
 }
 
@@ -43,7 +42,6 @@ impl Store {
         Self::with_most(folder, MOST_FILES)
     }
 
-    /// The same with another bound.
     pub fn with_most(folder: &Path, most: usize) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let store = Self {
@@ -91,7 +89,6 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets this resource.
     pub fn forget(&self, resource: &str) -> io::Result<()> {
         match fs::remove_file(self.path(resource)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -24,7 +24,6 @@ pub(super) fn descriptor(number: u64) -> i32 {
     u32::try_from(number & 0xffff_ffff).unwrap_or_default().cast_signed()
 }
 
-/// Whether this bit is set.
 pub(super) fn has(number: u64, bit: rustix::fs::AtFlags) -> bool {
     number & u64::from(bit.bits()) != 0
 }

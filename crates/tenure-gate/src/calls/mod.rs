@@ -20,10 +20,8 @@ pub use read::read;
 pub use sight::{is_own_open, whole};
 pub use temporary::looks_temporary;
 
-/// What a call does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Does {
-    /// It changes no file.
     Nothing,
     /// It changes what these names mean.
     Changes(Vec<Name>),
@@ -31,23 +29,18 @@ pub enum Does {
     Executes(Program),
 }
 
-/// A name in a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name {
-    /// Where it is meant.
     pub folder: Folder,
     /// As the process wrote it. Empty: the descriptor itself.
     pub text: OsString,
     /// Whether what a link of this name leads to is meant, and not the link.
     pub follows: bool,
-    /// What becomes of it.
     pub change: Change,
 }
 
-/// Where a name is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Folder {
-    /// In the working folder.
     Working,
     /// In the folder of this descriptor.
     Descriptor(i32),
@@ -60,7 +53,6 @@ pub enum Change {
     Touched,
     /// What is in it is lost, or may be: written over, emptied, removed, or another one takes its name.
     Lost,
-    /// It gets another name.
     Moved,
     /// It is made, and must not be there before.
     Made,
@@ -71,7 +63,6 @@ pub enum Change {
 /// A program that is about to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Its file.
     pub file: Name,
     /// How it is called; at most the first few hundred words.
     pub arguments: Vec<OsString>,

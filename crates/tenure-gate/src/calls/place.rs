@@ -13,19 +13,14 @@ use rustix::io::Errno;
 pub enum Seen {
     /// A plain file, or a link if it is not to be followed.
     File {
-        /// Where it is.
         path: PathBuf,
-        /// How many names it has.
         names: u64,
     },
-    /// A folder.
     Folder {
-        /// Where it is.
         path: PathBuf,
     },
     /// Nothing yet, in a folder that is there.
     Free {
-        /// Where it would be.
         path: PathBuf,
     },
     /// Nothing that can be leased: a device, a pipe, a place that does not exist at all.

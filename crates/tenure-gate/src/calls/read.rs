@@ -15,7 +15,6 @@ use crate::git::tells_git;
 const FIRST_WORDS: usize = 6;
 /// More words than any command line of git has that is looked at.
 const MOST_WORDS: usize = 100_000;
-/// Environments are larger.
 const MOST_VARIABLES: usize = 4096;
 /// What this call does, with what its arguments point to. An error if that cannot be read.
 pub fn read(call: Call, arguments: &[u64; 6], memory: &Memory) -> io::Result<Does> {
@@ -39,7 +38,7 @@ pub fn read(call: Call, arguments: &[u64; 6], memory: &Memory) -> io::Result<Doe
         Call::RenameAt2 => {
             rename(there(0, 1, false, Change::Moved)?, there(2, 3, false, Change::Lost)?, arguments[4])
         }
-        Call::Unlink => Does::Changes(vec![plain(0, false, Change::Lost)?]),
+        Call::Unlink | Call::RemoveFolder => Does::Changes(vec![plain(0, false, Change::Lost)?]),
         Call::UnlinkAt => Does::Changes(vec![there(0, 1, false, Change::Lost)?]),
         Call::Link => Does::Changes(vec![plain(0, false, Change::Touched)?, plain(1, false, Change::Made)?]),
         Call::LinkAt => {

@@ -39,12 +39,10 @@ pub enum GitError {
     /// The repository has no working tree, so there is no file to lease.
     #[error("this repository is bare, so it has no files to edit; use a clone or a linked worktree of it")]
     Bare,
-    /// Git ran and refused.
     #[error(
         "`git {subcommand}` did not answer ({said}); run it by hand in this folder, and see what it needs"
     )]
     Failed {
-        /// What was asked of it.
         subcommand: &'static str,
         /// What git said, cut to one line.
         said: String,
@@ -53,18 +51,12 @@ pub enum GitError {
     #[error(
         "`git {subcommand}` took longer than {seconds} s and was ended; see whether the disk is busy or a lock is held"
     )]
-    TooSlow {
-        /// What was asked of it.
-        subcommand: &'static str,
-        /// How long it was given.
-        seconds: u64,
-    },
+    TooSlow { subcommand: &'static str, seconds: u64 },
     /// Git said more than anybody wants to hold in memory. A part of an answer would be a wrong answer.
     #[error(
         "`git {subcommand}` answered with more than {most} bytes, which is not looked at; do it in smaller parts"
     )]
     TooMuch {
-        /// What was asked of it.
         subcommand: &'static str,
         /// How much would have been read.
         most: usize,

@@ -8,7 +8,6 @@ pub struct Moved {
     pub old: Option<String>,
     /// Where it is. Nothing if it was deleted.
     pub new: Option<String>,
-    /// Its full name.
     pub reference: String,
 }
 

@@ -25,10 +25,8 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// Lists of paths are read up to here.
 pub(super) const MOST_BYTES: usize = 64 << 20;
 
-/// No pattern is a pattern.
 static LITERAL: OnceLock<[OsString; 1]> = OnceLock::new();
 
-/// One question to git.
 pub(super) struct Question<'a> {
     pub root: &'a Path,
     pub subcommand: &'static str,

@@ -19,14 +19,11 @@ const PLACE: [&str; 13] = [
     "GIT_REPLACE_REF_BASE",
     "GIT_NO_REPLACE_OBJECTS",
 ];
-/// Where a person keeps settings.
 const SETTINGS: [&str; 5] =
     ["HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
 /// Settings that stand in the environment itself, and where attributes are.
 const SET: [&str; 4] = ["GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_ATTR_SOURCE", "GIT_ATTR_NOSYSTEM"];
-/// Such settings are numbered.
 const NUMBERED: [&str; 2] = ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
-/// How paths are read.
 const PATHSPECS: [&str; 4] =
     ["GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"];
 

@@ -15,14 +15,12 @@ pub const MOST_BYTES: usize = 16 * 1024 * 1024;
 /// The most values in one payload: a few bytes each would fill the memory otherwise.
 const MOST_VALUES: u32 = 1_000_000;
 
-/// The fields of one object.
 pub(super) struct Fields<'a> {
     map: Cow<'a, Map<String, Value>>,
     mended: bool,
 }
 
 impl Fields<'static> {
-    /// Reads one object.
     pub fn parse(bytes: &[u8]) -> Result<Self, Wrong> {
         if bytes.len() > MOST_BYTES {
             return Err(Wrong::TooLarge);
@@ -94,7 +92,6 @@ impl Fields<'_> {
         self.map.get(name).filter(|value| !value.is_null())
     }
 
-    /// All of it.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.map.iter().map(|(name, value)| (name.as_str(), value))
     }
@@ -104,7 +101,6 @@ impl Fields<'_> {
         self.mended && text.contains('\u{FFFD}')
     }
 
-    /// No fields.
     pub fn none() -> Self {
         Self { map: Cow::Owned(Map::new()), mended: false }
     }

@@ -10,7 +10,6 @@ use super::{Event, Heard, Patience, Subagent};
 /// The longest id, in bytes: longer ones cannot be stored as they are.
 const MOST_ID: usize = 128;
 
-/// The longest excerpt, in characters.
 const MOST_EXCERPT: usize = 200;
 
 /// Where in the life of a session an event stands.

@@ -43,7 +43,6 @@ pub struct Heard {
     pub subagent: Option<Subagent>,
     /// The folder that relative paths are meant in; absolute.
     pub cwd: Option<PathBuf>,
-    /// What happens.
     pub event: Event,
     /// The id of the tool call.
     pub call: Option<String>,
@@ -76,7 +75,6 @@ pub enum Patience {
     Brief,
 }
 
-/// What happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A session begins or goes on.
@@ -92,32 +90,24 @@ pub enum Event {
     },
     /// A tool changed these files, or failed to.
     Wrote {
-        /// As the agent wrote them.
         paths: Vec<PathBuf>,
-        /// Whether the tool failed.
         failed: bool,
     },
     /// A tool has read these files: from now on the session knows what is in them.
     Read {
-        /// As the agent wrote them.
         paths: Vec<PathBuf>,
     },
     /// A tool is about to run that changes no file it names: a shell, a search, something unknown.
     Calling,
     /// A sign of life and nothing more.
     Other,
-    /// The session's turn is over.
     TurnEnded {
         /// Whether something of it still runs in the background.
         still_working: bool,
     },
-    /// A subagent begins.
     SubagentStarted,
-    /// A subagent is done.
     SubagentEnded,
-    /// The session is over.
     Ended {
-        /// Why, in the agent's words.
         reason: String,
     },
 }

@@ -73,7 +73,6 @@ fn touch(tool: &str, input: &Fields<'_>) -> Result<Touch, Wrong> {
     }
 }
 
-/// Everything but tools.
 fn other(name: &str, fields: &Fields<'_>, bus: Option<&Fields<'_>>) -> Result<Heard, Wrong> {
     let properties = bus.and_then(|bus| bus.at(&["properties"])).or(fields.at(&["properties"]));
     let input = properties.or(fields.at(&["input"]));

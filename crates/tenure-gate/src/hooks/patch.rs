@@ -17,7 +17,6 @@ const HEADERS: [&str; 4] = [ADD, UPDATE, DELETE, MOVE];
 /// The longest command in which a patch is looked for, in bytes.
 const MOST_COMMAND: usize = 1024 * 1024;
 
-/// What a patch is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Patch {
     /// The files, as the patch names them, from the folder in which it is applied. Both ends of a move.

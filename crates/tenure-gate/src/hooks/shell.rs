@@ -11,7 +11,6 @@ pub(super) struct Body {
     pub text: String,
     /// Whether the shell leaves it as it is.
     pub is_literal: bool,
-    /// Where the command may run.
     pub folders: Folders,
 }
 
@@ -33,7 +32,6 @@ const MOST_OPEN: usize = 64;
 const WRAPPERS: [&str; 10] =
     ["env", "command", "exec", "time", "timeout", "nohup", "sudo", "nice", "xargs", "builtin"];
 
-/// Reads a script.
 pub(super) fn read(text: &str) -> Script {
     let mut script = Script::default();
     read_in(text, Some(vec![String::new()]), 0, &mut script);

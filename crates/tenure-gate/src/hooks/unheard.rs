@@ -20,7 +20,6 @@ impl Unheard {
         self.before
     }
 
-    /// What is wrong.
     pub fn wrong(&self) -> &Wrong {
         &self.wrong
     }
@@ -30,7 +29,6 @@ impl Unheard {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Wrong {
-    /// Nothing came.
     #[error("the hook was given nothing")]
     Empty,
     /// More than [`super::MOST_BYTES`], or more values than any agent sends.
@@ -44,7 +42,6 @@ pub enum Wrong {
     NotJson {
         /// Where, counted from 1.
         line: usize,
-        /// Where in that line.
         column: usize,
     },
     /// One name twice in an object: agent and hook might each believe another one.
@@ -52,10 +49,8 @@ pub enum Wrong {
     Twice {
         /// Where, counted from 1.
         line: usize,
-        /// Where in that line.
         column: usize,
     },
-    /// JSON, but no object.
     #[error("the hook was given JSON that is not an object")]
     NotAnObject,
     /// A field that is needed is not there.

@@ -10,30 +10,25 @@ pub enum Verdict {
         /// For the model, where the agent passes it on.
         note: Option<String>,
     },
-    /// It may not.
     Deny {
         /// For the model: see [`super::wording`].
         reason: String,
         /// End the turn too, where the agent lets a hook do that.
         stop: bool,
     },
-    /// The event asks nothing.
     Noted,
 }
 
 /// What a hook prints, and how it exits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// For the agent.
     pub stdout: String,
     /// For the agent or the person, as the agent likes.
     pub stderr: String,
-    /// The exit code.
     pub code: u8,
 }
 
 impl Answer {
-    /// Nothing at all.
     pub(super) fn silence() -> Self {
         Self { stdout: String::new(), stderr: String::new(), code: 0 }
     }
@@ -43,7 +38,6 @@ impl Answer {
         Self { stderr: text, ..Self::silence() }
     }
 
-    /// One JSON object.
     pub(super) fn json(value: &Value) -> Self {
         Self { stdout: value.to_string(), ..Self::silence() }
     }

@@ -11,9 +11,7 @@ const MOST_FOLDERS: usize = 16;
 /// The longest folder, in bytes: no system knows longer ones, and thousands of `cd` would make it grow for ever.
 const MOST_LENGTH: usize = 4096;
 
-/// Where the shell may be.
 pub(super) struct Whereabouts {
-    /// Where the next command runs.
     pub now: Folders,
     /// Where the shell may be after any of the commands of this list: if one of them failed, it stayed there.
     seen: Folders,
@@ -58,7 +56,6 @@ impl Whereabouts {
         was_inside
     }
 
-    /// How many brackets are open.
     pub fn depth(&self) -> usize {
         self.outer.len()
     }

@@ -5,158 +5,98 @@
 
 use std::time::Duration;
 
+use tenure_api::{FileAsk, FileVerdict, LeftBy};
+
 use super::unheard::Unheard;
 
-/// Who has a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
-    /// Which agent, for people: `claude`.
-    pub agent: String,
-    /// What it is at.
-    pub task: Option<String>,
-    /// Its session.
-    pub session: String,
-    /// Its process, where it is one that is known.
-    pub process: Option<u32>,
-    /// Whether that process is stopped. It is alive either way: the dead hold nothing.
-    pub suspended: bool,
-    /// How long it has held the file.
-    pub held_for: Duration,
-    /// How long ago something was last heard of it, if that is known.
-    pub last_heard: Option<Duration>,
-}
-
-/// A file that is held, while the one retry is still to come.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
-    /// The file, as git names it.
-    pub file: String,
-    /// Who has it.
-    pub holder: Holder,
-    /// When the one retry is made.
-    pub retry_in: Duration,
-}
-
-/// A file that was still held at the one retry.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blocked {
-    /// The file, as git names it.
-    pub file: String,
-    /// Who has it.
-    pub holder: Holder,
-    /// How long after the first attempt the retry was made.
-    pub retried_after: Duration,
-    /// The id of the report.
-    pub report: String,
-    /// The file of this session that the holder waits for, if they wait for each other.
-    pub wanted_back: Option<String>,
-}
-
-/// A file that has changed since this session knew it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stale {
-    /// The file, as git names it.
-    pub file: String,
-    /// Who changed it, if that is known: `codex, session 7f3a`.
-    pub changed_by: Option<String>,
-}
-
-/// The daemon does not answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoDaemon {
-    /// What is wrong: `the socket refuses connections`.
-    pub problem: String,
-    /// The one command that helps.
-    pub fix: String,
-}
-
-/// A file that somebody let go before committing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftDirty {
-    /// The file, as git names it.
-    pub file: String,
-    /// Which agent left it.
-    pub agent: String,
-    /// In which session.
-    pub session: String,
-    /// What it was at.
-    pub task: Option<String>,
-    /// How long ago.
-    pub ago: Duration,
-}
+/// How many further files are named in one text.
+const MOST_NAMED: usize = 3;
 
 const NO_WAY_AROUND: &str = "Do not go around this with the shell, a copy, git stash or a worktree: the other one's work \
                              would be lost. Other files remain editable.";
 
-/// The file is held, and the retry of this session is on its way already: asking again changes nothing.
-pub fn held(held: &Held) -> String {
-    format!(
-        "{} was not changed: {}. The one retry of this session is scheduled and comes in {}; asking again before that \
-         changes nothing. {NO_WAY_AROUND}",
-        name(&held.file),
-        holding(&held.holder),
-        wait(held.retry_in),
-    )
-}
-
 /// Code mode, where a hook cannot wait: the retry has to be asked for.
-pub fn waiting(held: &Held) -> String {
+pub fn waiting(verdict: &FileVerdict, ask: &FileAsk) -> String {
     format!(
         "{} was not changed: {}. You are in line. Work on something else, and make this same edit once more in {}, not \
-         earlier: that is the one retry, and if the file is still held then, the task stops and waits. {NO_WAY_AROUND}",
-        name(&held.file),
-        holding(&held.holder),
-        wait(held.retry_in),
+         earlier: that is the one retry, and if the file is still held then, the task stops and waits. {NO_WAY_AROUND}{}",
+        name(first(verdict, ask)[0]),
+        holding(verdict, ask),
+        wait(Duration::from_millis(verdict.retry_in_ms.unwrap_or(0))),
+        more(verdict),
     )
 }
 
 /// A command that nobody stands behind who could come back by itself: the person runs it again.
-pub fn run_again(file: &str, holder: &Holder) -> String {
+pub fn run_again(verdict: &FileVerdict, ask: &FileAsk) -> String {
+    let [file, ..] = first(verdict, ask);
     format!(
-        "{} was not changed: {}. Run the command again when `tenure who {}` says that nobody has it. {NO_WAY_AROUND}",
+        "{} was not changed: {}. Run the command again when `tenure who {}` says that nobody has it. {NO_WAY_AROUND}{}",
         name(file),
-        holding(holder),
+        holding(verdict, ask),
         line(file, 200),
+        more(verdict),
     )
 }
 
 /// The retry is used up: the task stops here.
-pub fn blocked(blocked: &Blocked) -> String {
-    let circle = blocked.wanted_back.as_ref().map(|file| {
-        format!(" You wait for each other: it waits for {}, which this session holds.", name(file))
-    });
+pub fn blocked(verdict: &FileVerdict, ask: &FileAsk) -> String {
+    let report = line(verdict.report.as_deref().unwrap_or("unknown"), 40);
+    let circle: Vec<_> = verdict.circle.iter().take(8).map(|name| plain(name)).collect();
+    let circle = match circle.as_slice() {
+        [] => String::new(),
+        circle => format!(" These sessions wait for each other: {}.", circle.join(", ")),
+    };
     format!(
-        "{} was not changed: {}. The one retry, {} after the first attempt, is used up and the file is still held.{} \
-         Stop this task here and tell the person: state waiting_for_instruction, report {}. {NO_WAY_AROUND} The person can \
-         look at it with `tenure report show {}`, hand the file over with `tenure give`, or end the lease with `tenure \
-         force-release`; do not run these yourself.",
-        name(&blocked.file),
-        holding(&blocked.holder),
-        wait(blocked.retried_after),
-        circle.unwrap_or_default(),
-        line(&blocked.report, 40),
-        line(&blocked.report, 40),
+        "{} was not changed: {}. The one retry, {} after the first attempt, is used up and the file is still held. \
+         Stop this task here and tell the person: state waiting_for_instruction, report {report}. {NO_WAY_AROUND} The \
+         person can look at it with `tenure report show {report}`, hand the file over with `tenure give`, or end the lease \
+         with `tenure force-release`; do not run these yourself.{}{circle}",
+        name(first(verdict, ask)[0]),
+        holding(verdict, ask),
+        wait(Duration::from_secs(verdict.retry_interval_seconds)),
+        more(verdict),
     )
 }
 
 /// The whole content would be replaced by one that does not know the last change.
-pub fn stale(stale: &Stale) -> String {
-    let by = stale.changed_by.as_ref().map(|by| format!(" (by {})", line(by, 120)));
+pub fn stale(verdict: &FileVerdict, ask: &FileAsk) -> String {
+    let file = verdict.stale.first().or(ask.paths.first());
+    let others: Vec<_> =
+        verdict.stale.iter().skip(1).take(MOST_NAMED).map(|path| format!("`{}`", plain(path))).collect();
+    let others = match others.as_slice() {
+        [] => String::new(),
+        others => format!(" The same is true of {}.", others.join(", ")),
+    };
     format!(
-        "{} was not written: it has changed since this session last read or wrote it{}, and this write would undo that \
-         change. Read the file again, keep what is new in it, and write it then: after reading it the write passes.",
-        name(&stale.file),
-        by.unwrap_or_default(),
+        "{} was not written: it has changed since this session last read or wrote it, and this write would undo that \
+         change. Read the file again, keep what is new in it, and write it then: after reading it the write passes.{others}",
+        name(file.map_or("", String::as_str)),
     )
 }
 
+/// What the model should know though it may go on.
+pub fn note(verdict: &FileVerdict) -> Option<String> {
+    let held = verdict.held.iter().take(MOST_NAMED).map(|held| {
+        format!(
+            "`{}` is being edited by {} (session {}) as well. Tenure only warns here, as it is configured: tell the person.",
+            plain(&held.path),
+            plain(&held.owner.agent),
+            plain(&held.owner.session)
+        )
+    });
+    let left = verdict.left_dirty.iter().take(MOST_NAMED).map(left_dirty);
+    let texts: Vec<_> = held.chain(left).collect();
+    (!texts.is_empty()).then(|| texts.join(" "))
+}
+
 /// Nobody can say who holds what.
-pub fn no_daemon(daemon: &NoDaemon) -> String {
+pub fn no_daemon(problem: &str, fix: &str) -> String {
     format!(
         "Nothing was changed: Tenure's daemon does not answer ({}), so nobody can say whether another agent is editing this \
          file. Do not go around this with the shell or a copy. Ask the person to run `{}`, then try again.",
-        line(&daemon.problem, 200),
-        line(&daemon.fix, 200),
+        line(problem, 200),
+        line(fix, 200),
     )
 }
 
@@ -189,15 +129,15 @@ pub fn changed_since(file: &str) -> String {
 }
 
 /// A note beside a grant: the file is not as it was committed.
-pub fn left_dirty(left: &LeftDirty) -> String {
+fn left_dirty(left: &LeftBy) -> String {
     format!(
         "{} has changes that are not committed: {} (session {}{}) left them {} ago. Keep them unless you are told otherwise, \
          and mention them when you commit this file.",
-        name(&left.file),
-        line(&left.agent, 40),
-        line(&left.session, 64),
-        task(left.task.as_ref()),
-        span(left.ago),
+        name(&left.path),
+        line(&left.owner.agent, 40),
+        line(&left.owner.session, 64),
+        task(&left.owner.task),
+        span(left.left_ms),
     )
 }
 
@@ -215,27 +155,52 @@ pub fn not_understood(unheard: &Unheard) -> String {
     )
 }
 
-/// `claude (task "…", session S, pid 7, alive) has held it for 5 min, last heard of 40 s ago`.
-fn holding(holder: &Holder) -> String {
-    let process = holder.process.map(|process| format!(", pid {process}"));
-    let state = if holder.suspended { "suspended" } else { "alive" };
-    let heard = match holder.last_heard {
-        Some(ago) => format!("last heard of {} ago", span(ago)),
-        None => "nothing heard of it yet".to_owned(),
+/// The first file that is held, with the agent and the session that hold it. A holder that is no agent has its name alone.
+pub fn first<'a>(verdict: &'a FileVerdict, ask: &'a FileAsk) -> [&'a str; 3] {
+    let Some(held) = verdict.held.first() else {
+        return [ask.paths.first().map_or("", String::as_str), "somebody", "unknown"];
     };
+    let named = |text: &'a str| if text.is_empty() { held.owner.holder.as_str() } else { text };
+    [&held.path, named(&held.owner.agent), named(&held.owner.session)]
+}
+
+/// `claude (session S, pid 7, alive, task "…") has held it for 5 min, last heard of 40 s ago`.
+fn holding(verdict: &FileVerdict, ask: &FileAsk) -> String {
+    let [_, agent, session] = first(verdict, ask);
+    let (agent, session) = (line(agent, 40), line(session, 64));
+    let Some(held) = verdict.held.first() else {
+        return format!("{agent} (session {session}, alive) has held it for 0 s, nothing heard of it yet");
+    };
+    let process = if held.owner.pid == 0 { String::new() } else { format!(", pid {}", held.owner.pid) };
+    let state = if held.owner.suspended { "suspended" } else { "alive" };
     format!(
-        "{} (session {}{}, {state}{}) has held it for {}, {heard}",
-        line(&holder.agent, 40),
-        line(&holder.session, 64),
-        process.unwrap_or_default(),
-        task(holder.task.as_ref()),
-        span(holder.held_for),
+        "{agent} (session {session}{process}, {state}{}) has held it for {}, last heard of {} ago",
+        task(&held.owner.task),
+        span(held.held_ms),
+        span(held.idle_ms),
     )
 }
 
-fn task(task: Option<&String>) -> String {
-    let task = task.map(|task| line(task, 100)).filter(|task| !task.is_empty());
-    task.map(|task| format!(", task \"{}\"", task.replace('"', "'"))).unwrap_or_default()
+/// The other files of the call that are held.
+fn more(verdict: &FileVerdict) -> String {
+    let others: Vec<_> = verdict.held.iter().skip(1).take(MOST_NAMED).map(|held| plain(&held.path)).collect();
+    match others.as_slice() {
+        [] => String::new(),
+        others => format!(" The same call needs further files that are held: `{}`.", others.join("`, `")),
+    }
+}
+
+/// What others wrote, as a part of one line.
+fn plain(text: &str) -> String {
+    text.chars()
+        .map(|letter| if letter.is_control() || letter == '`' { ' ' } else { letter })
+        .take(160)
+        .collect()
+}
+
+fn task(task: &str) -> String {
+    let task = line(task, 100);
+    if task.is_empty() { task } else { format!(", task \"{}\"", task.replace('"', "'")) }
 }
 
 fn name(file: &str) -> String {
@@ -261,8 +226,8 @@ fn wait(duration: Duration) -> String {
 }
 
 /// A span of time in its two largest units.
-fn span(duration: Duration) -> String {
-    let seconds = duration.as_secs();
+fn span(milliseconds: u64) -> String {
+    let seconds = milliseconds / 1_000;
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
     let parts = [(days, "d"), (hours, "h"), (minutes, "min"), (seconds % 60, "s")];
     let first = parts.iter().position(|(count, _)| *count > 0).unwrap_or(3);

@@ -1,6 +1,5 @@
 //! The words of a shell command, with their quotes taken off.
 
-/// One word.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Word {
     pub text: String,

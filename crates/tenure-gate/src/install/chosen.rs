@@ -14,16 +14,12 @@ use crate::agent::Agent;
 /// What the person says about an agent's shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
-    /// Nothing.
     Free,
-    /// Another one than ours.
     Made {
-        /// By what, in words.
         by: String,
     },
     /// There may be one in this file, which has comments, or is no JSON.
     Unclear {
-        /// Which file.
         path: PathBuf,
     },
 }

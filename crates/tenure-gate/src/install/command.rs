@@ -34,7 +34,6 @@ pub fn quoted(program: &Path) -> Result<String, InstallError> {
     Ok(format!("'{}'", path.replace('\'', r"'\''")))
 }
 
-/// The program's path as text.
 pub fn named(program: &Path) -> Result<&str, InstallError> {
     let path = program.to_str().ok_or(InstallError::Program)?;
     if !program.is_absolute() || path.chars().any(char::is_control) {

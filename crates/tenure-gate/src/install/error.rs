@@ -11,45 +11,26 @@ use crate::git::GitError;
 pub enum InstallError {
     /// The settings cannot be read, so they cannot be added to.
     #[error("{} is not JSON (line {line}, column {column}); nothing was changed: mend it there, and try again", path.display())]
-    NotJson {
-        /// Which file.
-        path: PathBuf,
-        /// Where it stops being JSON.
-        line: usize,
-        /// Where in that line.
-        column: usize,
-    },
+    NotJson { path: PathBuf, line: usize, column: usize },
     /// The settings have comments. Some agents read them all the same.
     #[error(
         "{} cannot be read: it has comments (line {line}), and Tenure changes only what is plain JSON; nothing was changed: take \
          the comments out, and try again", path.display()
     )]
     Comments {
-        /// Which file.
         path: PathBuf,
         /// Where the first of them is.
         line: usize,
     },
     /// The settings are JSON, but not of the shape that the agent reads.
     #[error("{}: {what}, which is not what the agent reads; nothing was changed: mend it, and try again", path.display())]
-    Strange {
-        /// Which file.
-        path: PathBuf,
-        /// What is strange about it.
-        what: String,
-    },
+    Strange { path: PathBuf, what: String },
     /// A file of that name is there, and is not ours.
     #[error("{} is there already and is not from Tenure; nothing was changed: move it away, and try again", path.display())]
-    Taken {
-        /// Which file.
-        path: PathBuf,
-    },
+    Taken { path: PathBuf },
     /// Somebody changed a file between plan and deed.
     #[error("{} was changed meanwhile; nothing was done to it: try again", path.display())]
-    Changed {
-        /// Which file.
-        path: PathBuf,
-    },
+    Changed { path: PathBuf },
     /// The program cannot be named in a settings file.
     #[error(
         "the program's path must be absolute, UTF-8 and without control characters; install `tenure` elsewhere"
@@ -60,10 +41,7 @@ pub enum InstallError {
         "{} cannot be named in settings: it must be absolute, UTF-8 and without control characters; nothing was changed: set \
          XDG_STATE_HOME to another folder, and try again", path.display()
     )]
-    State {
-        /// Which folder.
-        path: PathBuf,
-    },
+    State { path: PathBuf },
     /// Only Claude Code has settings of that kind.
     #[error("{agent} has no settings for one person in one project; install for the project or for the user")]
     NoLocal {
@@ -75,29 +53,18 @@ pub enum InstallError {
     NoHome,
     /// Git looks for hooks where there can be none.
     #[error("git looks for hooks in {}, which is no folder; set `core.hooksPath` to one, or unset it", path.display())]
-    NoHooksFolder {
-        /// Where git looks.
-        path: PathBuf,
-    },
-    /// Git could not be asked.
+    NoHooksFolder { path: PathBuf },
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The disk said no.
     #[error("{}: {said}; see whether it can be read and written, and try again", path.display())]
     Disk {
-        /// Which file.
         path: PathBuf,
         /// What it said. It is in the text, and so no source: else it would be told twice.
         said: io::Error,
     },
     /// Only a part was done.
     #[error("{error}. Before that, this was done: {}", done.join("; "))]
-    HalfWay {
-        /// What was done.
-        done: Vec<String>,
-        /// Why not all.
-        error: Box<InstallError>,
-    },
+    HalfWay { done: Vec<String>, error: Box<InstallError> },
 }
 
 impl InstallError {

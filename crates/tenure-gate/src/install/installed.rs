@@ -33,7 +33,6 @@ pub struct Installed {
     pub unreadable: Option<Unreadable>,
 }
 
-/// Why settings cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unreadable {
     /// They have comments, which some agents read all the same.
@@ -41,9 +40,7 @@ pub enum Unreadable {
         /// Where the first of them is.
         line: usize,
     },
-    /// They are no JSON.
     NotJson {
-        /// Where they stop being it.
         line: usize,
     },
 }

@@ -36,10 +36,8 @@ pub use shell::is_ours as is_own_shell;
 use crate::agent::Agent;
 use crate::coverage::Covered;
 
-/// What hooks are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// The settings of an agent.
     Agent(Agent),
     /// The hooks of a git repository.
     Git,
@@ -82,7 +80,6 @@ pub enum Scope {
 pub struct Place {
     /// The top of the project, or with [`Scope::User`] the person's home.
     pub root: PathBuf,
-    /// For whom.
     pub scope: Scope,
     /// The `tenure` that hooks shall run: absolute, so that nobody's PATH matters.
     pub program: PathBuf,
@@ -98,7 +95,6 @@ pub struct Place {
     pub unwatchable: Option<String>,
 }
 
-/// What would be done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     /// In this order. Nothing to do if it is empty.
@@ -109,16 +105,13 @@ pub struct Plan {
     pub coverage: Vec<Covered>,
     /// What Tenure writes down for itself before: an interrupted installation can be undone too.
     first: Vec<Change>,
-    /// What Tenure forgets after.
     last: Vec<Change>,
 }
 
 /// Who may do what with a file that is new. The umask takes from it as usual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Anybody may read it.
     Plain,
-    /// Anybody may run it.
     Program,
     /// Only its owner may read it: settings hold secrets, and so do copies of them.
     Private,
@@ -127,16 +120,12 @@ pub enum Mode {
 /// One thing that is done to the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Makes a folder.
     MakeFolder {
-        /// Which.
         path: PathBuf,
     },
     /// Writes a file whole, by a file beside it, so that nobody ever reads a half.
     Write {
-        /// Which.
         path: PathBuf,
-        /// What is in it then.
         content: Vec<u8>,
         /// Who may do what with it, if it is new; else that stays.
         mode: Mode,
@@ -145,28 +134,20 @@ pub enum Change {
     },
     /// Gives a file another name, which nobody has.
     Rename {
-        /// Its name now.
         from: PathBuf,
-        /// Its name then.
         to: PathBuf,
     },
-    /// Removes a file.
     Remove {
-        /// Which.
         path: PathBuf,
-        /// What is in it now.
         before: Vec<u8>,
     },
     /// Removes a folder that we made, if nothing is left in it.
     RemoveFolder {
-        /// Which.
         path: PathBuf,
     },
     /// Makes a link, or has it lead elsewhere.
     Link {
-        /// Which.
         path: PathBuf,
-        /// Where it leads then.
         target: PathBuf,
         /// Where it leads now. If somebody was quicker, nothing is done.
         before: Option<PathBuf>,

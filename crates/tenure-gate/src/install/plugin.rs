@@ -77,7 +77,6 @@ pub fn set_aside(path: &Path) -> Result<PathBuf, InstallError> {
     if is_there(&to) { Err(InstallError::Taken { path: to }) } else { Ok(to) }
 }
 
-/// Whether we wrote this file.
 pub fn is_ours(content: &[u8]) -> bool {
     content.starts_with(MARK.as_bytes())
 }

@@ -14,7 +14,6 @@ use super::{Change, InstallError, Mode, Place};
 pub struct Record {
     /// The form of this record. Another one is not understood, and then nothing is remembered.
     version: u32,
-    /// Which file, for people.
     path: String,
     /// The digest of what we wrote. While the file has it, nobody changed it.
     pub installed: String,
@@ -24,9 +23,7 @@ pub struct Record {
     pub folders: usize,
     /// Members that we made, to be taken out when they are empty.
     pub made: Vec<String>,
-    /// The command that we wrote.
     pub command: String,
-    /// What was there before.
     #[serde(skip)]
     pub original: Option<Vec<u8>>,
 }

@@ -26,7 +26,6 @@ pub struct Wanted {
     pub variable: Option<Variable>,
 }
 
-/// Which entries are ours.
 pub struct Ours<'a> {
     /// Commands that we know to have written.
     pub known: &'a [String],

@@ -21,7 +21,6 @@ pub fn path(place: &Place) -> PathBuf {
     place.backups.join("bin").join(NAME)
 }
 
-/// The same as text.
 fn named(place: &Place) -> Result<String, InstallError> {
     let path = path(place);
     let text = path.to_str().filter(|text| path.is_absolute() && !text.chars().any(char::is_control));

@@ -12,7 +12,6 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PathError {
-    /// There is no name.
     #[error("the path is empty, so no file is meant; name the file")]
     Empty,
     /// A name ends at a zero byte; what stands behind it would be ignored.
@@ -31,7 +30,6 @@ pub enum PathError {
         "{0:?} leads through links that never end; see where they point with `readlink`, or name the file itself"
     )]
     Loop(PathBuf),
-    /// Longer than the system takes.
     #[error(
         "{0:?} is longer than this system allows; use a shorter name, or one relative to a folder further down"
     )]
@@ -41,16 +39,10 @@ pub enum PathError {
         "may not look where {0:?} leads: a folder on the way denies it; ask for the right to search it, or use another file"
     )]
     NoPermission(PathBuf),
-    /// Something else went wrong.
     #[error(
         "cannot find out where {path:?} leads: {source}; the same would befall a write, so mend that first"
     )]
-    Other {
-        /// Which name.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
+    Other { path: PathBuf, source: io::Error },
 }
 
 impl PathError {

@@ -15,7 +15,6 @@ use super::resolve::{Reached, reach, reach_entry};
 use super::tree::{above, identity};
 use super::{FileKey, Target, WorkTree};
 
-/// What this absolute path reaches.
 pub(super) fn target(whole: &Path) -> Result<Target, PathError> {
     of_reached(whole, reach(whole)?)
 }

@@ -20,7 +20,6 @@ pub use escape::unescape;
 pub use fold::fold;
 pub use tree::{WorkTree, tree_above, work_tree_of};
 
-/// What a name reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A file in a working tree, which is there or would be created.
@@ -32,7 +31,6 @@ pub enum Target {
 /// One file of a working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileKey {
-    /// The working tree.
     pub tree: WorkTree,
     /// The path below the root, for people and git: as it is spelled in its folder, where it exists.
     pub relative: PathBuf,

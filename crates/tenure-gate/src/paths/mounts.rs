@@ -13,7 +13,6 @@ struct Mount {
     device: String,
     /// Which folder of it is seen here. Not `/` where only a part of it is mounted.
     root: PathBuf,
-    /// Where.
     point: PathBuf,
 }
 

@@ -7,9 +7,7 @@ use super::fold::{fold, spelled};
 
 /// A path below a root, in two forms.
 pub(super) struct Names {
-    /// For people and git.
     pub spelled: PathBuf,
-    /// For comparing.
     pub folded: Vec<OsString>,
 }
 

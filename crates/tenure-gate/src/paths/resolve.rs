@@ -14,7 +14,6 @@ use super::error::PathError;
 /// How many links the system follows in one name.
 const MOST_LINKS: usize = 40;
 
-/// Where a name leads.
 pub(super) struct Reached {
     /// Absolute, and no part of it is a link.
     pub path: PathBuf,
@@ -40,7 +39,6 @@ impl Reached {
     }
 }
 
-/// Where this absolute path leads.
 pub(super) fn reach(whole: &Path) -> Result<Reached, PathError> {
     let reached = match quickly(whole) {
         Ok(None) => step_by_step(whole),

@@ -5,13 +5,11 @@ use std::io;
 use super::choice::{Ancestor, choose, keeps_orphans, known};
 use super::family::above;
 use super::identity::Process;
-use super::table::{Entry, Line};
+use super::table::{Entry, Stat};
 use crate::agent::Agent;
 
-/// The process of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentProcess {
-    /// Which one.
     pub process: Process,
     /// What it calls itself, for people.
     pub name: String,
@@ -37,7 +35,7 @@ pub fn agent_above(asking: u32, kind: Option<Agent>) -> io::Result<AgentProcess>
 /// The nearest agent that is known: this process itself, or one above it.
 pub fn known_agent_at(process: u32) -> Option<(Process, Agent)> {
     let own = Entry::of(process).and_then(|entry| {
-        let line = entry.line()?;
+        let line = entry.stat()?;
         Ok((Process::seen(process, &entry, &line)?, entry, line))
     });
     let line = own.into_iter().chain(above(process));
@@ -48,14 +46,14 @@ pub fn known_agent_at(process: u32) -> Option<(Process, Agent)> {
 
 /// Whether this process takes in whoever has lost its parent: then being below it says nothing of who started somebody.
 pub fn takes_in_orphans(pid: u32) -> bool {
-    let seen = Entry::of(pid).and_then(|entry| Ok(described(pid, &entry, &entry.line()?)));
+    let seen = Entry::of(pid).and_then(|entry| Ok(described(pid, &entry, &entry.stat()?)));
     pid == 1 || seen.is_ok_and(|seen| keeps_orphans(&seen))
 }
 
-fn described(pid: u32, entry: &Entry, line: &Line) -> Ancestor {
+fn described(pid: u32, entry: &Entry, stat: &Stat) -> Ancestor {
     Ancestor {
         pid,
-        name: line.name.clone(),
+        name: stat.name.clone(),
         // Only its own user may see it. Without it, the rest has to do.
         program: entry.link("exe").ok().map(text),
         arguments: entry.read("cmdline").map(arguments).unwrap_or_default(),

@@ -5,13 +5,11 @@ use crate::agent::Agent;
 /// One of the processes above the one that asks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ancestor {
-    /// Its pid.
     pub pid: u32,
     /// What it calls itself: `comm`, at most fifteen bytes.
     pub name: String,
     /// The program that it runs, if that may be seen.
     pub program: Option<String>,
-    /// How it was called.
     pub arguments: Vec<String>,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::identity::Process;
-use super::table::{Entry, Line, all};
+use super::table::{Entry, Stat, all};
 
 /// Deeper than any real chain of processes. A table that changes while it is read must not lead in a circle.
 const DEEPEST: usize = 1024;
@@ -16,12 +16,12 @@ pub fn ancestors(pid: u32) -> Vec<Process> {
 }
 
 /// The same, with what the table says of each.
-pub(super) fn above(pid: u32) -> Vec<(Process, Entry, Line)> {
+pub(super) fn above(pid: u32) -> Vec<(Process, Entry, Stat)> {
     let mut found = Vec::new();
-    let mut below = Entry::of(pid).and_then(|entry| entry.line()).ok();
+    let mut below = Entry::of(pid).and_then(|entry| entry.stat()).ok();
     while let Some(child) = below.take().filter(|child| child.parent != 0 && found.len() < DEEPEST) {
         let Ok(entry) = Entry::of(child.parent) else { break };
-        let Ok(line) = entry.line() else { break };
+        let Ok(line) = entry.stat() else { break };
         // Nobody is older than its parent: this pid was used again since the child was looked at.
         if line.started > child.started {
             break;
@@ -37,7 +37,7 @@ pub(super) fn above(pid: u32) -> Vec<(Process, Entry, Line)> {
 pub fn descendants(process: &Process) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<(u32, u64)>> = HashMap::new();
     for pid in all() {
-        if let Ok(line) = Entry::of(pid).and_then(|entry| entry.line()) {
+        if let Ok(line) = Entry::of(pid).and_then(|entry| entry.stat()) {
             children.entry(line.parent).or_default().push((pid, line.started));
         }
     }

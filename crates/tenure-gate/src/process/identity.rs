@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::table::{Entry, Line, numbers_in};
+use super::table::{Entry, Stat, numbers_in};
 
 /// One process, for ever: a pid alone is used again.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug, Hash)]
@@ -24,10 +24,8 @@ pub struct Process {
     pub user: u32,
 }
 
-/// Whether a process lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Liveness {
-    /// It does.
     Alive,
     /// It stands still (Ctrl-Z, a debugger), and can go on at any time. So it keeps what it has.
     Suspended,
@@ -39,17 +37,16 @@ impl Process {
     /// The process that has this pid now. An error if there is none.
     pub fn of(pid: u32) -> io::Result<Self> {
         let entry = Entry::of(pid)?;
-        Self::seen(pid, &entry, &entry.line()?)
+        Self::seen(pid, &entry, &entry.stat()?)
     }
 
-    /// This process itself.
     pub fn own() -> io::Result<Self> {
         Self::of(std::process::id())
     }
 
-    pub(super) fn seen(pid: u32, entry: &Entry, line: &Line) -> io::Result<Self> {
+    pub(super) fn seen(pid: u32, entry: &Entry, stat: &Stat) -> io::Result<Self> {
         let namespace = namespace(entry).or_else(|_| namespace(&Entry::of(std::process::id())?))?;
-        Ok(Self { boot: boot()?.to_owned(), namespace, pid, started: line.started, user: user(entry)? })
+        Ok(Self { boot: boot()?.to_owned(), namespace, pid, started: stat.started, user: user(entry)? })
     }
 
     /// Whether it lives. What cannot be looked at, because this process has no descriptors left or may not look, is not taken
@@ -75,11 +72,11 @@ impl Process {
     }
 
     /// What the system tells of it. `None` if it is gone for certain.
-    pub(super) fn entry(&self) -> io::Result<Option<(Entry, Line)>> {
+    pub(super) fn entry(&self) -> io::Result<Option<(Entry, Stat)>> {
         if boot()? != self.boot {
             return Ok(None);
         }
-        let found = Entry::of(self.pid).and_then(|entry| entry.line().map(|line| (entry, line)));
+        let found = Entry::of(self.pid).and_then(|entry| entry.stat().map(|line| (entry, line)));
         match found {
             Ok((entry, line)) => Ok((line.started == self.started).then_some((entry, line))),
             Err(error) if is_gone(&error) => Ok(None),
@@ -92,7 +89,7 @@ impl Process {
         let threads = numbers_in(&format!("/proc/{}/task", self.pid));
         threads.into_iter().filter(|thread| *thread != self.pid).any(|thread| {
             let line = fs::read(format!("/proc/{}/task/{thread}/stat", self.pid)).ok();
-            line.and_then(|line| Line::parse(&line)).is_some_and(|line| !line.is_over())
+            line.and_then(|line| Stat::parse(&line)).is_some_and(|line| !line.is_over())
         })
     }
 }

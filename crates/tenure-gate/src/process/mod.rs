@@ -17,6 +17,6 @@ pub use choice::{Ancestor, choose, known};
 pub use family::{ancestors, descendants};
 pub use identity::{Liveness, Process};
 pub use open_files::open_for_writing;
-pub use table::{foreground_job, process_of, started};
+pub use table::{Stat, foreground_job, process_of, started};
 pub use watch::Watch;
 pub use writers::{Writer, writers_of};

@@ -17,7 +17,6 @@ impl Entry {
         Ok(Self(openat(CWD, format!("/proc/{pid}"), flags, Mode::empty())?))
     }
 
-    /// A file in it.
     pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         let file = openat(&self.0, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         let mut text = Vec::new();
@@ -31,27 +30,34 @@ impl Entry {
     }
 
     /// Its line in the table of processes.
-    pub fn line(&self) -> io::Result<Line> {
+    pub fn stat(&self) -> io::Result<Stat> {
         let text = self.read("stat")?;
-        Line::parse(&text)
+        Stat::parse(&text)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a process says nothing of itself"))
     }
 }
 
 /// What `stat` says, as far as it is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Line {
-    /// What it is called.
+pub struct Stat {
     pub name: String,
     /// One letter for what it does.
     pub state: u8,
-    /// The pid of its parent.
     pub parent: u32,
+    /// The group of processes that it is in.
+    pub group: i32,
+    /// The group that its terminal is given to; negative if it has no terminal.
+    pub foreground: i32,
     /// When it started, in ticks since the boot.
     pub started: u64,
 }
 
-impl Line {
+impl Stat {
+    /// Of the process or thread with this number; nothing if there is none.
+    pub fn of(number: u32) -> Option<Self> {
+        Self::parse(&fs::read(format!("/proc/{number}/stat")).ok()?)
+    }
+
     /// The name stands in parentheses and may hold any character, parentheses and blanks too. So the last one ends it.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let begin = text.iter().position(|byte| *byte == b'(')?;
@@ -61,8 +67,11 @@ impl Line {
         let mut fields = str::from_utf8(&text[end + 1..]).ok()?.split_ascii_whitespace();
         let state = *fields.next()?.as_bytes().first()?;
         let parent = fields.next()?.parse().ok()?;
-        let started = fields.nth(22 - 5)?.parse().ok()?;
-        Some(Self { name, state, parent, started })
+        let group = fields.next()?.parse().ok()?;
+        // The session and the terminal are between them.
+        let foreground = fields.nth(2)?.parse().ok()?;
+        let started = fields.nth(22 - 9)?.parse().ok()?;
+        Some(Self { name, state, parent, group, foreground, started })
     }
 
     /// Whether it is over: it ended, and only its parent does not know yet.
@@ -78,19 +87,14 @@ impl Line {
 
 /// When the process or thread with this number started, in ticks since the boot; nothing if there is none.
 pub fn started(number: u32) -> Option<u64> {
-    let text = fs::read(format!("/proc/{number}/stat")).ok()?;
-    Line::parse(&text).map(|line| line.started)
+    Stat::of(number).map(|stat| stat.started)
 }
 
 /// The first process of the job at a terminal to which this process belongs, if that job is the one that the terminal is given
 /// to; nothing otherwise.
 pub fn foreground_job(process: u32) -> Option<u32> {
-    let text = fs::read(format!("/proc/{process}/stat")).ok()?;
-    let end = text.iter().rposition(|byte| *byte == b')')?;
-    // State, parent, group, session, terminal, and the group that the terminal is given to.
-    let mut fields = str::from_utf8(&text[end + 1..]).ok()?.split_ascii_whitespace().skip(2);
-    let (group, given): (i64, i64) = (fields.next()?.parse().ok()?, fields.nth(2)?.parse().ok()?);
-    u32::try_from(group).ok().filter(|_| group == given && group > 0)
+    let Stat { group, foreground, .. } = Stat::of(process)?;
+    u32::try_from(group).ok().filter(|_| group == foreground && group > 0)
 }
 
 /// The process that this thread is of; nothing if there is no such thread.
@@ -99,7 +103,6 @@ pub fn process_of(thread: u32) -> Option<u32> {
     text.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
 }
 
-/// The pids of all processes.
 pub(super) fn all() -> Vec<u32> {
     numbers_in("/proc")
 }
@@ -118,11 +121,12 @@ mod tests {
     fn a_name_may_hold_anything() {
         let rest = " S 4150 4170 4170 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 500000 2 3";
         for name in ["sh", "a b", "x) S 1 (y", "((", "tmux: server", "\n"] {
-            let line = Line::parse(format!("4170 ({name}){rest}").as_bytes()).unwrap();
-            assert_eq!(line, Line { name: name.into(), state: b'S', parent: 4150, started: 500_000 });
+            let stat = Stat::parse(format!("4170 ({name}){rest}").as_bytes()).unwrap();
+            let (name, state, group, foreground) = (name.into(), b'S', 4170, -1);
+            assert_eq!(stat, Stat { name, state, parent: 4150, group, foreground, started: 500_000 });
         }
         assert!(
-            Line::parse(b"").is_none() && Line::parse(b"1 (x) S").is_none() && Line::parse(b")(").is_none()
+            Stat::parse(b"").is_none() && Stat::parse(b"1 (x) S").is_none() && Stat::parse(b")(").is_none()
         );
     }
 }

@@ -20,7 +20,6 @@ const MOST_DESCRIPTORS: usize = 4_096;
 pub struct Writer {
     /// Which file, by device and number.
     pub file: (u64, u64),
-    /// Who.
     pub process: Process,
     /// What it calls itself, for people.
     pub name: String,
@@ -48,7 +47,7 @@ fn written_by(pid: u32, files: &HashSet<(u64, u64)>) -> Vec<Writer> {
         return Vec::new();
     }
     let found = Entry::of(pid).and_then(|entry| {
-        let line = entry.line()?;
+        let line = entry.stat()?;
         Ok((Process::seen(pid, &entry, &line)?, line.name))
     });
     let Ok((process, name)) = found else { return Vec::new() };

@@ -23,17 +23,14 @@ impl Folders {
         }
     }
 
-    /// The folder behind a number.
     pub fn path(&self, number: i32) -> Option<&Path> {
         self.by_number.get(&number).map(PathBuf::as_path)
     }
 
-    /// Whether this folder is watched.
     pub fn knows(&self, path: &Path) -> bool {
         self.by_path.contains_key(path)
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.by_path.len()
     }

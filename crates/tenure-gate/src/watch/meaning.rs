@@ -21,7 +21,6 @@ pub(super) const WATCHED: WatchFlags = WatchFlags::CREATE
 pub(super) const WATCHED_OF_GIT: WatchFlags =
     WatchFlags::CREATE.union(WatchFlags::MOVE).union(WatchFlags::DELETE).union(WatchFlags::ONLYDIR);
 
-/// What an event means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// Something happened to a name in the folder, which is no folder itself.
@@ -36,13 +35,11 @@ pub(super) enum Meaning {
     ItselfGone,
     /// The folder is watched no longer.
     WatchEnded,
-    /// Events were lost.
     Missed,
     /// Nothing that counts. A folder that is removed was empty, and whose rights it has is nobody's file.
     Nothing,
 }
 
-/// What these flags mean.
 pub(super) fn meaning(flags: ReadFlags) -> Meaning {
     let has = |flag: ReadFlags| flags.intersects(flag);
     if has(ReadFlags::QUEUE_OVERFLOW) {

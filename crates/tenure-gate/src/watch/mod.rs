@@ -21,18 +21,14 @@ use std::path::PathBuf;
 
 pub use tree::TreeWatch;
 
-/// Something changed in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Where, below the root.
     pub path: PathBuf,
-    /// What happened to it.
     pub kind: Kind,
     /// Whether git was at work for the whole tree: it had locked its index.
     pub by_git: bool,
 }
 
-/// What happened to a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// It is there, and was not before: a file, a link, a pipe.
@@ -49,7 +45,6 @@ pub enum Kind {
     FolderGone,
 }
 
-/// What one reading found.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// What changed, in its order. What is in a new folder may be told twice.
@@ -63,7 +58,6 @@ pub struct Seen {
 /// How much of a tree is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Coverage {
-    /// So many folders are.
     pub folders: usize,
     /// So many are not, because there are more than may be watched, by this program or by the system.
     pub beyond_limit: usize,

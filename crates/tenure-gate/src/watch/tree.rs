@@ -51,7 +51,6 @@ pub struct TreeWatch {
     pub(super) ahead: VecDeque<Event>,
     /// Whether nothing more was there to be read.
     is_drained: bool,
-    /// The root is gone.
     is_over: bool,
 }
 
@@ -74,7 +73,6 @@ impl TreeWatch {
         Self::open_with(tree, limit.map_or(MOST_FOLDERS, |limit| MOST_FOLDERS.min(limit / PART)))
     }
 
-    /// The same with another limit.
     pub fn open_with(tree: &WorkTree, most_folders: usize) -> io::Result<Self> {
         let inotify = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let mut watch = Self {

@@ -12,7 +12,6 @@ use crate::git;
 #[derive(Debug, Default)]
 pub(super) struct Listed {
     pub folders: Vec<PathBuf>,
-    /// Everything else: files, links, pipes.
     pub files: Vec<PathBuf>,
 }
 

@@ -12,7 +12,6 @@ const MILLISECOND: u64 = 1_000;
 /// Which entries the answers account for.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
-    /// By their numbers.
     pub(super) entries: HashSet<u64>,
     /// For each operation of the history, the last entry that it led to.
     pub(super) last: Vec<Option<u64>>,

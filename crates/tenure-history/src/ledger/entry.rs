@@ -9,84 +9,57 @@ use thiserror::Error;
 
 use crate::operation::Mode;
 
-/// One entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its number.
     pub seq: u64,
     /// Its tick.
     pub at: u64,
-    /// What happened.
     pub event: Event,
 }
 
-/// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A lease began.
     Issued {
-        /// Its number.
         fence: u64,
-        /// Its name in requests.
         id: String,
-        /// On what.
         resource: String,
-        /// Who holds it.
         holder: String,
-        /// How.
         mode: Mode,
         /// Its end, in ticks.
         expires_at: u64,
         /// Its length, in ticks.
         ttl: u64,
-        /// The waiter that this answers.
         ticket: Option<u64>,
         /// The lease that this one continues.
         continues: Option<u64>,
     },
-    /// A lease got more time.
     Renewed {
-        /// Which.
         fence: u64,
-        /// Its end from now on.
         expires_at: u64,
     },
-    /// Its holder gave it back.
     Released {
-        /// Which.
         fence: u64,
     },
-    /// It ran out.
     Expired {
-        /// Which.
         fence: u64,
     },
-    /// It was taken away.
     Revoked {
-        /// Which.
         fence: u64,
-        /// On what ground.
         cause: String,
     },
-    /// Somebody waits.
     Queued {
-        /// The place.
         ticket: u64,
-        /// Who.
         holder: String,
-        /// For what.
         wants: Vec<(String, Mode)>,
         /// Until when.
         until: u64,
     },
     /// Somebody waits no longer, and got nothing.
     Left {
-        /// Who.
         ticket: u64,
     },
     /// What the clock said at this tick.
     Clock {
-        /// Which clock.
         clock: String,
         /// Its microseconds.
         microseconds: u64,
@@ -97,26 +70,12 @@ pub enum Event {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// It does not open.
     #[error("the ledger cannot be read")]
     Open(#[from] OpenError),
-    /// An entry is not understood.
     #[error("entry {seq} of the ledger cannot be understood")]
-    Decode {
-        /// Which.
-        seq: u64,
-        /// What is wrong with it.
-        source: kernel::DecodeError,
-    },
-    /// Histories are about two modes.
+    Decode { seq: u64, source: kernel::DecodeError },
     #[error("entry {seq} has the mode {mode}; histories know `exclusive` and `shared` alone")]
-    Mode {
-        /// Which.
-        seq: u64,
-        /// The mode.
-        mode: &'static str,
-    },
-    /// The beginning is missing.
+    Mode { seq: u64, mode: &'static str },
     #[error("the first entries were pruned; keep them, or nothing can be said about what they explain")]
     Pruned,
 }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap};
 use super::entry::{Entry, Event};
 use crate::operation::Mode;
 
-/// A moment of the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moment {
     pub(super) seq: u64,
@@ -13,7 +12,6 @@ pub(super) struct Moment {
     pub(super) at: u64,
 }
 
-/// The life of a lease.
 #[derive(Debug, Clone)]
 pub(super) struct Lease<'a> {
     pub(super) id: &'a str,
@@ -30,7 +28,6 @@ pub(super) struct Lease<'a> {
     pub(super) entries: Vec<&'a Entry>,
 }
 
-/// How a lease ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Expired,
@@ -38,7 +35,6 @@ pub(super) enum End {
     Revoked,
 }
 
-/// How long somebody waited.
 #[derive(Debug, Clone)]
 pub(super) struct Wait<'a> {
     pub(super) holder: &'a str,
@@ -47,7 +43,6 @@ pub(super) struct Wait<'a> {
     pub(super) to: u64,
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(super) struct Lives<'a> {
     pub(super) leases: BTreeMap<u64, Lease<'a>>,
@@ -57,7 +52,6 @@ pub(super) struct Lives<'a> {
     pub(super) has_times: bool,
     /// What a tick is on the history's clock, from each of these ticks on.
     offsets: BTreeMap<u64, i128>,
-    /// Every entry's place and moment.
     pub(super) moments: Vec<Moment>,
 }
 

@@ -59,7 +59,6 @@ fn explain(reader: &Operation, lives: &Lives<'_>, reach: Reach) -> Result<(), Vi
     }
 }
 
-/// A lease that was shown.
 fn one(reader: &Operation, lives: &Lives<'_>, seen: &Seen, reach: Reach) -> Result<(), Violation> {
     let Some(life) = lives.leases.get(&seen.fence).filter(|life| life.began().seq <= reach.most) else {
         let reason = format!("{} does not stand in the ledger, or came later", seen.fence);
@@ -93,7 +92,6 @@ fn has_term(life: &Lease<'_>, reach: Reach, fits: impl Fn(u64) -> bool) -> bool 
     terms.any(|((moment, end), next)| moment.seq <= reach.most && reach.least < next.min(ended) && fits(*end))
 }
 
-/// Whatever lives is listed.
 fn all(
     reader: &Operation,
     lives: &Lives<'_>,

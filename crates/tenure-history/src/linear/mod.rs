@@ -31,23 +31,18 @@ pub use search::{Effort, Searched};
 /// each operation; bad ones may need very many.
 pub const ENOUGH: usize = 2_000_000;
 
-/// What became of one resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// There is such an order.
     Holds,
     /// There is none.
     Broken(Box<Violation>),
-    /// The search was given up.
     Undecided,
 }
 
 /// What was found on a resource, and what it took.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// On what.
     pub resource: String,
-    /// Whether there is an order.
     pub verdict: Verdict,
     /// How many operations it has, and how much was tried.
     pub effort: Effort,

@@ -14,7 +14,6 @@ pub(super) const MILLISECOND: u64 = 1_000;
 /// An operation as far as it is about one resource.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
-    /// Which operation of the history.
     pub(super) operation: usize,
     pub(super) invoked: u64,
     /// `u64::MAX` where there is no end.
@@ -39,7 +38,6 @@ pub(super) enum What {
         ttl: Option<u64>,
         valid: Option<u64>,
     },
-    /// Given back or taken away.
     End {
         fence: u64,
     },
@@ -52,7 +50,6 @@ pub(super) enum What {
         told: Option<u64>,
         got: Option<Got>,
     },
-    /// The lease is over.
     Over {
         fence: u64,
     },
@@ -76,14 +73,12 @@ pub(super) enum What {
     },
 }
 
-/// A lease that was granted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Got {
     pub(super) fence: u64,
     pub(super) valid: u64,
 }
 
-/// A lease that was seen.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Glance {
     pub(super) fence: u64,
@@ -104,7 +99,6 @@ impl Part {
         matches!(self.what, What::Acquire { key: Some(_), .. } | What::Continue { .. })
     }
 
-    /// The leases that it names.
     pub(super) fn names(&self) -> Vec<u64> {
         match &self.what {
             What::Renew { fence, .. } | What::End { fence } | What::Over { fence } => vec![*fence],
@@ -170,7 +164,6 @@ fn fences_of_keys<'a>(on_it: &[(usize, &'a Operation)], resource: &str) -> HashM
     on_it.iter().filter_map(|(_, operation)| Some((operation.request()?, fence(operation)?))).collect()
 }
 
-/// What is counted.
 #[derive(PartialEq, Eq, Hash)]
 enum Naming<'a> {
     Holder(&'a str),

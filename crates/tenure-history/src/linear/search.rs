@@ -10,21 +10,16 @@ use super::part::{Number, Part, What};
 use super::step::{Obstacle, step};
 use super::table::{Name, Table};
 
-/// What a search took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
-    /// How many operations there are.
     pub operations: usize,
     /// How many tables were looked at.
     pub steps: usize,
 }
 
-/// How a search ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Searched {
-    /// Whether there is an order.
     pub verdict: Verdict,
-    /// What it took.
     pub effort: Effort,
 }
 
@@ -36,7 +31,6 @@ pub(super) const ANYBODY: Number = Number::MAX;
 struct Node {
     /// All answered operations before this one have theirs,
     base: usize,
-    /// and these behind it,
     ahead: Vec<usize>,
     /// and these of which nobody knows.
     happened: Vec<usize>,

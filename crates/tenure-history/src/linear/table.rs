@@ -4,16 +4,16 @@ use crate::operation::Mode;
 
 use super::part::Number;
 
-/// What a lease is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Name {
-    /// Its fence.
     Fence(u64),
     /// Nobody was told. Its fence is above and below these, and becomes known if a reader sees it.
-    Untold { above: u64, below: u64 },
+    Untold {
+        above: u64,
+        below: u64,
+    },
 }
 
-/// A lease that may live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Lease {
     pub(super) name: Name,
@@ -26,7 +26,6 @@ pub(super) struct Lease {
     pub(super) end: (u64, u64),
 }
 
-/// How a lease ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Ended {
     RanOut,
@@ -95,7 +94,6 @@ impl Table {
         self.ended.iter().find(|(other, _)| *other == fence).map(|(_, ended)| *ended)
     }
 
-    /// A lease ends.
     pub(super) fn remove(&mut self, place: usize, ended: Ended) {
         let lease = self.leases.remove(place);
         match lease.name {

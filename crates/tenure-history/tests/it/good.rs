@@ -3,18 +3,21 @@
 use tenure_history::fences;
 use tenure_history::linear::{self, ENOUGH, Verdict};
 
-use crate::story::history;
+use crate::story::{history, paragraphs};
 
+/// Fails if one of these histories breaks a law.
 #[track_caller]
-fn holds(text: &str) {
-    let history = history(text);
-    for finding in linear::check(&history, ENOUGH) {
-        if let Verdict::Broken(violation) = &finding.verdict {
-            panic!("{violation}");
+fn holds(histories: &str) {
+    for text in paragraphs(histories) {
+        let history = history(&text);
+        for finding in linear::check(&history, ENOUGH) {
+            if let Verdict::Broken(violation) = &finding.verdict {
+                panic!("{text}: {violation}");
+            }
+            assert_eq!(finding.verdict, Verdict::Holds, "{text}");
         }
-        assert_eq!(finding.verdict, Verdict::Holds);
+        assert_eq!(fences::check(&history), [], "{text}");
     }
-    assert_eq!(fences::check(&history), []);
 }
 
 #[test]
@@ -24,10 +27,7 @@ fn concurrent_grants_may_have_come_in_either_order() {
         a  0..50   acquire db x 1000 -> granted 2
         b  0..60   acquire db x 1000 -> granted 1
         b  5..40   release 1 db -> released
-    ",
-    );
-    holds(
-        "
+
         a  0..50   acquire db x 1000 -> held b
         b  0..60   acquire db x 1000 -> granted 1
     ",
@@ -42,32 +42,20 @@ fn a_request_without_an_answer_may_have_happened() {
         b  10..12  acquire db x 1000 -> held a
         c  15..16  list db -> 5 a x active 995
         c  17..18  list db -> 5 a x active 993
-    ",
-    );
-    // It may have, long after.
-    holds(
-        "
+
+        # It may have, long after.
         a  0..       acquire db x 1000
         b  10..12    acquire db x 100 -> granted 1
         c  500..510  acquire db x 1000 -> held a
-    ",
-    );
-    holds(
-        "
+
         a  0..5    acquire db x 1000 -> granted 1
         a  10..    release 1 db
         b  20..25  acquire db x 1000 -> granted 2
-    ",
-    );
-    holds(
-        "
+
         a  0..5      acquire db x 100 -> granted 1
         a  90..      renew 1 db
         b  150..160  acquire db x 1000 -> held a
-    ",
-    );
-    holds(
-        "
+
         a  0..5    acquire db s 1000 -> granted 1
         a  10..    change 1 db x
         b  20..25  acquire db s 1000 -> held a
@@ -83,10 +71,7 @@ fn a_request_without_an_answer_need_not_have_happened() {
         a  0..     acquire db x 1000
         b  10..12  acquire db x 1000 -> granted 1
         a  13..14  list db -> 1 b x active 997
-    ",
-    );
-    holds(
-        "
+
         a  0..5    acquire db x 1000 -> granted 1
         a  10..    release 1 db
         b  20..25  acquire db x 1000 -> held a
@@ -101,16 +86,10 @@ fn the_same_request_finds_its_lease_again() {
         a  0..20   acquire db x 1000 key k
         a  30..35  acquire db x 1000 key k -> granted 1 980
         a  40..45  acquire db x 1000 key k -> granted 1 970
-    ",
-    );
-    holds(
-        "
+
         a  0..20   acquire db x 1000 key k
         a  30..35  acquire db x 1000 key k -> granted 1
-    ",
-    );
-    holds(
-        "
+
         a  0..20       acquire db x 1000 key k
         a  1030..1035  acquire db x 1000 key k -> over
         b  1036..1037  acquire db x 1000 -> granted 2
@@ -132,28 +111,19 @@ fn a_transfer_that_is_sent_again_finds_what_came_of_it() {
 
 #[test]
 fn a_lease_may_end_just_as_somebody_asks() {
-    // Its end is between 100 and 105, whatever clients know.
     holds(
         "
+        # Its end is between 100 and 105, whatever clients know.
         a  0..5      acquire db x 100 -> granted 1
         a  103..106  renew 1 db -> renewed 100
-    ",
-    );
-    holds(
-        "
+
         a  0..5      acquire db x 100 -> granted 1
         b  99..101   acquire db x 100 -> granted 2
-    ",
-    );
-    holds(
-        "
+
         a  0..5      acquire db x 100 -> granted 1
         b  102..103  acquire db x 100 -> held a
         c  103..104  acquire db x 100 -> granted 2
-    ",
-    );
-    holds(
-        "
+
         a  0..5      acquire db x 100 -> granted 1
         b  102..103  list db -> nothing
     ",
@@ -200,11 +170,8 @@ fn whoever_waits_is_granted_later_and_its_time_counts_from_then() {
         b  10..108  acquire db x 100 wait 500 -> granted 2 195
         c  50..55   acquire db x 100 -> held a
         c  190..195 acquire db x 100 -> held b
-    ",
-    );
-    // A waiter is in the way as well.
-    holds(
-        "
+
+        # A waiter is in the way as well.
         a  0..5     acquire db s 100 -> granted 1
         b  10..90   acquire db x 100 wait 80 -> held a
         c  50..55   acquire db s 100 -> held b

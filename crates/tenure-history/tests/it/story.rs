@@ -18,6 +18,16 @@ pub fn history(text: &str) -> History {
     History { clock: Some(CLOCK.to_owned()), operations: lines.map(operation).collect() }
 }
 
+/// The paragraphs of `text`, each of which tells a history. A line that begins with `#` is a comment.
+pub fn paragraphs(text: &str) -> Vec<String> {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#')).map(str::trim);
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let found = text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty());
+    let found: Vec<_> = found.map(str::to_owned).collect();
+    assert!(!found.is_empty(), "no history: {text:?}");
+    found
+}
+
 fn operation(line: &str) -> Operation {
     let (asked, answer) =
         line.split_once("->").map_or((line, None), |(asked, answer)| (asked, Some(answer.trim())));

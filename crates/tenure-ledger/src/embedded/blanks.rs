@@ -8,8 +8,10 @@
 //! ```
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::disk::{Disk, is_no_space};
 use crate::ledger::Room;
@@ -96,13 +98,13 @@ impl Blanks {
 
     /// Makes the next segment, if it is not there.
     pub(crate) fn make_spare(&self) -> io::Result<()> {
-        let mut content = self.lock();
+        let mut content = self.content.lock();
         self.make(&mut content)
     }
 
     /// Makes one more file of the reserve. Says whether it is whole now.
     pub(crate) fn make_reserve(&self) -> io::Result<bool> {
-        let mut content = self.lock();
+        let mut content = self.content.lock();
         // What there is room for, the next segment has first.
         self.make(&mut content)?;
         let Some(number) = (1..=self.reserve).find(|number| !content.reserve.contains(number)) else {
@@ -111,7 +113,7 @@ impl Blanks {
         // Not under the lock: nobody takes what is not there yet, and the writer must not wait for it.
         drop(content);
         self.blank(&reserve_name(number))?;
-        let mut content = self.lock();
+        let mut content = self.content.lock();
         content.reserve.push(number);
         content.reserve.sort_unstable();
         self.note(&content);
@@ -121,7 +123,7 @@ impl Blanks {
     /// The name of a blank file to write into: the spare, or one of the reserve when none can be made. It has a name
     /// of its own by then, for the next spare may be made at any moment.
     pub(crate) fn take(&self) -> Result<&'static str, NotTaken> {
-        let mut content = self.lock();
+        let mut content = self.content.lock();
         match self.make(&mut content) {
             Ok(()) => {
                 self.disk.rename(SPARE, TAKEN).map_err(NotTaken::InDoubt)?;
@@ -156,7 +158,7 @@ impl Blanks {
 
     /// Whether there is something to make.
     pub(crate) fn are_wanted(&self) -> bool {
-        let content = self.lock();
+        let content = self.content.lock();
         content.spare != Spare::Ready || content.reserve.len() < self.reserve
     }
 
@@ -187,10 +189,6 @@ impl Blanks {
             let _ = self.disk.remove(&unfinished);
         }
         made
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Content> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,9 @@
 //! What the writer of a ledger, its readers and its upkeep know together.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::blanks::Blanks;
 use super::disk::Disk;
@@ -39,7 +41,7 @@ impl Catalog {
 
     /// What there is at this moment.
     pub(crate) fn content(&self) -> MutexGuard<'_, Content> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+        self.content.lock()
     }
 
     /// Tells the upkeep that there may be something to do.
@@ -50,7 +52,8 @@ impl Catalog {
 
     /// Waits for something to do, at most this long.
     pub(crate) fn wait(&self, at_most: Duration) {
-        let waited = self.changed.wait_timeout_while(self.content(), at_most, |content| !content.has_news);
-        waited.unwrap_or_else(PoisonError::into_inner).0.has_news = false;
+        let mut content = self.content();
+        self.changed.wait_while_for(&mut content, |content| !content.has_news, at_most);
+        content.has_news = false;
     }
 }

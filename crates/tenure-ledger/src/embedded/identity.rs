@@ -10,9 +10,8 @@ use crate::ledger_id::LedgerId;
 
 const FILE: &str = "identity";
 
-/// The newest form of a ledger that this version writes. It reads this one and the one before; so far there is
-/// only the first.
-pub const NEWEST_FORM: u32 = 1;
+/// The form of every ledger, until the first release.
+const FORM: u32 = 1;
 
 /// The machine of a copy.
 pub(crate) const NOWHERE: [u8; 16] = [0; 16];
@@ -26,7 +25,7 @@ pub struct Identity {
     pub epoch: u64,
     /// The machine on which it may be written: a digest, so that the file tells nothing else of it.
     pub machine: [u8; 16],
-    /// In which form it is written. `tenure ledger raise` goes on to a newer one.
+    /// In which form it is written.
     pub form: u32,
 }
 
@@ -40,7 +39,7 @@ impl Identity {
     pub(crate) fn new(machine: [u8; 16]) -> io::Result<Identity> {
         let mut id = [0; 16];
         getrandom::fill(&mut id).map_err(|error| io::Error::other(error.to_string()))?;
-        Ok(Identity { ledger: LedgerId(id), epoch: 1, machine, form: NEWEST_FORM })
+        Ok(Identity { ledger: LedgerId(id), epoch: 1, machine, form: FORM })
     }
 
     /// The identity in a data directory, if there is one.
@@ -50,9 +49,7 @@ impl Identity {
         let form = text.lines().next().and_then(|line| line.strip_prefix("version ")?.parse().ok());
         match (form, Identity::parse(&text)) {
             (_, Some(identity)) => Ok(Some(identity)),
-            (Some(found), None) if found > NEWEST_FORM => {
-                Err(OpenError::Newer { found, newest: NEWEST_FORM })
-            }
+            (Some(found), None) if found > FORM => Err(OpenError::Newer { found, newest: FORM }),
             _ => Err(OpenError::Damaged(Damage {
                 file: disk.path(FILE),
                 offset: 0,
@@ -81,7 +78,7 @@ impl Identity {
         let mut lines = text.lines().map(|line| line.split_once(' '));
         let mut field =
             |name: &str| lines.next().flatten().filter(|(found, _)| *found == name).map(|(_, value)| value);
-        let form = field("version")?.parse().ok().filter(|form| (1..=NEWEST_FORM).contains(form))?;
+        let form = field("version")?.parse().ok().filter(|form| *form == FORM)?;
         let ledger = LedgerId::parse(field("ledger")?)?;
         let epoch = field("epoch")?.parse().ok()?;
         let machine = LedgerId::parse(field("machine")?)?.0;

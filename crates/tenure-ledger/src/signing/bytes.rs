@@ -92,29 +92,3 @@ pub(super) fn put_text(bytes: &mut Vec<u8>, text: impl AsRef<[u8]>) {
     bytes.extend_from_slice(&length.to_be_bytes());
     bytes.extend_from_slice(text);
 }
-
-/// Bytes for people to read.
-pub(crate) fn to_hex(bytes: &[u8]) -> String {
-    // Room for all of it from the start: a text that grew would leave copies of a secret behind.
-    let mut hex = String::with_capacity(bytes.len() * 2);
-    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or_default();
-    for byte in bytes {
-        hex.push(digit(byte >> 4));
-        hex.push(digit(byte & 15));
-    }
-    hex
-}
-
-/// Fills `bytes` from hex digits of either case. Says whether there were exactly as many as needed.
-pub(crate) fn fill_from_hex(bytes: &mut [u8], hex: &[u8]) -> bool {
-    let digit = |character: u8| char::from(character).to_digit(16).and_then(|value| u8::try_from(value).ok());
-    let (pairs, odd) = hex.as_chunks::<2>();
-    let mut all_digits = odd.is_empty() && pairs.len() == bytes.len();
-    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-        match (digit(*high), digit(*low)) {
-            (Some(high), Some(low)) => *byte = high << 4 | low,
-            _ => all_digits = false,
-        }
-    }
-    all_digits
-}

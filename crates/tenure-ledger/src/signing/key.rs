@@ -7,8 +7,6 @@ use ed25519_dalek::{Signature, SigningKey, VerifyingKey};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-use super::bytes::{fill_from_hex, to_hex};
-
 /// An Ed25519 signature.
 pub type SignatureBytes = [u8; 64];
 
@@ -50,9 +48,7 @@ impl PublicKey {
     /// Reads what [`fmt::Display`] writes, in either case.
     pub fn parse(text: &str) -> Result<PublicKey, KeyError> {
         let mut bytes = [0; 32];
-        if !fill_from_hex(&mut bytes, text.as_bytes()) {
-            return Err(KeyError::NotHex);
-        }
+        hex::decode_to_slice(text, &mut bytes).map_err(|_| KeyError::NotHex)?;
         PublicKey::from_bytes(&bytes)
     }
 
@@ -131,7 +127,7 @@ impl fmt::Debug for NodeKey {
 
 impl fmt::Display for PublicKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&to_hex(self.as_bytes()))
+        formatter.write_str(&hex::encode(self.as_bytes()))
     }
 }
 
@@ -143,7 +139,7 @@ impl fmt::Debug for PublicKey {
 
 impl fmt::Display for KeyId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&to_hex(&self.0))
+        formatter.write_str(&hex::encode(self.0))
     }
 }
 

@@ -9,7 +9,6 @@ use rustix::fs::{Mode, OFlags};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-use super::bytes::{fill_from_hex, to_hex};
 use super::key::{KeyError, NodeKey};
 
 /// What the file begins with; 64 hexadecimal digits and the end of the line follow.
@@ -117,15 +116,18 @@ fn fill(file: &mut File, bytes: &mut [u8; LENGTH + 1]) -> io::Result<usize> {
 fn parse(bytes: &[u8]) -> Option<NodeKey> {
     let digits = bytes.strip_prefix(PREFIX)?.strip_suffix(b"\n")?;
     let mut secret = Zeroizing::new([0; 32]);
-    fill_from_hex(secret.as_mut(), digits).then(|| NodeKey::from_secret(&secret))
+    hex::decode_to_slice(digits, secret.as_mut()).ok()?;
+    Some(NodeKey::from_secret(&secret))
 }
 
 fn write_new(path: &Path, key: &NodeKey) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     let mut line = Zeroizing::new(Vec::with_capacity(LENGTH));
     line.extend_from_slice(PREFIX);
-    line.extend_from_slice(Zeroizing::new(to_hex(key.secret())).as_bytes());
-    line.push(b'\n');
+    line.resize(LENGTH, b'\n');
+    // In place: no copy of the secret is left behind.
+    hex::encode_to_slice(key.secret(), &mut line[PREFIX.len()..LENGTH - 1])
+        .expect("two digits for each byte");
     file.write_all(&line)?;
     file.sync_all()
 }

@@ -28,7 +28,7 @@ use std::fmt;
 use tenure_core::authority::Authority;
 use tenure_core::kernel::{Event, Fence, Holder, Issued, LeaseView, Mode, Resource, State, Tick};
 
-use super::bytes::{put_text, to_hex};
+use super::bytes::put_text;
 use crate::batch::{BatchBytes, Hash};
 use crate::ledger_id::LedgerId;
 
@@ -164,7 +164,7 @@ impl Leaf {
 
 impl fmt::Debug for Leaf {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Leaf({})", to_hex(&self.0[..4]))
+        write!(formatter, "Leaf({})", hex::encode(&self.0[..4]))
     }
 }
 

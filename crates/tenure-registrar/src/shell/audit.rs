@@ -16,7 +16,6 @@ const TRIES: usize = 3;
 /// What was found in a ledger that is whole.
 #[derive(Debug, Clone)]
 pub struct Audit {
-    /// What is in it.
     pub report: Report,
     /// Its keys, those that are retired among them.
     pub keyring: Keyring,
@@ -35,13 +34,10 @@ pub enum AuditError {
     /// Its bytes are in order, but they are not what a registrar with the key would have written.
     #[error("{} is damaged at byte {offset}, in the record after event {}", file.display(), after.0)]
     Record {
-        /// In which file.
         file: PathBuf,
         /// At which byte the record begins.
         offset: u64,
-        /// The last event before it.
         after: Seq,
-        /// What is wrong with it.
         source: ReplayError,
     },
     /// The state in the oldest checkpoint cannot be gone on from.

@@ -13,7 +13,6 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
-/// One sleeper, many who ring.
 #[derive(Debug)]
 pub(crate) struct Bell {
     rung: OwnedFd,

@@ -19,7 +19,6 @@ impl Callers {
         Caller(self.first + self.waiting.len() as u64 - 1)
     }
 
-    /// Whoever has this number, once.
     pub(crate) fn take(&mut self, caller: Caller) -> Option<Responder> {
         let place = usize::try_from(caller.0.checked_sub(self.first)?).ok()?;
         let found = self.waiting.get_mut(place)?.take();

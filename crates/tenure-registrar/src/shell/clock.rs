@@ -45,8 +45,8 @@ fn ahead(offsets: &str) -> String {
     }
 }
 
-/// What CLOCK_BOOTTIME says.
-pub(crate) fn boot_microseconds() -> u64 {
+/// What CLOCK_BOOTTIME says, in microseconds.
+pub fn boot_microseconds() -> u64 {
     let time = clock_gettime(ClockId::Boottime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);

@@ -1,9 +1,10 @@
 //! What happened, batch by batch, from any point on: from memory while it is recent, else from the ledger.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use tenure_core::kernel::{Event, State};
 use tenure_ledger::embedded::Reader;
 use tenure_ledger::{Batch, BatchBytes, Hash, Head, ReadError, Seq};
@@ -30,10 +31,8 @@ pub trait Observer: Send + Sync {
 
 struct Recent {
     batches: VecDeque<Arc<Durable>>,
-    /// How large they are together.
     bytes: usize,
     head: Head,
-    /// How many batches there were.
     told: u64,
     has_ended: bool,
     /// Whom to tell of the end.
@@ -47,20 +46,17 @@ type AtEnd = Box<dyn FnOnce() + Send>;
 pub(crate) struct Durable {
     pub(crate) batch: BatchBytes,
     pub(crate) hash: Hash,
-    /// How long the write took.
     pub(crate) took: Duration,
 }
 
 /// So many bytes are kept in memory at most, and one batch at least.
 const KEPT: usize = 16 << 20;
 
-/// What a listener gets.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Next {
     /// The next batch. Of its events, only those after the point asked for are new.
     Batch(Batch),
-    /// Nothing new within the time.
     Nothing,
     /// The writer has ended; nothing more will come.
     Ended,
@@ -69,11 +65,9 @@ pub enum Next {
         /// The last event that is gone.
         first: Seq,
     },
-    /// The ledger cannot be read.
     Failed(ReadError),
 }
 
-/// Listens to a feed.
 pub struct Subscription {
     feed: Arc<Feed>,
     after: Seq,
@@ -97,18 +91,18 @@ impl Feed {
 
     /// Where it is now: the last event that was told.
     pub fn head(&self) -> Head {
-        self.lock().head
+        self.recent.lock().head
     }
 
     /// How many batches were told since this writer started.
     pub fn batches(&self) -> u64 {
-        self.lock().told
+        self.recent.lock().told
     }
 
     /// After which event it can be listened to: 0 as long as nothing was pruned.
     pub fn first(&self) -> Seq {
         let in_memory =
-            || self.lock().batches.front().map_or(Seq(0), |durable| Seq(durable.batch.first().0 - 1));
+            || self.recent.lock().batches.front().map_or(Seq(0), |durable| Seq(durable.batch.first().0 - 1));
         self.reader.as_ref().map_or_else(in_memory, Reader::first)
     }
 
@@ -132,7 +126,7 @@ impl Feed {
     }
 
     pub(crate) fn publish(&self, durable: Durable) {
-        let mut recent = self.lock();
+        let mut recent = self.recent.lock();
         recent.head = Head { seq: durable.batch.last(), hash: durable.hash };
         recent.told += 1;
         recent.bytes += durable.batch.as_slice().len();
@@ -147,7 +141,7 @@ impl Feed {
 
     /// Calls `tell` once the writer has ended, however it ended; at once if it has.
     pub fn at_end(&self, tell: impl FnOnce() + Send + 'static) {
-        let mut recent = self.lock();
+        let mut recent = self.recent.lock();
         if recent.has_ended {
             drop(recent);
             return tell();
@@ -156,16 +150,12 @@ impl Feed {
     }
 
     pub(crate) fn end(&self) {
-        let mut recent = self.lock();
+        let mut recent = self.recent.lock();
         recent.has_ended = true;
         let told = std::mem::take(&mut recent.at_end);
         drop(recent);
         self.published.notify_all();
         told.into_iter().for_each(|tell| tell());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Recent> {
-        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -186,8 +176,8 @@ impl Subscription {
 
     fn next_recent(&mut self, at_most: Duration) -> Next {
         let is_idle = |recent: &mut Recent| recent.head.seq <= self.after && !recent.has_ended;
-        let waited = self.feed.published.wait_timeout_while(self.feed.lock(), at_most, is_idle);
-        let recent = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let mut recent = self.feed.recent.lock();
+        self.feed.published.wait_while_for(&mut recent, is_idle, at_most);
         if recent.head.seq <= self.after {
             return if recent.has_ended { Next::Ended } else { Next::Nothing };
         }

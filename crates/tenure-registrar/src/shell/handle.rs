@@ -70,7 +70,6 @@ impl Handle {
         self.inbox.depth()
     }
 
-    /// Which ledger this is.
     pub fn ledger(&self) -> LedgerId {
         self.ledger
     }

@@ -14,12 +14,10 @@ use super::handle::Handle;
 use super::replay::{Replay, ReplayError};
 use super::trouble::{Trouble, describe};
 
-/// When to do what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Routine {
     /// A checkpoint is made once there are this many events after the last: so many a start has to read at most.
     pub checkpoint_after: u64,
-    /// What is kept.
     pub retention: Retention,
 }
 
@@ -51,9 +49,7 @@ struct Chores {
     writer: Handle,
     is_stopped: Arc<AtomicBool>,
     trouble: Arc<Trouble>,
-    /// How often it has slept.
     naps: u64,
-    /// Not before so many naps.
     next_checkpoint: u64,
 }
 

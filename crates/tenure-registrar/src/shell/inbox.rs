@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tenure_core::kernel::Command;
 
 use super::bell::Bell;
@@ -13,10 +14,8 @@ use super::clock::Clock;
 use super::proof::Proof;
 use crate::registrar::Reply;
 
-/// What a caller gets.
 #[derive(Debug, Clone)]
 pub struct Response {
-    /// The answer.
     pub reply: Reply,
     /// The signature of what it rests on, where something was granted or renewed.
     pub proof: Option<Arc<Proof>>,
@@ -31,7 +30,6 @@ impl From<Reply> for Response {
 /// Takes the response to a request, once.
 pub(crate) type Responder = Box<dyn FnOnce(Response) + Send>;
 
-/// A request that waits.
 pub(crate) struct Waiting {
     pub(crate) command: Command,
     pub(crate) microseconds: u64,
@@ -81,7 +79,7 @@ impl Inbox {
         if self.length.load(Ordering::Relaxed) + backlog >= most {
             return respond(Reply::Busy.into());
         }
-        let mut content = self.lock();
+        let mut content = self.content.lock();
         let refusal = if content.is_closed {
             Some(Reply::Unavailable)
         } else if content.waiting.len() + backlog >= most {
@@ -110,7 +108,7 @@ impl Inbox {
     pub(crate) fn take(&self, clock: &dyn Clock, at_most: Option<Duration>, found: &mut Found) {
         if at_most != Some(Duration::ZERO) {
             self.arrived.lie_down();
-            let content = self.lock();
+            let content = self.content.lock();
             let is_idle = content.waiting.is_empty() && !content.is_closed;
             drop(content);
             if is_idle {
@@ -119,7 +117,7 @@ impl Inbox {
                 self.arrived.get_up();
             }
         }
-        let mut content = self.lock();
+        let mut content = self.content.lock();
         std::mem::swap(&mut content.waiting, &mut found.waiting);
         self.length.store(content.waiting.len(), Ordering::Relaxed);
         found.microseconds = clock.microseconds();
@@ -136,25 +134,19 @@ impl Inbox {
         self.arrived.ring();
     }
 
-    /// Takes no more.
     pub(crate) fn close(&self) {
-        self.lock().is_closed = true;
+        self.content.lock().is_closed = true;
         self.arrived.ring();
     }
 
     /// Takes no more, and tells whoever still waits.
     pub(crate) fn turn_away(&self) {
         self.close();
-        let waiting = std::mem::take(&mut self.lock().waiting);
+        let waiting = std::mem::take(&mut self.content.lock().waiting);
         // Nobody is told to ask again soon where nobody answers any more.
         self.length.store(0, Ordering::Relaxed);
         self.set_backlog(0);
         waiting.into_iter().for_each(|waiting| (waiting.respond)(Reply::Unavailable.into()));
-    }
-
-    // A responder that panicked has left the content as it was.
-    fn lock(&self) -> MutexGuard<'_, Content> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

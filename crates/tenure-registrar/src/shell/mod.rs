@@ -22,7 +22,7 @@ mod waiters;
 mod writer;
 
 pub use audit::{Audit, AuditError, audit, audit_archive, begin_replay};
-pub use clock::{BootClock, Clock};
+pub use clock::{BootClock, Clock, boot_microseconds};
 pub use feed::{Feed, Next, Observer, Subscription};
 pub use handle::Handle;
 pub use housekeeper::Routine;

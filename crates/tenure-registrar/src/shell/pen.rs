@@ -20,7 +20,6 @@ pub(super) struct Pen<L> {
     pub(super) key: Arc<NodeKey>,
 }
 
-/// What became of a write.
 pub(super) type Written = Result<(Durable, SealedBatch), WriteError>;
 
 /// Why nothing, or perhaps nothing, was written.

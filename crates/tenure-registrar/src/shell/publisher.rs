@@ -19,7 +19,6 @@ use super::view::View;
 use super::waiters::{WaitOver, Waiters};
 use crate::registrar::Reply;
 
-/// What became of one write.
 #[derive(Default)]
 pub(crate) struct Outcome {
     pub(crate) events: Vec<Event>,

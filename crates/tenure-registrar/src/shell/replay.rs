@@ -12,74 +12,55 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// The ledger cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The checkpoint holds no state.
     #[error("the checkpoint after event {} cannot be used", at.0)]
     State {
         /// The last event that is in it.
         at: Seq,
-        /// What is wrong with it.
         #[source]
         source: RestoreError,
     },
-    /// Nobody vouches for the checkpoint.
     #[error("the checkpoint after event {} cannot be believed: {reason}", at.0)]
     Checkpoint {
         /// The last event that is in it.
         at: Seq,
-        /// What is wrong with it.
         reason: &'static str,
     },
     /// An event that this version does not know, or cannot read.
     #[error("event {} cannot be read", at.0)]
     Decode {
-        /// Which event.
         at: Seq,
-        /// What is wrong with it.
         #[source]
         source: DecodeError,
     },
     /// An event that cannot follow those before it.
     #[error("event {} does not follow", at.0)]
     Misfit {
-        /// Which event.
         at: Seq,
-        /// Why not.
         #[source]
         source: Misfit,
     },
     /// An entry about a key that cannot be read.
     #[error("event {}, about a key, cannot be read", at.0)]
     KeyEntry {
-        /// Which event.
         at: Seq,
-        /// What is wrong with it.
         #[source]
         source: KeyEntryError,
     },
     /// An entry about a key that nobody who may vouches for.
     #[error("event {}, about a key, does not follow", at.0)]
     Keyring {
-        /// Which event.
         at: Seq,
-        /// Why not.
         #[source]
         source: KeyringError,
     },
     /// A batch that does not come right behind the one before.
     #[error("events are missing between {} and {}", after.0, found.0)]
-    Gap {
-        /// The last event before.
-        after: Seq,
-        /// The first event behind.
-        found: Seq,
-    },
+    Gap { after: Seq, found: Seq },
     /// A batch that no key of the ledger signed.
     #[error("the batch from event {} on is not signed as it should be", at.0)]
     Unsigned {
-        /// Its first event.
         at: Seq,
         /// Why not; nothing where there is no signature at all.
         #[source]
@@ -119,7 +100,6 @@ impl Replay {
         }
     }
 
-    /// From a checkpoint on.
     fn resume(checkpoint: &Checkpoint, limits: Limits, key: HashKey) -> Result<Replay, ReplayError> {
         let (ledger, head) = (checkpoint.head.ledger, checkpoint.head.head);
         let unbelievable = |reason| ReplayError::Checkpoint { at: head.seq, reason };
@@ -136,7 +116,6 @@ impl Replay {
         Replay { checks_seals: true, ..self }
     }
 
-    /// Adds a batch.
     pub fn apply(&mut self, batch: &Batch) -> Result<(), ReplayError> {
         if batch.first.0 != self.head.seq.0 + 1 {
             return Err(ReplayError::Gap { after: self.head.seq, found: batch.first });
@@ -184,7 +163,6 @@ impl Replay {
         seal.verify(&self.keyring, self.ledger, &leaves).map(|_| ()).map_err(Some)
     }
 
-    /// Which ledger's.
     pub fn ledger(&self) -> LedgerId {
         self.ledger
     }
@@ -204,7 +182,6 @@ impl Replay {
         self.head
     }
 
-    /// When the last event happened.
     pub fn now(&self) -> Tick {
         self.state.now()
     }

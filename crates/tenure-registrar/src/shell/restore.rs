@@ -28,7 +28,6 @@ use crate::stamper::Stamper;
 /// How many numbers are passed over: more than any ledger gave out between two copies.
 const PASSED_OVER: u64 = 1 << 40;
 
-/// How many events at once.
 const CHUNK: usize = 1_000;
 
 /// What is known beside the copy itself.
@@ -40,14 +39,10 @@ pub struct RestoreOptions {
     pub above: Option<Fence>,
 }
 
-/// What was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// Which ledger.
     pub ledger: LedgerId,
-    /// The epoch that begins.
     pub epoch: u64,
-    /// The copy's last event.
     pub copy_ended_at: Seq,
     /// No number up to this one is ever given out again.
     pub fence: Fence,
@@ -64,16 +59,13 @@ pub enum RestoreFailure {
     /// The copy does not open, or does not add up.
     #[error(transparent)]
     Open(#[from] ServiceError),
-    /// There is nothing in it.
     #[error("the copy holds no events: there is nothing to go on with; start on an empty directory instead")]
     Empty,
     /// All numbers would be used up.
     #[error("after fence {} no numbers are left to go on with", .0.0)]
     NoFencesLeft(Fence),
-    /// The ledger cannot be written.
     #[error("the ledger cannot be written")]
     Append(#[from] AppendError),
-    /// A file cannot be written.
     #[error("the data directory cannot be written")]
     Io(#[from] io::Error),
 }

@@ -41,14 +41,12 @@ pub(super) fn start_registrar(
     Ok((registrar, effects, stamper))
 }
 
-/// All that the thread has.
 pub(super) struct Run<L> {
     /// Nothing while the scribe has it.
     pub(super) pen: Option<Pen<L>>,
     pub(super) scribe: Scribe<L>,
     pub(super) registrar: Registrar,
     pub(super) inbox: Arc<Inbox>,
-    /// What was found there last.
     pub(super) found: Found,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) settings: Settings,
@@ -57,7 +55,6 @@ pub(super) struct Run<L> {
     pub(super) callers: Callers,
     /// What was written last and is not published yet.
     pub(super) written: Option<(Durable, SealedBatch)>,
-    /// Why the last write failed.
     pub(super) error: Option<AppendError>,
     pub(super) trouble: Arc<Trouble>,
 }

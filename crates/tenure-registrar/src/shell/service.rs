@@ -24,9 +24,7 @@ use crate::settings::Settings;
 /// How a service is set up.
 #[derive(Debug, Clone, Default)]
 pub struct ServiceOptions {
-    /// How the ledger is kept.
     pub ledger: Options,
-    /// What is permitted.
     pub limits: Limits,
     /// How much the writer takes on at once.
     pub settings: Settings,
@@ -40,10 +38,8 @@ pub struct ServiceOptions {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServiceError {
-    /// The ledger.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// What it adds up to.
     #[error(transparent)]
     Replay(#[from] ReplayError),
     /// The key that it signs with.
@@ -52,10 +48,8 @@ pub enum ServiceError {
     /// The key is missing, though others are in the ledger.
     #[error("{} is missing, and the ledger was signed with it; put it back from where you copied the ledger", .0.display())]
     KeyMissing(PathBuf),
-    /// The writer.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The system gives no thread.
     #[error("the system gives no thread")]
     System(#[from] io::Error),
 }
@@ -98,7 +92,6 @@ impl Service {
         }
     }
 
-    /// Where requests go in.
     pub fn handle(&self) -> Handle {
         self.writer.handle()
     }
@@ -144,7 +137,6 @@ impl Service {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StopError {
-    /// The writer had ended before.
     #[error(transparent)]
     Writer(#[from] WriterFailure),
     /// Everything is durable, but the mark of an orderly end could not be written.

@@ -3,9 +3,9 @@
 use std::error::Error;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-/// The trouble of one thread.
+use parking_lot::Mutex;
+
 #[derive(Debug, Default)]
 pub(crate) struct Trouble {
     /// Nearly always no: then nothing is locked.
@@ -16,7 +16,7 @@ pub(crate) struct Trouble {
 impl Trouble {
     pub(crate) fn set(&self, text: Option<String>) {
         self.is_there.store(text.is_some(), Ordering::Release);
-        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        *self.text.lock() = text;
     }
 
     pub(crate) fn clear(&self) {
@@ -26,7 +26,7 @@ impl Trouble {
     }
 
     pub(crate) fn get(&self) -> Option<String> {
-        self.text.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.text.lock().clone()
     }
 }
 

@@ -1,7 +1,8 @@
 //! What can be read without asking the writer: everything that is durable, and nothing else.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use tenure_core::kernel::{Event, State, Tick};
 
 use super::clock::Clock;
@@ -22,7 +23,7 @@ impl View {
 
     /// Looks at what is durable. Whoever looks for long keeps the writer from its next answer.
     pub fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
-        look(&self.state.read().unwrap_or_else(PoisonError::into_inner))
+        look(&self.state.read())
     }
 
     /// The tick of this moment: what is over by now is over, announced or not.
@@ -34,7 +35,7 @@ impl View {
 
     /// Applies what is durable. `each` is shown every event with its place, and the state right before it.
     pub(crate) fn publish(&self, events: &[Event], each: impl Fn(u64, &Event, &State)) {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.write();
         for (index, event) in (0..).zip(events) {
             each(index, event, &state);
             state.apply(event).expect("what was applied once can be applied to the same state");

@@ -1,22 +1,17 @@
 //! Who is to be told when its turn has come, by its ticket.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tenure_core::kernel::{Fence, Ticket, WaitEnd};
 
 use super::proof::Proof;
 
-/// How a wait ended.
 #[derive(Debug, Clone)]
 pub enum WaitOver {
     /// These leases are the waiter's, in the order asked for.
-    Served {
-        /// Their numbers.
-        leases: Vec<Fence>,
-        /// Their signature.
-        proof: Option<Arc<Proof>>,
-    },
+    Served { leases: Vec<Fence>, proof: Option<Arc<Proof>> },
     /// It left with nothing, or what it was granted was over before it could be told.
     Unserved(WaitEnd),
 }
@@ -26,11 +21,9 @@ pub trait Listener: Send {
     /// Whether nobody is there any more, so that it need not be kept.
     fn is_gone(&self) -> bool;
 
-    /// Is told, once.
     fn tell(self: Box<Self>, over: WaitOver);
 }
 
-/// Those behind one ticket.
 #[derive(Default)]
 struct Behind {
     listeners: Vec<Box<dyn Listener>>,
@@ -46,7 +39,7 @@ pub(crate) struct Waiters(Mutex<BTreeMap<Ticket, Behind>>);
 impl Waiters {
     /// Notes whom to tell. The end of the wait was not published yet: its answer comes before.
     pub(crate) fn add(&self, ticket: Ticket, listener: Box<dyn Listener>) {
-        let mut waiters = self.lock();
+        let mut waiters = self.0.lock();
         let Behind { listeners, look_at } = waiters.entry(ticket).or_default();
         // Who waits for hours repeats its request thousands of times, and hangs up each time. Looked at whenever there
         // are twice as many, they cost little, and take hardly more room than those who are there.
@@ -59,7 +52,7 @@ impl Waiters {
 
     /// Tells everybody behind this ticket, once.
     pub(crate) fn tell(&self, ticket: Ticket, over: &WaitOver) {
-        let behind = self.lock().remove(&ticket);
+        let behind = self.0.lock().remove(&ticket);
         behind
             .into_iter()
             .flat_map(|behind| behind.listeners)
@@ -68,12 +61,7 @@ impl Waiters {
 
     /// Nobody will be told any more. Whoever still waits finds its line cut, and asks again.
     pub(crate) fn cut(&self) {
-        self.lock().clear();
-    }
-
-    // A listener that panicked was taken out before.
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Ticket, Behind>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().clear();
     }
 }
 
@@ -105,11 +93,11 @@ mod tests {
         for number in 0..100_000 {
             let is_gone = number % 10_000 != 0;
             waiters.add(ticket, Box::new(Somebody { is_gone, told: told.clone() }));
-            let kept = waiters.lock()[&ticket].listeners.len();
+            let kept = waiters.0.lock()[&ticket].listeners.len();
             assert!(kept <= 32, "{kept} are kept after {number}");
         }
         waiters.tell(ticket, &WaitOver::Unserved(WaitEnd::TimedOut));
         assert!(hear.try_iter().count() >= 10, "everybody who is there is told");
-        assert!(waiters.lock().is_empty());
+        assert!(waiters.0.lock().is_empty());
     }
 }

@@ -31,7 +31,6 @@ pub enum StartError {
     /// The ledger does not add up to a state.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// The registrar refuses the state.
     #[error(transparent)]
     Registrar(#[from] StartFailure),
     /// The key is not one of this ledger's.
@@ -48,7 +47,6 @@ pub enum StartError {
     System(#[from] io::Error),
 }
 
-/// A running writer.
 pub struct Writer<L> {
     handle: Handle,
     feed: Arc<Feed>,
@@ -56,7 +54,6 @@ pub struct Writer<L> {
     thread: JoinHandle<(L, Option<WriterFailure>)>,
 }
 
-/// What ended a writer.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WriterFailure {
@@ -65,7 +62,6 @@ pub enum WriterFailure {
     Append {
         /// What became of the last write.
         failure: AppendFailure,
-        /// What the ledger said.
         #[source]
         source: Option<AppendError>,
     },
@@ -78,9 +74,7 @@ pub enum WriterFailure {
 pub struct Office {
     /// What the ledger adds up to.
     pub replay: Replay,
-    /// What it signs with.
     pub key: Arc<NodeKey>,
-    /// Where its time comes from.
     pub clock: Arc<dyn Clock>,
     /// How much it takes on at once.
     pub settings: Settings,
@@ -139,7 +133,6 @@ impl<L: Ledger + Send + 'static> Writer<L> {
         Ok(Self { handle, feed, trouble, thread: thread.spawn(run)? })
     }
 
-    /// Where requests go in.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }

@@ -27,7 +27,6 @@ impl Counters {
         Arc::new(Self { waits: zero(), deaths: zero(), strays: zero(), used_up: zero(), next })
     }
 
-    /// As Prometheus reads it.
     pub(crate) fn put(&self, text: &mut String, app: &App) {
         let (known, waiting) = app.registrar.read(|state| (state.agents().count(), state.pending().count()));
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

@@ -8,12 +8,10 @@ use tenure_core::rules::time::is_over;
 
 use super::view::holders_apart;
 
-/// One waits for another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Edge<'a> {
     pub(super) from: &'a Holder,
     pub(super) to: &'a Holder,
-    /// What is waited for.
     pub(super) resource: &'a Resource,
     pub(super) mode: Mode,
     /// Whether the other has it; else it waits in front.

@@ -31,9 +31,7 @@ struct Asked {
     path = "/v1/agents",
     tag = "agents",
     operation_id = "agents",
-    params(
-        ("limit" = Option<usize>, Query, description = "So many at the most", minimum = 1, maximum = 1_000),
-    ),
+    params(("limit" = Option<usize>, Query, description = "So many at the most", minimum = 1, maximum = 1_000)),
     responses((status = 200, description = "The agents, by their names", body = Agents)),
     extensions(("x-codes" = json!(["INVALID"])))
 )]
@@ -57,9 +55,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller, uri: Uri) 
     path = "/v1/agents/{id}",
     tag = "agents",
     operation_id = "agent",
-    params(
-        ("id" = String, Path, description = "The agent, as `agent_id` named it"),
-    ),
+    params(("id" = String, Path, description = "The agent, as `agent_id` named it")),
     responses((status = 200, description = "The agent", body = AgentView)),
     extensions(("x-codes" = json!(["NOT_FOUND"])))
 )]

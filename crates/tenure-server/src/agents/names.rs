@@ -15,7 +15,6 @@ pub(super) fn agent(fields: &mut Fields) -> Result<Holder, Failure> {
     agent_named(&id(fields, "agent_id")?)
 }
 
-/// The agent with this name.
 pub(super) fn agent_named(name: &str) -> Result<Holder, Failure> {
     check_id("agent_id", name)?;
     Holder::parse(name).map_err(|invalid| Failure::invalid("agent_id", &invalid.reason))
@@ -60,7 +59,6 @@ pub(super) fn predicate(fields: &mut Fields) -> Result<Mode, Failure> {
     })
 }
 
-/// The object of an intent.
 pub(super) fn object(mut fields: Fields) -> Result<Resource, Failure> {
     let kind = fields.text("resource_type")?;
     let path = fields.text("path")?;

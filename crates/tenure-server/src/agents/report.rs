@@ -35,9 +35,7 @@ const VERSION: &str = "1.0";
     path = "/v1/agents/{id}/state",
     tag = "agents",
     operation_id = "report",
-    params(
-        ("id" = String, Path, description = "The agent, as `agent_id` names it"),
-    ),
+    params(("id" = String, Path, description = "The agent, as `agent_id` names it")),
     request_body = tenure_api::ReportState,
     responses((status = 200, description = "How the agent stands", body = AgentView)),
     extensions(("x-codes" = json!(["HOLDER_TAKEN", "NOT_FOUND", "PRIORITY_FIXED", "DIGEST_STALE"])))

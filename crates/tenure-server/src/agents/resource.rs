@@ -22,9 +22,7 @@ use crate::http::auth::Caller;
     path = "/v1/resource/{id}/state",
     tag = "agents",
     operation_id = "resourceState",
-    params(
-        ("id" = String, Path, description = "The resource, such as `FILE:src/lib.rs`; a `/` in it is written as `%2F`"),
-    ),
+    params(("id" = String, Path, description = "The resource, such as `FILE:src/lib.rs`; a `/` in it is written as `%2F`")),
     responses((status = 200, description = "How it stands with it", body = ResourceState)),
     extensions(("x-codes" = json!(["INVALID"])))
 )]

@@ -29,9 +29,7 @@ const MOST: usize = 1_024;
     path = "/v1/agents/{id}/touch",
     tag = "agents",
     operation_id = "touch",
-    params(
-        ("id" = String, Path, description = "The agent, as `agent_id` names it"),
-    ),
+    params(("id" = String, Path, description = "The agent, as `agent_id` names it")),
     request_body = tenure_api::Touch,
     responses((status = 200, description = "All of it is within", body = Touched)),
     extensions(("x-codes" = json!(["HOLDER_TAKEN", "NOT_FOUND", "SCOPE_VIOLATION"])))

@@ -119,7 +119,6 @@ pub(super) fn each_once<'a>(holders: impl Iterator<Item = &'a Holder>) -> Vec<St
     once.into_iter().map(|holder| holder.as_str().to_owned()).collect()
 }
 
-/// The names as text.
 pub(super) fn names(holders: &[Holder]) -> Vec<String> {
     holders.iter().map(|holder| holder.as_str().to_owned()).collect()
 }

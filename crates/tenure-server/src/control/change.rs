@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tenure_control::Held;
 
-/// A change of the lease.
 pub(super) struct Change {
     pub(super) event: LeaseEvent,
     /// As it is after the change; if it is over, as it was.
@@ -12,25 +11,13 @@ pub(super) struct Change {
     pub(super) reason: Option<Arc<str>>,
 }
 
-/// What everybody is told of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LeaseEvent {
-    Acquired,
-    Heartbeat,
-    Released,
-    Expired,
-}
-
-impl LeaseEvent {
-    pub(super) const ALL: [LeaseEvent; 4] = [Self::Acquired, Self::Heartbeat, Self::Released, Self::Expired];
-
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Acquired => "acquired",
-            Self::Heartbeat => "heartbeat",
-            Self::Released => "released",
-            Self::Expired => "expired",
-        }
+tenure_core::text_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum LeaseEvent {
+        Acquired = "acquired",
+        Heartbeat = "heartbeat",
+        Released = "released",
+        Expired = "expired",
     }
 }
 

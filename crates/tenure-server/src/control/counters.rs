@@ -9,7 +9,6 @@ use tenure_core::kernel::Tick;
 use super::change::LeaseEvent;
 use crate::metrics::{head, line};
 
-/// Counts.
 #[derive(Default)]
 pub(crate) struct Counters {
     websocket: AtomicU64,
@@ -35,7 +34,6 @@ pub(crate) struct Counts {
 }
 
 impl Counters {
-    /// Something was kept out.
     pub(super) fn blocked(&self, source: Source) {
         self.of(source).fetch_add(1, Ordering::Relaxed);
     }
@@ -45,7 +43,6 @@ impl Counters {
         self.frames.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The lease changed.
     pub(super) fn lease_changed(&self, event: LeaseEvent, at: Tick) {
         self.last_event.store(at.0, Ordering::Relaxed);
         self.lease_events[event as usize].fetch_add(1, Ordering::Relaxed);

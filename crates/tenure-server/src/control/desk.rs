@@ -6,10 +6,11 @@
 mod listening;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tenure_control::device::VirtualDevice;
 use tenure_control::{Class, Done, Hand, Held, Owner, Pass, Problem, Refusal, Source, Uptime};
@@ -122,10 +123,9 @@ impl Desk {
         self.counters.read(self.uptime)
     }
 
-    /// Looks at the lease.
     pub(super) fn look<T>(&self, look: impl FnOnce(Option<&Held>, Tick) -> T) -> T {
         let now = self.now();
-        look(self.lock().hand.held(), now)
+        look(self.inner.lock().hand.held(), now)
     }
 
     /// Whether a WebSocket may send a command of this class.
@@ -136,7 +136,7 @@ impl Desk {
     /// The same for a frame, of which many may be kept out in a second.
     pub(super) fn pass_frame(&self, identity: &str) -> Result<Pass, Refusal> {
         let now = self.now();
-        let passed = self.lock().hand.pass_websocket(identity, Class::Streams, now);
+        let passed = self.inner.lock().hand.pass_websocket(identity, Class::Streams, now);
         passed.inspect_err(|_| self.counters.blocked_frame())
     }
 
@@ -161,14 +161,13 @@ impl Desk {
         ask: impl FnOnce(&Hand, Tick) -> Result<Pass, Refusal>,
     ) -> Result<Pass, Refusal> {
         let now = self.now();
-        let passed = ask(&self.lock().hand, now);
+        let passed = ask(&self.inner.lock().hand, now);
         passed.inspect_err(|_| self.counters.blocked(source))
     }
 
-    /// Whether a pass still counts.
     pub(crate) fn still_counts(&self, pass: Pass) -> Result<(), Refusal> {
         let now = self.now();
-        self.lock().hand.still_counts(pass, now)
+        self.inner.lock().hand.still_counts(pass, now)
     }
 
     /// Does what a command says, if its pass still counts. What must outlive a restart is on the disk when this returns.
@@ -189,7 +188,7 @@ impl Desk {
     ) -> Result<Value, Blocked> {
         let now = self.now();
         let (done, stored) = {
-            let inner = &mut *self.lock();
+            let inner = &mut *self.inner.lock();
             inner.hand.still_counts(pass, now)?;
             let done = act(&mut inner.device, now)?;
             // In the order in which it happened: the last one written is the last one that was done.
@@ -201,7 +200,7 @@ impl Desk {
             && let Err(unwritten) = self.writer.write(turn).await
         {
             if let Some(stored) = unwritten.instead {
-                self.lock().device.take_back(stored);
+                self.inner.lock().device.take_back(stored);
             }
             return Err(not_stored().into());
         }
@@ -211,19 +210,19 @@ impl Desk {
     /// Shows a frame, if its pass still counts.
     pub(super) fn frame(&self, pass: Pass, bytes: &[u8]) -> Result<(), Blocked> {
         let now = self.now();
-        let inner = &mut *self.lock();
+        let inner = &mut *self.inner.lock();
         inner.hand.still_counts(pass, now)?;
         Ok(inner.device.frame(bytes, now)?)
     }
 
     /// This connection is about to ask for the lease.
     pub(super) fn claim(&self, claim: Claim) {
-        self.lock().claims.insert(claim.owner.identity.clone(), claim);
+        self.inner.lock().claims.insert(claim.owner.identity.clone(), claim);
     }
 
     /// It is about to give it back, for this reason; or to ask for more time.
     pub(super) fn intends(&self, identity: &str, reason: Option<Arc<str>>, is_acquiring: bool) {
-        if let Some(claim) = self.lock().claims.get_mut(identity) {
+        if let Some(claim) = self.inner.lock().claims.get_mut(identity) {
             claim.reason = reason;
             claim.is_acquiring = is_acquiring;
         }
@@ -231,7 +230,7 @@ impl Desk {
 
     /// This connection is gone. The answer is the lease that it leaves behind.
     pub(super) fn leave(&self, identity: &str) -> Option<Fence> {
-        let inner = &mut *self.lock();
+        let inner = &mut *self.inner.lock();
         inner.claims.remove(identity);
         inner.hand.held().filter(|held| &*held.owner.identity == identity).map(|held| held.fence)
     }
@@ -241,7 +240,7 @@ impl Desk {
         loop {
             let now = self.now();
             let deadline = {
-                let inner = &mut *self.lock();
+                let inner = &mut *self.inner.lock();
                 if inner.device.next_deadline().is_some_and(|deadline| deadline <= now) {
                     inner.device.pass_time(now);
                 }
@@ -257,9 +256,5 @@ impl Desk {
                 }
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

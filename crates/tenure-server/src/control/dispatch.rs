@@ -33,9 +33,8 @@ pub(super) async fn answer(app: &App, seat: &mut Seat, text: &str) -> String {
     }
 }
 
-/// Shows a frame.
 pub(super) fn frame(app: &App, seat: &Seat, bytes: &[u8]) -> Result<(), Blocked> {
-    lifecycle::may_write(seat)?;
+    lifecycle::may_write(&seat.caller)?;
     let pass = app.control.desk.pass_frame(&seat.identity)?;
     app.control.desk.frame(pass, bytes)
 }
@@ -50,7 +49,7 @@ pub(super) fn relay(
     let (Some(gateway), Some(link)) = (&app.control.gateway, link) else { return Ok(()) };
     let class = gateway.classify(&message);
     if class != Class::Reads {
-        lifecycle::may_write(seat)?;
+        lifecycle::may_write(&seat.caller)?;
     }
     let pass = app.control.desk.pass_websocket(&seat.identity, class)?;
     link.send(pass, message)
@@ -75,7 +74,7 @@ async fn obey(
         "auth.logout" => raw(&identity::logout(app, seat)?),
         name => {
             if row.may_change {
-                lifecycle::may_write(seat)?;
+                lifecycle::may_write(&seat.caller)?;
             }
             let pass = app.control.desk.pass_websocket(&seat.identity, row.class)?;
             raw(&app.control.desk.carry_out(pass, name, fields).await?)

@@ -21,7 +21,6 @@ impl Fields {
         self.optional_text(name)?.ok_or_else(missing)
     }
 
-    /// Something that people are shown.
     pub(super) fn name(&mut self, name: &str, longest: usize) -> Result<String, Problem> {
         let text = self.text(name)?;
         checked(name, text, longest)

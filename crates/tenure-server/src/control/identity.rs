@@ -12,7 +12,6 @@ use crate::app::App;
 use crate::http::auth::{Caller, caller_of};
 use crate::tokens::Scope;
 
-/// Who speaks.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Who {

@@ -22,6 +22,7 @@ use super::message::{Acquired, Blocked, HeartbeatAck, Released, Status, raw};
 use super::seat::{Lease, Seat, new_token};
 use super::unanswered::{failed, unexpected};
 use crate::app::App;
+use crate::http::auth::Caller;
 use crate::tokens::Scope;
 
 /// The longest name of a client, and of an instance of it, in bytes.
@@ -42,7 +43,7 @@ pub(super) async fn acquire(
         let problem = Problem::of_field(ProblemCode::InvalidValue, "scope", "must be \"global\"");
         return Err(problem.into());
     }
-    may_write(seat)?;
+    may_write(&seat.caller)?;
     let labels = Labels::parse([("client", &*client_name), ("instance", &*instance_id)])
         .map_err(|invalid| Problem::of_field(ProblemCode::InvalidValue, "clientName", invalid.reason))?;
     let token = new_token()?;
@@ -181,10 +182,9 @@ pub(super) fn status(app: &App) -> Box<RawValue> {
     desk.look(|held, now| raw(&Status::new(held, now, ttl_ms, desk.terms.heartbeat_interval_ms)))
 }
 
-/// Refuses who may not move the device.
-pub(super) fn may_write(seat: &Seat) -> Result<(), Problem> {
-    let allowed =
-        seat.caller.require(Scope::ControlWrite).and_then(|()| seat.caller.require_resource(RESOURCE));
+/// Rejects a caller that is not permitted to control the device.
+pub(super) fn may_write(caller: &Caller) -> Result<(), Problem> {
+    let allowed = caller.require(Scope::ControlWrite).and_then(|()| caller.require_resource(RESOURCE));
     allowed.map_err(|failure| Problem::new(ProblemCode::Forbidden, failure.0.detail.clone()))
 }
 
@@ -219,7 +219,6 @@ fn locked(app: &App, until: Tick) -> Refusal {
     })
 }
 
-/// Why a heartbeat did nothing.
 fn ended(app: &App, seat: &Seat, reply: Reply) -> Blocked {
     let Reply::Answered { answer: Answer::Refused(_), .. } = reply else { return failed(reply) };
     let others = |held: &&Held| *held.owner.identity != *seat.identity;

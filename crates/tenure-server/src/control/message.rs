@@ -147,10 +147,8 @@ impl<'a> Changed<'a> {
     }
 }
 
-/// Why a command did nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Blocked {
-    /// The lease keeps it out.
     Refused(Refusal),
     /// It makes no sense, or the device cannot do it.
     Problem(Problem),
@@ -221,20 +219,17 @@ struct Envelope<'a, T> {
     error: Option<&'a RawValue>,
 }
 
-/// An answer that says yes.
 pub(super) fn success(kind: &str, request_id: Option<&str>, data: &impl Serialize) -> String {
     let (event, error) = (None, None);
     text(&Envelope { r#type: kind, request_id, event, success: true, data: Some(data), error })
 }
 
-/// An answer that says no.
 pub(super) fn error(request_id: Option<&str>, blocked: &Blocked) -> String {
     let (event, data) = (None, None::<&Value>);
     let error = blocked.on_websocket();
     text(&Envelope { r#type: "error", request_id, event, success: false, data, error: Some(&error) })
 }
 
-/// What everybody is told.
 pub(super) fn broadcast(event: &str, data: &Changed<'_>) -> String {
     let (request_id, error) = (None, None);
     let kind = "control.stateChanged";

@@ -34,8 +34,9 @@ mod websocket;
 mod writer;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tenure_control::Uptime;
 use tenure_control::device::VirtualDevice;
 use tenure_core::kernel::{Cause, Command, Fence, Principal, Resource, Span};
@@ -45,7 +46,7 @@ pub(crate) use self::desk::{DOMAIN, Desk};
 use self::gateway::Gateway;
 use self::inputs::Inputs;
 use self::ota_token::OtaToken;
-pub(crate) use self::rest::described::{OWN_SHAPE, complete as complete_description};
+pub(crate) use self::rest::described::{CODES_OF_RESPONSE, OWN_SHAPE, complete as complete_description};
 pub(crate) use self::rest::forward::elsewhere;
 pub(crate) use self::rest::routes;
 pub use self::settings::{ControlSettings, EncoderSettings, SerialSettings};
@@ -53,7 +54,6 @@ use self::store::Store;
 pub use self::store::StoreError;
 use crate::registrar::Registrar;
 
-/// The control face.
 pub(crate) struct Control {
     pub(crate) desk: Arc<Desk>,
     ota_token: OtaToken,
@@ -94,12 +94,12 @@ impl Control {
             registrar.ask(command).await;
         }
         tokio::spawn(self.desk.clone().watch_the_stream());
-        *self.inputs() = Some(Inputs::start(&self.desk, &self.settings));
+        *self.inputs.lock() = Some(Inputs::start(&self.desk, &self.settings));
     }
 
     /// Listens to the knob and the serial port no more.
     pub(crate) async fn stop(&self) {
-        let inputs = self.inputs().take();
+        let inputs = self.inputs.lock().take();
         if let Some(inputs) = inputs {
             inputs.stop().await;
         }
@@ -107,11 +107,7 @@ impl Control {
 
     /// What keeps an input from being heard, for people.
     pub(crate) fn troubles(&self) -> Vec<String> {
-        self.inputs().as_ref().map(Inputs::troubles).unwrap_or_default()
-    }
-
-    fn inputs(&self) -> MutexGuard<'_, Option<Inputs>> {
-        self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inputs.lock().as_ref().map(Inputs::troubles).unwrap_or_default()
     }
 
     /// Waits until nothing is on its way to the device that was sent before the last change of hands.

@@ -1,7 +1,6 @@
 //! A right to upload one image of firmware, for a program that may do nothing else.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use parking_lot::Mutex;
 use serde::Serialize;
 use tenure_control::{Problem, TokenDigest};
 use tenure_core::kernel::{Span, Tick};
@@ -33,40 +32,33 @@ pub(super) struct Out {
     expires_in_ms: u64,
 }
 
-/// Which header shows it.
 pub(super) const HEADER: &str = "X-OTA-Token";
 
 impl OtaToken {
     /// A new one. The one before is worth nothing from now on.
     pub(super) fn make(&self, now: Tick) -> Result<Zeroizing<String>, Problem> {
         let token = new_token()?;
-        *self.lock() = Some((TokenDigest::of(&token), now.saturating_add(LIFE)));
+        *self.0.lock() = Some((TokenDigest::of(&token), now.saturating_add(LIFE)));
         Ok(token)
     }
 
-    /// What its maker is told.
     pub(super) fn given(token: &str) -> Given<'_> {
         Given { token, expires_in_ms: LIFE.as_millis(), header: HEADER }
     }
 
-    /// Whether one is out.
     pub(super) fn look(&self, now: Tick) -> Out {
-        let left = self.lock().as_ref().map_or(0, |(_, until)| until.since(now).as_millis());
+        let left = self.0.lock().as_ref().map_or(0, |(_, until)| until.since(now).as_millis());
         Out { active: left > 0, expires_in_ms: left }
     }
 
     /// Uses it up, if this is the one.
     pub(super) fn spend(&self, token: &str, now: Tick) -> bool {
-        let mut out = self.lock();
+        let mut out = self.0.lock();
         let is_this = out.as_ref().is_some_and(|(digest, until)| now < *until && digest.is_of(token));
         if is_this {
             *out = None;
         }
         is_this
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<(TokenDigest, Tick)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -16,7 +16,6 @@ pub(super) struct Seat {
     app: Arc<App>,
     /// A random name that no other connection ever has.
     pub(super) identity: Arc<str>,
-    /// The number that is shown.
     pub(super) client_id: u32,
     /// Who opened it, and who speaks now.
     pub(super) opened_by: Caller,
@@ -29,7 +28,6 @@ pub(super) struct Seat {
 pub(super) struct Lease {
     pub(super) fence: Fence,
     pub(super) token: Zeroizing<String>,
-    /// For whom it was granted.
     pub(super) principal: Principal,
 }
 

@@ -36,7 +36,6 @@ const FRAME_ERRORS_PER_SECOND: u32 = 20;
 /// So many messages of somebody else's device may wait for a client that does not take them.
 const MOST_FROM_DEVICE: usize = 64;
 
-/// One WebSocket.
 pub(super) struct Session {
     app: Arc<App>,
     seat: Seat,
@@ -153,7 +152,6 @@ impl Session {
         }
     }
 
-    /// What somebody else's device says.
     async fn pass_on(&mut self, message: Option<Message>) -> Going {
         let Some(message) = message else {
             self.close(CloseCode::Again, "too far behind what the device says; connect again").await;

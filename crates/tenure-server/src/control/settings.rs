@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use super::gateway::GatewaySettings;
 
-/// What was chosen.
 #[derive(Debug, Clone)]
 pub struct ControlSettings {
     /// How long a control lease lasts from each heartbeat, in milliseconds.
@@ -15,9 +14,7 @@ pub struct ControlSettings {
     pub millis_at_start: u32,
     /// Somebody else's device to stand in front of; nothing is the built-in one.
     pub gateway: Option<GatewaySettings>,
-    /// The device's serial port.
     pub serial: Option<SerialSettings>,
-    /// The device's knob.
     pub encoder: Option<EncoderSettings>,
 }
 
@@ -41,7 +38,6 @@ impl ControlSettings {
     pub const LEAST_HEARTBEAT_INTERVAL_MS: u32 = 10;
 }
 
-/// A serial port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SerialSettings {
     /// Where, such as `/dev/ttyUSB0`. A link under `/dev/serial/by-id` finds it again after it was plugged in elsewhere.
@@ -51,18 +47,15 @@ pub struct SerialSettings {
 }
 
 impl SerialSettings {
-    /// What most boards speak.
     pub const USUAL_BAUD: u32 = 115_200;
     /// What ports can do, from the slowest modem to the fastest adapter.
     pub const BAUD: std::ops::RangeInclusive<u32> = 50..=12_000_000;
 }
 
-/// A knob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EncoderSettings {
     /// Where, such as `/dev/input/event3`.
     pub path: PathBuf,
-    /// Which parameter it moves.
     pub parameter: String,
     /// By how much with each step. Negative: the other way round.
     pub step: i32,

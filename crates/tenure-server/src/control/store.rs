@@ -24,7 +24,6 @@ pub enum StoreError {
     #[error("{} has version {found}, which this version of tenure does not know; start the version that wrote it, or \
              move the file away: then the device starts as a new one, without its presets", path.display())]
     Version {
-        /// Which file.
         path: PathBuf,
         /// Which version it says that it has.
         found: u64,
@@ -32,12 +31,7 @@ pub enum StoreError {
     /// It is not as it was written.
     #[error("{} is damaged ({what}), so nobody knows what the device was set to; put back a copy, or delete it: then the \
              device starts as a new one, without its presets", path.display())]
-    Damaged {
-        /// Which file.
-        path: PathBuf,
-        /// What is wrong.
-        what: String,
-    },
+    Damaged { path: PathBuf, what: String },
     /// The file cannot be read or written.
     #[error(transparent)]
     File(#[from] SecretFileError),

@@ -13,7 +13,6 @@ use super::store::Store;
 pub(super) struct Writer {
     store: Arc<Store>,
     turns: Arc<AtomicU64>,
-    /// What is on the disk.
     written: Arc<Mutex<Turn>>,
 }
 

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use rustix::fs::OFlags;
 use tenure_core::kernel::{Holder, Resource};
 
@@ -24,9 +24,8 @@ pub(super) type Content = [u8; 32];
 pub(super) struct Contents(Mutex<HashMap<(Holder, Resource), Content>>);
 
 impl Contents {
-    /// A session knows this content.
     pub(super) fn know(&self, session: &Holder, resource: &Resource, content: Content) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         if known.len() >= MOST {
             known.clear();
         }
@@ -35,7 +34,7 @@ impl Contents {
 
     /// Whether a session knows another content than this. It is asked once: the second time it knows.
     pub(super) fn is_stale(&self, session: &Holder, resource: &Resource, content: Content) -> bool {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         match known.get_mut(&(session.clone(), resource.clone())) {
             Some(before) if *before != content => {
                 *before = content;
@@ -45,9 +44,8 @@ impl Contents {
         }
     }
 
-    /// A session is over.
     pub(super) fn forget(&self, session: &Holder) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.retain(|(holder, _), _| holder != session);
     }
 }

@@ -1,9 +1,10 @@
 //! One thread that is told by the system when a process ends, for however many are watched.
 
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 
+use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::{Errno, read, write};
 use tenure_gate::process::Watch;
@@ -14,7 +15,6 @@ use tokio::sync::oneshot;
 pub(super) struct Deaths(Mutex<Option<Arc<Shared>>>);
 
 struct Shared {
-    /// Wakes the thread.
     bell: OwnedFd,
     state: Mutex<State>,
 }
@@ -36,7 +36,7 @@ impl Deaths {
         let shared = self.shared()?;
         let (tell, told) = oneshot::channel();
         {
-            let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = shared.state.lock();
             // Nobody would be told by a thread that has ended.
             if state.is_over {
                 return None;
@@ -48,7 +48,7 @@ impl Deaths {
     }
 
     fn shared(&self) -> Option<Arc<Shared>> {
-        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.0.lock();
         if shared.is_none() {
             let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?;
             let fresh = Arc::new(Shared { bell, state: Mutex::default() });
@@ -62,8 +62,8 @@ impl Deaths {
 
 impl Drop for Deaths {
     fn drop(&mut self) {
-        if let Some(shared) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            shared.state.lock().unwrap_or_else(PoisonError::into_inner).is_over = true;
+        if let Some(shared) = self.0.lock().take() {
+            shared.state.lock().is_over = true;
             shared.ring();
         }
     }
@@ -77,7 +77,7 @@ impl Shared {
 
     fn listen(&self) {
         self.watch_all();
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.is_over = true;
         // Whoever waits is told, and looks for itself.
         state.new.clear();
@@ -87,7 +87,7 @@ impl Shared {
         let mut watched: Vec<Watched> = Vec::new();
         loop {
             {
-                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut state = self.state.lock();
                 if state.is_over {
                     return;
                 }
@@ -125,7 +125,7 @@ mod tests {
         let own = || Watch::of(&Process::own().unwrap()).unwrap();
         let told = deaths.watch(own()).unwrap();
         let shared = deaths.shared().unwrap();
-        shared.state.lock().unwrap().is_over = true;
+        shared.state.lock().is_over = true;
         shared.ring();
         assert!(told.await.is_err(), "it ends without a word, and whoever waits looks for itself");
         assert!(deaths.watch(own()).is_none());

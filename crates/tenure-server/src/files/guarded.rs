@@ -30,7 +30,6 @@ pub(super) struct Guarded {
 }
 
 impl Guarded {
-    /// Nothing if no guard asks.
     pub(super) fn read(fields: &mut Fields) -> Result<Option<Self>, Failure> {
         let process = fields.optional_number("process")?;
         let orphan = fields.optional_flag("orphan")?.unwrap_or(false);

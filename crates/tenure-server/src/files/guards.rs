@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tenure_core::kernel::{Holder, Resource};
 use tenure_gate::process::{Liveness, Process, open_for_writing};
@@ -15,7 +16,6 @@ use crate::app::App;
 
 /// From so many on, those that are gone are forgotten.
 const MANY: usize = 1_000;
-/// How often is looked again.
 const AGAIN: Duration = Duration::from_millis(20);
 /// How long at the most, in looks. A guard ends its tree at once when its owner dies; one that cannot must not keep files for
 /// ever.
@@ -30,7 +30,6 @@ pub(super) struct Guards {
     owners: Mutex<BTreeMap<String, Owners>>,
 }
 
-/// For whom one guard speaks.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Owners {
     /// The agent that it was started by.
@@ -64,7 +63,7 @@ impl Guards {
     /// A guard speaks for this owner. It writes to the disk if that is new.
     pub(super) fn note(&self, owner: &str, guard: &Process) {
         let name = identity::text_of(guard);
-        let mut owners = self.lock();
+        let mut owners = self.owners.lock();
         // One that speaks for itself is its own owner, and nothing has to be remembered.
         if name == owner || owners.get(&name).is_some_and(|known| known.has(owner)) {
             return;
@@ -85,7 +84,7 @@ impl Guards {
     /// The agent that this guard was started by, if there was one. For an orphan also the one agent that was ever started in
     /// it: of several, nobody can say whose it is.
     pub(super) fn owner_of(&self, guard: &Process, orphan: bool) -> Option<Process> {
-        let owners = self.lock().get(&identity::text_of(guard)).cloned()?;
+        let owners = self.owners.lock().get(&identity::text_of(guard)).cloned()?;
         let alone = owners.below.first().filter(|_| orphan && owners.below.len() == 1);
         owners.above.as_ref().or(alone).and_then(|owner| identity::process_in(owner))
     }
@@ -93,7 +92,7 @@ impl Guards {
     /// The guards of this owner that live.
     pub(super) fn of(&self, owner: &str) -> Vec<Process> {
         let found: Vec<String> = {
-            let owners = self.lock();
+            let owners = self.owners.lock();
             owners.iter().filter(|(_, known)| known.has(owner)).map(|(guard, _)| guard.clone()).collect()
         };
         let processes = found.iter().filter_map(|guard| identity::process_in(guard));
@@ -102,17 +101,13 @@ impl Guards {
 
     /// The owner is gone, and so is what it had.
     pub(super) fn forget(&self, owner: &str) {
-        let mut owners = self.lock();
+        let mut owners = self.owners.lock();
         if !owners.values().any(|known| known.has(owner)) {
             return;
         }
         owners.values_mut().for_each(|known| known.forget(owner));
         owners.retain(|_, known| !known.is_empty());
         save(&self.file, &owners);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Owners>> {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

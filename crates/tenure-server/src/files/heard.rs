@@ -1,8 +1,9 @@
 //! Which session of a process was heard of last: a guard that is told no name speaks for that one.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tenure_core::kernel::{FileSession, Holder};
 use tenure_gate::process::Process;
 
@@ -16,14 +17,13 @@ pub(super) struct LastHeard(Mutex<HashMap<Arc<str>, Holder>>);
 impl LastHeard {
     /// A hook of this process spoke for a session. Says whether it may have spoken for another one before.
     pub(super) fn note(&self, process: &Arc<str>, session: &Holder) -> bool {
-        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heard = self.0.lock();
         let before = heard.insert(process.clone(), session.clone());
         before.is_none_or(|before| before != *session)
     }
 
-    /// The process is gone.
     pub(super) fn forget(&self, process: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(process);
+        self.0.lock().remove(process);
     }
 }
 
@@ -37,7 +37,7 @@ pub(super) fn note(app: &App, process: &Arc<str>, session: &Holder) {
 /// The session of this process that lives and was heard of last.
 pub(super) fn last(app: &App, process: &Process) -> Option<FileSession> {
     let text: Arc<str> = identity::text_of(process).into();
-    let noted = app.files.heard.0.lock().unwrap_or_else(PoisonError::into_inner).get(&text).cloned();
+    let noted = app.files.heard.0.lock().get(&text).cloned();
     app.registrar.read(|state| {
         if let Some(session) = noted.and_then(|id| state.file_session(&id)) {
             return Some(session.clone());

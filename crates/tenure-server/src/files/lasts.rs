@@ -1,8 +1,9 @@
 //! Whose each file was last: who gets it back has missed nothing.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tenure_core::kernel::{Fence, FileSession, Resource, Tick};
 
 use super::observer::FileListener;
@@ -17,14 +18,14 @@ pub(super) struct Lasts(Mutex<HashMap<Resource, Arc<str>>>);
 
 impl Lasts {
     fn is(&self, resource: &Resource, process: &str) -> bool {
-        let lasts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lasts = self.0.lock();
         lasts.get(resource).is_some_and(|last| **last == *process)
     }
 }
 
 impl FileListener for Lasts {
     fn lease_ended(&self, resource: &Resource, session: &FileSession, _: Tick) {
-        let mut lasts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lasts = self.0.lock();
         if lasts.len() >= MOST {
             lasts.clear();
         }

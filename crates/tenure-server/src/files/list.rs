@@ -63,10 +63,23 @@ impl Which {
     responses((status = 200, description = "All of it", body = Files)),
     extensions(("x-codes" = json!(["INVALID"])))
 )]
-pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller, uri: Uri) -> Result<Response, Failure> {
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    local: Result<Local, Failure>,
+    uri: Uri,
+) -> Result<Response, Failure> {
     let now = app.registrar.now();
     let Below { below } = query(&uri)?;
     let below = below.map(|below| absolute(&below, "below")).transpose()?;
+    let has_standing = below.is_some() && local.is_ok();
+    if has_standing {
+        // It may write to the disk, so not while the state is read.
+        let own = app.clone();
+        apart(move || Ok(own.files.standings.of_any())).await?;
+    }
+    // Before the files: a lease that begins meanwhile changes the mark.
+    let standing = app.registrar.read(|_| has_standing.then(|| app.files.standings.of_any()).flatten());
     let wanted = below.map(|folder| held_below(&app, &folder));
     let (files, sessions) = app.registrar.read(|state| {
         let leases = state.file_sessions().flat_map(|session| state.leases_of_holder(&session.id));
@@ -94,7 +107,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller, uri: Uri) 
             files,
         };
         let sessions = sessions.into_iter().map(told).collect();
-        Ok(Files { files, sessions, audit })
+        Ok(Files { files, sessions, audit, standing })
     });
     Ok(json(StatusCode::OK, &told.await?))
 }

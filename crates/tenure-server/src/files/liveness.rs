@@ -72,7 +72,6 @@ pub(super) async fn end(app: &App, sessions: Vec<Holder>, end: FileEnd, detail: 
     matches!(response.reply, Reply::Answered { answer: Answer::File(_), .. })
 }
 
-/// The sessions of each process.
 pub(super) fn by_process(state: &State) -> BTreeMap<Arc<str>, Vec<Holder>> {
     let mut found: BTreeMap<Arc<str>, Vec<Holder>> = BTreeMap::new();
     for session in state.file_sessions() {

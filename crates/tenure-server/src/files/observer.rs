@@ -9,6 +9,9 @@ use tenure_registrar::shell::Observer;
 
 /// Somebody who must know first what happens to files. Whoever listens in this way must be quick.
 pub(crate) trait FileListener: Send + Sync {
+    /// A lease on a file began.
+    fn lease_began(&self) {}
+
     /// A lease of a session is over.
     fn lease_ended(&self, resource: &Resource, session: &FileSession, at: Tick);
 
@@ -40,6 +43,9 @@ impl Observer for FileObserver {
     fn happens(&self, seq: Seq, event: &Event, before: &State) {
         self.next.happens(seq, event, before);
         match event {
+            Event::Issued(issued) if issued.resource.as_str().starts_with("FILE:") => {
+                self.listeners.iter().for_each(|listener| listener.lease_began());
+            }
             Event::Released { lease, at, .. }
             | Event::Expired { lease, at }
             | Event::Revoked { lease, at, .. } => self.ends(*lease, *at, before),

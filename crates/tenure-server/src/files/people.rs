@@ -98,7 +98,12 @@ pub(super) async fn force_release(
     responses((status = 200, description = "It is about to stop")),
     extensions(("x-codes" = json!(["LOCAL_ONLY", "AGENT_FORBIDDEN"])))
 )]
-pub(super) async fn stop(State(app): State<Arc<App>>, local: Local) -> Result<Response, Failure> {
+pub(super) async fn stop(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    local: Local,
+) -> Result<Response, Failure> {
+    caller.require_unlimited_admin("stopping the server")?;
     local.must_be_a_person(&app)?;
     app.files.stopping.ask();
     Ok(json(StatusCode::OK, &value!({})))

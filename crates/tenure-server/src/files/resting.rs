@@ -19,12 +19,10 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// Longer than it takes from a guard's yes until the file is open.
 const LET_THROUGH: Duration = Duration::from_millis(50);
 
-/// Wakes whoever lets go.
 #[derive(Default)]
 pub(super) struct Resting(Notify);
 
 impl Resting {
-    /// A turn is over.
     pub(super) fn wake(&self) {
         self.0.notify_one();
     }
@@ -80,7 +78,6 @@ async fn hand_up_late(app: &Arc<App>) {
     }
 }
 
-/// Says whether nothing is left.
 async fn rest(app: &Arc<App>, session: Holder, turn_ended_at: Tick) -> bool {
     let turns = turns_of(app, std::slice::from_ref(&session));
     let _turns = alone(&turns).await;

@@ -13,7 +13,6 @@ use crate::http::fields::Fields;
 
 /// The longest name of a session.
 const MOST_BYTES: usize = 128;
-/// What a guard calls itself.
 const GUARD: &str = "guard";
 /// What a person is told of a task.
 const MOST_TASK: usize = 400;
@@ -31,7 +30,6 @@ pub(super) struct Spoken {
 /// A session, and the sessions above it that have to be known first.
 pub(super) struct Speaker {
     pub(super) own: Introduction,
-    /// The outermost first.
     pub(super) above: Vec<Introduction>,
 }
 
@@ -64,7 +62,6 @@ impl Spoken {
         self.of(&found.process)
     }
 
-    /// The session of this process.
     pub(super) fn of(self, owner: &Process) -> Result<Speaker, Failure> {
         let process = identity::text_of(owner);
         let root = id(&self.agent, &self.session, owner);

@@ -6,12 +6,16 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tenure_api::Standing;
 use tenure_core::kernel::{FileSession, Resource, Tick};
 
 use super::observer::FileListener;
+
+/// Stands in the place of a process for all of them: its mark changes when a session gets a file.
+const ANY: &str = "any";
 
 /// The marks of all processes that a guard has asked for.
 pub(crate) struct Standings {
@@ -39,7 +43,7 @@ impl Standings {
 
     /// The mark of a process. Nothing where none can be made: then a guard asks each time. It writes to the disk.
     pub(super) fn of(&self, process: &Arc<str>) -> Option<Standing> {
-        let mut marks = self.lock();
+        let mut marks = self.marks.lock();
         if !marks.contains_key(process) {
             let mark = self.make(process).ok()?;
             marks.insert(process.clone(), mark);
@@ -48,14 +52,20 @@ impl Standings {
         Some(Standing { file: mark.path.to_str()?.to_owned(), mark: mark.number })
     }
 
+    /// The mark that changes when any session gets a file. To be asked while the state is read, and once before, because it may
+    /// write to the disk.
+    pub(super) fn of_any(&self) -> Option<Standing> {
+        self.of(&ANY.into())
+    }
+
     /// Whether guards of this process rely on anything.
     pub(super) fn is_relied_on(&self, process: &str) -> bool {
-        self.lock().contains_key(process)
+        self.marks.lock().contains_key(process)
     }
 
     /// Nobody relies any longer on what this process was granted before.
     pub(super) fn change(&self, process: &str) {
-        let mut marks = self.lock();
+        let mut marks = self.marks.lock();
         let Some(mark) = marks.get_mut(process) else { return };
         mark.number = mark.number.wrapping_add(1);
         if mark.file.write_all_at(&mark.number.to_le_bytes(), 0).is_err() {
@@ -65,10 +75,9 @@ impl Standings {
         }
     }
 
-    /// The process is gone.
     pub(super) fn forget(&self, process: &str) {
         self.change(process);
-        if let Some(mark) = self.lock().remove(process) {
+        if let Some(mark) = self.marks.lock().remove(process) {
             let _ = fs::remove_file(mark.path);
         }
     }
@@ -83,13 +92,13 @@ impl Standings {
         file.write_all_at(&number.to_le_bytes(), 0)?;
         Ok(Mark { path, file, number })
     }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Mark>> {
-        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl FileListener for Standings {
+    fn lease_began(&self) {
+        self.change(ANY);
+    }
+
     fn lease_ended(&self, _: &Resource, session: &FileSession, _: Tick) {
         self.change(&session.process);
     }
@@ -125,6 +134,19 @@ mod tests {
         assert_eq!(read(&after), Some(after.mark));
         standings.forget("one");
         assert_eq!(read(&after), None);
+    }
+
+    // H2
+    #[test]
+    fn a_lease_on_a_file_changes_the_mark_of_any_session() {
+        let folder = tempfile::tempdir().unwrap();
+        let standings = Standings::open(folder.path());
+        let before = standings.of_any().unwrap();
+        assert_eq!(read(&before), Some(before.mark));
+        standings.change("one");
+        assert_eq!(read(&before), Some(before.mark));
+        standings.lease_began();
+        assert_ne!(read(&before), Some(before.mark));
     }
 
     #[test]

@@ -14,7 +14,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Who asked when, and whether somebody wants the server to stop.
 pub(crate) struct Stopping {
     asked: watch::Sender<bool>,
-    /// How many requests there were.
     requests: AtomicU64,
 }
 
@@ -30,7 +29,6 @@ impl Stopping {
         self.asked.send_replace(true);
     }
 
-    /// Somebody asked something.
     pub(super) fn heard(&self) {
         self.requests.fetch_add(1, Ordering::Relaxed);
     }

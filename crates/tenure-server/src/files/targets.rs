@@ -14,11 +14,8 @@ use crate::http::leases::nonce;
 /// What somebody asked for, by its names.
 #[derive(Clone)]
 pub(super) struct Wished {
-    /// Where relative paths are meant.
     pub(super) cwd: PathBuf,
-    /// Files, behind whatever links.
     pub(super) paths: Vec<String>,
-    /// Names themselves.
     pub(super) entries: Vec<String>,
 }
 
@@ -59,7 +56,6 @@ pub(super) fn wants(files: &[FileKey]) -> Result<Vec<FileWant>, Failure> {
     files.iter().map(want).collect()
 }
 
-/// The same for one file.
 pub(super) fn want(file: &FileKey) -> Result<FileWant, Failure> {
     let aliases: Vec<Resource> =
         file.aliases.iter().map(|alias| Resource::parse(alias)).collect::<Result<_, _>>()?;
@@ -67,7 +63,6 @@ pub(super) fn want(file: &FileKey) -> Result<FileWant, Failure> {
     Ok(FileWant { resource: Resource::parse(&file.resource)?, aliases, nonces })
 }
 
-/// Every name of a file.
 pub(super) fn names(file: &FileKey) -> Result<Vec<Resource>, Failure> {
     Ok(file.resources().map(Resource::parse).collect::<Result<_, _>>()?)
 }

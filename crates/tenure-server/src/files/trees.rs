@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tenure_core::kernel::Resource;
 use tenure_gate::paths::{WorkTree, unescape};
 
-/// The most that are remembered.
 const MOST: usize = 1_000;
 
 /// Every working tree that was met. What is forgotten costs people a path to read, and nothing else.
@@ -22,7 +21,6 @@ pub(super) struct Trees {
 pub(super) struct Named {
     /// The working tree, if it is known.
     pub(super) root: Option<PathBuf>,
-    /// The path below it.
     pub(super) relative: PathBuf,
 }
 
@@ -32,7 +30,6 @@ impl Named {
         self.root.as_ref().map(|root| root.join(&self.relative))
     }
 
-    /// The path for people.
     pub(super) fn shown(&self) -> String {
         self.relative.to_string_lossy().into_owned()
     }
@@ -47,9 +44,8 @@ impl Trees {
         Self { file, roots: Mutex::new(roots) }
     }
 
-    /// Remembers where a tree is.
     pub(super) fn note(&self, tree: &WorkTree) {
-        let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut roots = self.roots.lock();
         if roots.get(&tree.id) == Some(&tree.root) {
             return;
         }
@@ -68,7 +64,7 @@ impl Trees {
         if path.starts_with(".inode/") {
             return None;
         }
-        let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        let roots = self.roots.lock();
         Some(Named { root: roots.get(tree).cloned(), relative: unescape(path) })
     }
 }

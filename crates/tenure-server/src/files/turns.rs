@@ -2,8 +2,9 @@
 //! not be opened in between.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::RwLock;
 
 /// Those who ask share a turn; whoever lets go has one alone.
@@ -11,13 +12,11 @@ use tokio::sync::RwLock;
 pub(super) struct Turns(Mutex<HashMap<Arc<str>, Arc<RwLock<()>>>>);
 
 impl Turns {
-    /// The turns of this process.
     pub(super) fn of(&self, process: &Arc<str>) -> Arc<RwLock<()>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(process.clone()).or_default().clone()
+        self.0.lock().entry(process.clone()).or_default().clone()
     }
 
-    /// The process is gone.
     pub(super) fn forget(&self, process: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(process);
+        self.0.lock().remove(process);
     }
 }

@@ -9,7 +9,6 @@ use super::identity;
 use crate::app::App;
 use crate::http::times::time_of;
 
-/// The name of a report.
 pub(super) fn report_id(ticket: Ticket) -> String {
     format!("R-{}", ticket.0)
 }
@@ -84,7 +83,6 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// As the state says.
     pub(super) fn of(state: &State, lease: &LeaseView<'_>, now: Tick) -> Option<Self> {
         let session = state.file_session(lease.holder)?;
         let tickets = state.file_tickets().filter(|ticket| ticket.want.resource == *lease.resource);

@@ -1,9 +1,10 @@
 //! What is written down of those who change what somebody else has.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tenure_core::kernel::{Command, FileCommand, Holder, Resource, Span, Tick};
 use tenure_registrar::Reply;
 
@@ -11,7 +12,6 @@ use crate::app::App;
 
 /// Within this time, one file is told once.
 const MOMENT: Span = Span::from_secs(5);
-/// The most that are remembered.
 const MOST: usize = 10_000;
 /// How often a writer is asked that has no time.
 const TRIES: usize = 100;
@@ -55,7 +55,7 @@ pub(super) struct Violations(Mutex<HashMap<Resource, Tick>>);
 impl Violations {
     /// Whether this is to be told.
     pub(super) fn is_new(&self, resource: &Resource, now: Tick) -> bool {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.0.lock();
         if told.len() >= MOST {
             told.retain(|_, at| now.since(*at) < MOMENT);
         }

@@ -1,9 +1,10 @@
 //! Being told when an agent's process ends: what it had is free at once.
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tenure_core::kernel::FileEnd;
 use tenure_gate::process::Watch;
 
@@ -16,7 +17,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long to wait before an end that could not be written is told again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// The processes that are watched.
 #[derive(Default)]
 pub(super) struct Watching {
     known: Mutex<HashSet<Arc<str>>>,
@@ -25,11 +25,11 @@ pub(super) struct Watching {
 
 impl Watching {
     fn begins(&self, process: &Arc<str>) -> bool {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(process.clone())
+        self.known.lock().insert(process.clone())
     }
 
     fn is_over(&self, process: &Arc<str>) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(process);
+        self.known.lock().remove(process);
     }
 }
 

@@ -53,7 +53,6 @@ impl IntoResponse for Failure {
     }
 }
 
-/// An answer in JSON.
 pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Response {
     with_type(status, body, "application/json")
 }

@@ -24,7 +24,6 @@ const MOST_DROPPED: usize = 1 << 20;
 /// A body must be complete within this time.
 const BODY_TIME: Duration = Duration::from_secs(10);
 
-/// A body that was read.
 pub(crate) struct JsonBody {
     pub(crate) fields: Fields,
     /// Of its bytes as they came, to tell a repeated request from another one.

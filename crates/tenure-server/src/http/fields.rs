@@ -34,7 +34,6 @@ impl Fields {
         Self(fields)
     }
 
-    /// Reads a list of objects.
     pub(crate) fn read_list(text: &[u8]) -> Result<Vec<Self>, Failure> {
         let wrong = |why: String| Failure::new(Code::Invalid, why);
         let parsed =
@@ -147,7 +146,6 @@ impl Fields {
         }
     }
 
-    /// A list of objects.
     pub(crate) fn objects(&mut self, name: &str) -> Result<Vec<Fields>, Failure> {
         let wrong = || Failure::invalid(name, "must be an array of objects");
         let Some(value) = self.0.remove(name) else { return Err(Failure::invalid(name, "is missing")) };

@@ -7,7 +7,6 @@ use crate::tls::Tls;
 
 /// How this server is called on the network.
 pub(crate) struct Names {
-    /// What its addresses begin with.
     scheme: &'static str,
     port: u16,
     /// Everything that is exactly right, in lower case.
@@ -52,7 +51,6 @@ impl Names {
             .is_some_and(|name| self.contain(name))
     }
 
-    /// How to reach it.
     pub(crate) fn scheme(&self) -> &'static str {
         self.scheme
     }

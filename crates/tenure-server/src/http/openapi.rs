@@ -8,6 +8,7 @@ use axum::http::{Method, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Map, Value, json};
 use tenure_api::{Code, Problem, ServerEvent};
+use tenure_control::ProblemCode;
 use utoipa::OpenApi;
 
 use super::auth::scopes_of;
@@ -38,6 +39,9 @@ struct Described;
 
 /// The field in which a route names the codes of its own. It does not go out.
 const CODES: &str = "x-codes";
+
+/// Where in a response its codes are.
+const CODES_OF_RESPONSE: &str = "/content/application~1problem+json/schema/allOf/1/properties/code/enum";
 
 /// What any request may meet.
 const ANYWHERE: &[Code] = &[Code::ForeignOrigin, Code::ForeignHost, Code::Internal, Code::TooManyConnections];
@@ -79,6 +83,7 @@ fn text() -> String {
     let mut document = serde_json::to_value(&described).expect("a description is JSON");
     control::complete_description(&mut document);
     complete(&mut document);
+    share_error_responses(&mut document);
     let mut text = serde_json::to_string_pretty(&document).expect("a description is JSON");
     text.push('\n');
     text
@@ -158,6 +163,47 @@ fn add_problem(response: &mut Value, code: Code) {
         response["headers"]["WWW-Authenticate"] =
             json!({ "description": "Bearer", "schema": { "type": "string" } });
     }
+}
+
+/// Moves error responses into `components.responses`: many routes have the same ones.
+fn share_error_responses(document: &mut Value) {
+    let mut shared = Map::new();
+    for (_, item) in fields(&mut document["paths"]) {
+        for (_, operation) in fields(item) {
+            let responses = fields(&mut operation["responses"]);
+            for (_, response) in responses.filter(|(status, _)| status.starts_with(['4', '5'])) {
+                let name = response_name(response);
+                let reference = json!({ "$ref": format!("#/components/responses/{name}") });
+                let response = std::mem::replace(response, reference);
+                let known = shared.entry(&name).or_insert_with(|| response.clone());
+                assert!(*known == response, "two different responses are called {name}");
+            }
+        }
+    }
+    for (name, response) in shared {
+        document["components"]["responses"][name] = response;
+    }
+}
+
+/// Names an error response after the codes that only some routes have, or else after one that many have.
+fn response_name(response: &Value) -> String {
+    let codes_at = |pointer| response.pointer(pointer).and_then(Value::as_array);
+    let (prefix, codes) = match codes_at(control::CODES_OF_RESPONSE) {
+        Some(codes) => ("Device", Some(codes)),
+        None => ("", codes_at(CODES_OF_RESPONSE)),
+    };
+    let codes: Vec<_> = codes.into_iter().flatten().filter_map(Value::as_str).collect();
+    let is_in = |code: &str, group: &[Code]| group.iter().any(|known| known.as_str() == code);
+    let is_common = |code: &str| {
+        let of_device = ProblemCode::ALL.iter().any(|known| known.as_str() == code);
+        of_device || [ANYWHERE, WITH_TOKEN, WITH_BODY, CHANGING].iter().any(|group| is_in(code, group))
+    };
+    let mut naming: Vec<_> = codes.iter().filter(|code| !is_common(code)).collect();
+    if naming.is_empty() {
+        naming.extend(codes.iter().find(|code| !is_in(code, ANYWHERE)).or(codes.first()));
+    }
+    let words = naming.iter().flat_map(|code| code.split('_'));
+    words.fold(prefix.to_owned(), |name, word| name + &word[..1] + &word[1..].to_ascii_lowercase())
 }
 
 /// What is not there is left out, never `null`; and what is said to programmers of this server is not said to others.
@@ -241,6 +287,8 @@ mod tests {
                 assert!(responses.contains_key("421") && responses.contains_key("500"), "{place}");
                 assert_eq!(responses.contains_key("401"), operation.get("security").is_some(), "{place}");
                 for (status, response) in responses {
+                    let shared = response["$ref"].as_str().map(|name| document.pointer(&name[1..]).unwrap());
+                    let response = shared.unwrap_or(response);
                     assert!(response["description"].is_string(), "{place} {status}");
                     let problem = &response["content"][Problem::MEDIA_TYPE];
                     // The device has a shape of its own for what goes wrong with it.

@@ -30,9 +30,7 @@ struct Asked {
     path = "/v1/queue",
     tag = "watching",
     operation_id = "queue",
-    params(
-        ("resource" = String, Query, description = "Which one"),
-    ),
+    params(("resource" = String, Query, description = "Which one")),
     responses((status = 200, description = "The queue", body = Queue)),
     extensions(("x-codes" = json!(["INVALID"])))
 )]

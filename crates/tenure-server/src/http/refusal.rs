@@ -152,7 +152,6 @@ fn circle(holders: &[Holder]) -> String {
     pairs.collect::<Vec<_>>().join(", ")
 }
 
-/// No such lease.
 pub(super) fn not_found() -> Failure {
     Failure::new(Code::NotFound, "there is no such lease, or it ended too long ago to be remembered")
 }
@@ -163,12 +162,10 @@ pub(super) fn no_authority() -> Failure {
     Failure::new(Code::NoAuthority, detail)
 }
 
-/// No such session.
 pub(crate) fn no_such_session() -> Failure {
     Failure::new(Code::NotFound, "there is no such session, or it ended too long ago to be remembered")
 }
 
-/// No such agent.
 pub(crate) fn no_such_agent() -> Failure {
     let detail = "nobody of this name has declared or reported anything within the last day";
     Failure::new(Code::NotFound, detail)
@@ -181,7 +178,6 @@ pub(crate) fn guard_lost() -> Failure {
     Failure::new(Code::GuardLost, detail)
 }
 
-/// Somebody else's token.
 pub(super) fn token_invalid() -> Failure {
     Failure::new(Code::TokenInvalid, "the token is not the one that was given out with this lease")
 }

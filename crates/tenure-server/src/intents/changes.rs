@@ -25,9 +25,7 @@ pub(crate) struct Changes {
     next: Arc<dyn Observer>,
 }
 
-/// What somebody sees who waits.
 pub(super) struct Looked<T> {
-    /// What there is.
     pub(super) found: T,
     /// Whether that is what was waited for.
     pub(super) is_enough: bool,

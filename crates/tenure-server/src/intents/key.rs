@@ -9,7 +9,6 @@ use zeroize::Zeroizing;
 
 use crate::secret_file::{self, SecretFileError};
 
-/// What every key begins with.
 const CONTEXT: &str = "v3_intent";
 /// The one type of intents that have keys.
 const TYPE: &str = "stream.start";
@@ -19,13 +18,11 @@ const PARTS: char = '\u{1f}';
 /// What keys are made with. It has no `Debug`, and is wiped when it is dropped.
 pub struct IntentSecret(Zeroizing<Vec<u8>>);
 
-/// Nothing is no secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the secret is empty; set it to 32 random bytes as text, or leave the variable out")]
 pub struct EmptySecret;
 
 impl IntentSecret {
-    /// A secret that somebody chose.
     pub fn new(secret: impl AsRef<[u8]>) -> Result<Self, EmptySecret> {
         let secret = secret.as_ref();
         if secret.is_empty() { Err(EmptySecret) } else { Ok(Self(Zeroizing::new(secret.to_vec()))) }
@@ -57,7 +54,6 @@ impl IntentSecrets {
     }
 }
 
-/// Makes keys.
 pub(super) struct Keys(IntentSecrets);
 
 impl Keys {
@@ -78,9 +74,7 @@ fn message(intent: &Intent) -> String {
     let mut profile = intent.profile.to_string();
     if !intent.params.is_empty() {
         profile.push(PARTS);
-        for byte in Sha256::digest(intent.params.as_bytes()) {
-            profile.push_str(&format!("{byte:02x}"));
-        }
+        profile.push_str(&hex::encode(Sha256::digest(intent.params.as_bytes())));
     }
     format!("{CONTEXT}|{TYPE}|{}|{profile}|{}", target.id(), target.bucket())
 }
@@ -110,10 +104,6 @@ mod tests {
         Keys::new(IntentSecrets { current: secret(current), previous: previous.map(secret) })
     }
 
-    fn hex(key: IntentKey) -> String {
-        key.0.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-
     // S1-22, S1-26, S1-27, S1-28, S1-29
     /// These were computed with Python's hmac.
     #[test]
@@ -124,7 +114,7 @@ mod tests {
             (live(r#"{"audio":"de"}"#), "6fc2d1a7ee5a20ee7d5d8aee1d4bbc2ffe97e885a6eff3160f582a865fc32e08"),
             (recording(10_500), "ac0ac20eba7ee559f35914e47997a2b4990b1a46a43ae198bdefb73e343247a2"),
         ] {
-            assert_eq!(hex(keys.of(&intent).0), expected, "{intent:?}");
+            assert_eq!(hex::encode(keys.of(&intent).0.0), expected, "{intent:?}");
         }
     }
 

@@ -1,48 +1,33 @@
 //! Networks: an address, and how many of its bits count.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
+use ipnet::IpNet;
 use thiserror::Error;
 
 /// A network, such as `192.168.0.0/16`, `fd00::/8` or one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Network {
+pub struct Network(
     /// Never an IPv4 address in the form of IPv6.
-    address: IpAddr,
-    bits: u32,
-}
+    IpNet,
+);
 
-/// What names no network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("this is no network; write an address, or one with how many bits of it count: 192.168.0.0/16")]
 pub struct InvalidNetwork;
 
 impl Network {
-    const fn v4(a: u8, b: u8, bits: u32) -> Self {
-        Self { address: IpAddr::V4(Ipv4Addr::new(a, b, 0, 0)), bits }
-    }
-
     /// The networks that nobody reaches from the internet, and this machine.
     pub fn private_and_loopback() -> Vec<Self> {
-        let v6 =
-            |first: u16, bits| Self { address: IpAddr::V6(Ipv6Addr::new(first, 0, 0, 0, 0, 0, 0, 0)), bits };
-        vec![
-            Self::v4(10, 0, 8),
-            Self::v4(172, 16, 12),
-            Self::v4(192, 168, 16),
-            Self::v4(127, 0, 8),
-            v6(0xfc00, 7),
-            Self { address: IpAddr::V6(Ipv6Addr::LOCALHOST), bits: 128 },
-        ]
+        let networks = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "127.0.0.0/8", "fc00::/7", "::1"];
+        networks.map(|network| network.parse().expect("a network")).into()
     }
 
     /// Whether an address is in it. An IPv4 address is the same in either form.
     pub fn contains(&self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
-        address.is_ipv4() == self.address.is_ipv4()
-            && masked(address, self.bits) == masked(self.address, self.bits)
+        self.0.contains(&address.to_canonical())
     }
 }
 
@@ -51,41 +36,27 @@ impl FromStr for Network {
 
     fn from_str(text: &str) -> Result<Self, InvalidNetwork> {
         let (address, bits) = text.split_once('/').map_or((text, None), |(first, bits)| (first, Some(bits)));
-        let written: IpAddr = address.parse().map_err(|_| InvalidNetwork)?;
+        let written = IpNet::from(address.parse::<IpAddr>().map_err(|_| InvalidNetwork)?);
         let is_number = |bits: &str| !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit());
-        let bits = match bits {
-            None => width(written),
+        let bits: u8 = match bits {
+            None => written.prefix_len(),
             Some(bits) if is_number(bits) => bits.parse().map_err(|_| InvalidNetwork)?,
             Some(_) => return Err(InvalidNetwork),
         };
-        let address = written.to_canonical();
+        let canonical = IpNet::from(written.addr().to_canonical());
         // In the form of IPv6, the first 96 bits only say that it is an IPv4 address.
-        let bits = bits.checked_sub(width(written) - width(address)).ok_or(InvalidNetwork)?;
-        let network = Self { address, bits };
+        let bits = bits.checked_sub(written.max_prefix_len() - canonical.max_prefix_len());
+        let network =
+            IpNet::new(canonical.addr(), bits.ok_or(InvalidNetwork)?).map_err(|_| InvalidNetwork)?;
         // What has more bits than count is a slip: nobody knows which of both was meant.
-        let is_whole = bits <= width(address) && masked(address, bits) == masked(address, width(address));
-        if is_whole { Ok(network) } else { Err(InvalidNetwork) }
+        if network == network.trunc() { Ok(Self(network)) } else { Err(InvalidNetwork) }
     }
 }
 
 impl fmt::Display for Network {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}/{}", self.address, self.bits)
+        self.0.fmt(formatter)
     }
-}
-
-fn width(address: IpAddr) -> u32 {
-    if address.is_ipv4() { 32 } else { 128 }
-}
-
-/// The first bits of an address, in one number; all others are 0.
-fn masked(address: IpAddr, bits: u32) -> u128 {
-    let number = match address {
-        IpAddr::V4(address) => u128::from(address.to_bits()),
-        IpAddr::V6(address) => address.to_bits(),
-    };
-    let rest = width(address) - bits;
-    number.checked_shr(rest).and_then(|number| number.checked_shl(rest)).unwrap_or(0)
 }
 
 #[cfg(test)]

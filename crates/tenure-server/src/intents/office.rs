@@ -36,17 +36,14 @@ impl Office {
         worker::changes(&self.app, request).await.map_err(problem)
     }
 
-    /// A session with its leases.
     pub async fn take(&self, request: &TakeSession) -> Answer<SessionNow> {
         worker::take(&self.app, request).await.map_err(problem)
     }
 
-    /// Its pipeline runs.
     pub async fn running(&self, request: &SessionRuns) -> Answer<SessionNow> {
         worker::running(&self.app, request).await.map_err(problem)
     }
 
-    /// Its pipeline is gone.
     pub async fn finish(&self, request: &FinishSession) -> Answer<SessionNow> {
         worker::finish(&self.app, request).await.map_err(problem)
     }
@@ -61,7 +58,6 @@ impl Office {
         worker::wipe(&self.app, request).await.map_err(problem)
     }
 
-    /// The worker ends.
     pub async fn leave(&self, request: &LeaveGuard) -> Answer<()> {
         worker::leave(&self.app, request).await.map(drop).map_err(problem)
     }

@@ -7,11 +7,8 @@ use super::{ids, params};
 use crate::http::answer::Failure;
 use crate::http::fields::Fields;
 
-/// What somebody wants.
 pub(super) enum Wanted {
-    /// A session.
     Start(Intent),
-    /// The end of this one.
     Stop(String),
 }
 

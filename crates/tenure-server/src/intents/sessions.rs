@@ -126,8 +126,7 @@ pub(super) fn checked_wait(wait_ms: Option<u64>) -> Result<u64, Failure> {
 }
 
 fn state_named(name: &str) -> Result<SessionState, Failure> {
-    let named = SessionState::ALL.into_iter().find(|state| state.as_str() == name);
-    named.ok_or_else(|| {
+    SessionState::parse(name).ok_or_else(|| {
         let names = SessionState::ALL.map(SessionState::as_str).join(", ");
         Failure::invalid("state", &format!("must be one of {names}"))
     })

@@ -13,7 +13,6 @@ pub struct IntentSettings {
     pub lease_ttl_ms: u64,
     /// Whether only some networks may ask.
     pub lan_guard: bool,
-    /// Which.
     pub lan_allowed: Vec<Network>,
     /// Proxies whose word on where a request comes from counts.
     pub trusted_proxies: Vec<Network>,

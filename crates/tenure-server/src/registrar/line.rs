@@ -16,11 +16,8 @@ use super::errands::{Recipient, Undelivered};
 
 /// What came of asking for leases.
 pub(crate) enum Asked {
-    /// They are the caller's.
     Given(Given),
-    /// The caller stands in line.
     InLine(Line),
-    /// Neither.
     Not(Reply),
 }
 
@@ -30,7 +27,6 @@ pub(crate) struct Given {
     pub(crate) leases: Vec<Fence>,
     /// When the caller's own request came in.
     pub(crate) stamp: Tick,
-    /// What passports are made from.
     pub(crate) response: Response,
     /// Settled when the answer is on its way.
     pub(crate) undelivered: Undelivered,
@@ -38,7 +34,6 @@ pub(crate) struct Given {
 
 /// A place in line. Dropped, it is given up, unless the request had a key.
 pub(crate) struct Line {
-    /// Names it.
     pub(crate) ticket: Ticket,
     /// When the caller's own request came in.
     pub(crate) stamp: Tick,
@@ -68,15 +63,11 @@ impl Listener for Waiter {
     }
 }
 
-/// How a wait ended.
 pub(crate) enum Waited {
-    /// Its turn came.
     Given(Box<Given>),
-    /// It got nothing.
     Over(WaitEnd),
     /// The server stops. The place is kept if the request had a key.
     Stopped {
-        /// Whether it had.
         has_key: bool,
     },
     /// The writer ended, and nobody knows what it wrote last.

@@ -2,9 +2,10 @@
 //! again under its key.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tenure_core::kernel::{Cause, Command, Fence, Principal, State, Ticket, WaitEnd};
 use tenure_registrar::shell::Handle;
 use tokio::time::sleep;
@@ -44,11 +45,11 @@ impl Orphans {
 
     /// Lets whoever does not come back in time leave.
     pub(super) async fn expire(self: Arc<Self>, errands: Errands) {
-        if self.lock().is_empty() {
+        if self.0.lock().is_empty() {
             return;
         }
         sleep(TIME_TO_REAPPEAR).await;
-        let gone = std::mem::take(&mut *self.lock());
+        let gone = std::mem::take(&mut *self.0.lock());
         for (ticket, principal) in gone {
             errands.run(Command::Withdraw { ticket, principal, end: WaitEnd::Gone });
         }
@@ -56,11 +57,7 @@ impl Orphans {
 
     /// Somebody stands behind this ticket again.
     pub(super) fn reappeared(&self, ticket: Ticket) {
-        self.lock().remove(&ticket);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Ticket, Principal>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(&ticket);
     }
 }
 

@@ -25,7 +25,6 @@ impl AdminToken {
     /// The fewest characters that a token may have.
     pub const LEAST: usize = 16;
 
-    /// A token that somebody chose.
     pub fn preset(token: &str) -> Result<Self, WeakToken> {
         let is_fit = token.len() >= Self::LEAST && token.bytes().all(|byte| byte.is_ascii_graphic());
         if is_fit { Ok(Self(digest(token))) } else { Err(WeakToken) }

@@ -16,7 +16,6 @@ use tenure_core::kernel::Principal;
 use thiserror::Error;
 
 use super::given::{Given, Now};
-use super::hex::{bytes_of_hex, hex};
 use super::{Scope, Scopes};
 use crate::secret_file::{self, SecretFileError};
 
@@ -32,7 +31,6 @@ pub enum TokenFileError {
     /// The file was written by another version.
     #[error("{} has the form {found:?}, which this version does not know; start the version that wrote it", path.display())]
     Version {
-        /// Which file.
         path: PathBuf,
         /// Which form it says that it has.
         found: String,
@@ -40,10 +38,7 @@ pub enum TokenFileError {
     /// It is not as it was written.
     #[error("{} is damaged, so nobody knows which tokens are good; put back a copy, or delete it: then no token is \
              good but the admin's, and others must be made anew", path.display())]
-    Damaged {
-        /// Which file.
-        path: PathBuf,
-    },
+    Damaged { path: PathBuf },
     /// The file cannot be read or written.
     #[error(transparent)]
     File(#[from] SecretFileError),
@@ -78,7 +73,7 @@ pub(super) fn read(path: &Path, now: Now) -> Result<Vec<Given>, TokenFileError> 
         let found: String = version.chars().take(32).collect();
         return Err(TokenFileError::Version { path: path.into(), found });
     }
-    if *hex(blake3::hash(rest.as_bytes()).as_bytes()) != *sum {
+    if *blake3::hash(rest.as_bytes()).to_hex() != *sum {
         return Err(damaged());
     }
     let lines: Vec<Line> = serde_json::from_str(rest).map_err(|_| damaged())?;
@@ -92,15 +87,15 @@ pub(super) fn write<'a>(
 ) -> Result<(), SecretFileError> {
     let lines: Vec<_> = tokens.map(|token| line(token)).collect();
     let text = serde_json::to_string(&lines).expect("text and numbers can be written as JSON");
-    let sum = hex(blake3::hash(text.as_bytes()).as_bytes());
-    secret_file::write(path, &format!("{START}{VERSION} {}\n{text}", *sum))
+    let sum = blake3::hash(text.as_bytes()).to_hex();
+    secret_file::write(path, &format!("{START}{VERSION} {sum}\n{text}"))
 }
 
 fn line(token: &Given) -> Line {
     Line {
         id: token.id.clone(),
         name: token.principal.as_str().to_owned(),
-        digest: hex(token.digest.as_bytes()).to_string(),
+        digest: token.digest.to_hex().to_string(),
         scopes: token.scopes.named().map(|scope| scope.as_str().to_owned()).collect(),
         resources: token.resources.to_vec(),
         created_ms: token.created_ms,
@@ -117,7 +112,7 @@ fn given(line: Line, now: Now) -> Option<Given> {
         resources: line.resources.into(),
         created_ms: line.created_ms,
         expires_ms: line.expires_ms,
-        digest: blake3::Hash::from_bytes(*bytes_of_hex(&line.digest)?),
+        digest: blake3::Hash::from_hex(&line.digest).ok()?,
         deadline: Given::deadline(line.expires_ms, now),
         revoked: line.revoked.into(),
         last_used_ms: 0.into(),

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tenure_core::kernel::Principal;
+use tenure_registrar::shell::boot_microseconds;
 
 use super::Scopes;
-use crate::clock::{boot_microseconds, wall_ms};
+use crate::clock::wall_ms;
 
 /// What two clocks say. Either ends a token.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +43,6 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// Whether it can be used.
     pub(crate) fn is_good(&self, now: Now) -> bool {
         let is_over = self.expires_ms.is_some_and(|end| now.wall_ms >= end)
             || self.deadline.is_some_and(|end| now.boot >= end);

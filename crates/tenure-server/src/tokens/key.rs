@@ -10,7 +10,6 @@ use tenure_core::kernel::Nonce;
 use zeroize::Zeroizing;
 
 use super::digest::{digest, is_same};
-use super::hex::{bytes_of_hex, hex};
 use crate::secret_file::{self, SecretFileError};
 
 const KEY_FILE: &str = "token.key";
@@ -23,13 +22,14 @@ impl TokenKey {
     pub(crate) fn open(directory: &Path) -> Result<Self, SecretFileError> {
         let path = directory.join(KEY_FILE);
         if let Some(text) = secret_file::read(&path)? {
-            return match bytes_of_hex(&text) {
-                Some(key) => Ok(Self(key)),
-                None => Err(SecretFileError::Malformed { path, what: "64 hexadecimal digits" }),
+            let mut key = Zeroizing::new([0; 32]);
+            return match hex::decode_to_slice(text.as_bytes(), key.as_mut()) {
+                Ok(()) => Ok(Self(key)),
+                Err(_) => Err(SecretFileError::Malformed { path, what: "64 hexadecimal digits" }),
             };
         }
         let key = secret_file::random()?;
-        secret_file::write(&path, &hex(&key))?;
+        secret_file::write(&path, &Zeroizing::new(hex::encode(*key)))?;
         Ok(Self(key))
     }
 

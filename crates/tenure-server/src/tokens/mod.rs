@@ -6,7 +6,6 @@ mod admin;
 mod digest;
 mod file;
 mod given;
-mod hex;
 mod key;
 mod scope;
 mod store;

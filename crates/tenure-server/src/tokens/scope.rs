@@ -2,38 +2,17 @@
 
 use std::fmt;
 
-/// One thing that a caller may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
-    /// Look at leases, queues and events.
-    LeasesRead,
-    /// Acquire, renew, release.
-    LeasesWrite,
-    /// Drive a device.
-    ControlWrite,
-    /// Send intents.
-    IntentsWrite,
-    /// Everything, and what nobody else may: revoke, and make tokens.
-    Admin,
-}
-
-impl Scope {
-    pub(crate) const ALL: [Scope; 5] =
-        [Self::LeasesRead, Self::LeasesWrite, Self::ControlWrite, Self::IntentsWrite, Self::Admin];
-
-    /// As it is written in requests and files.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::LeasesRead => "leases:read",
-            Self::LeasesWrite => "leases:write",
-            Self::ControlWrite => "control:write",
-            Self::IntentsWrite => "v3:write",
-            Self::Admin => "admin",
-        }
-    }
-
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scope| scope.as_str() == text)
+tenure_core::text_enum! {
+    /// One thing that a caller may do.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Scope: parse {
+        /// Look at leases, queues and events.
+        LeasesRead = "leases:read",
+        LeasesWrite = "leases:write",
+        ControlWrite = "control:write",
+        IntentsWrite = "v3:write",
+        /// Everything, and what nobody else may: revoke, and make tokens.
+        Admin = "admin",
     }
 }
 

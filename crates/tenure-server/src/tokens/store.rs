@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::{Mutex, RwLock};
 use tenure_core::kernel::Principal;
 use zeroize::Zeroizing;
 
@@ -18,7 +19,6 @@ use crate::secret_file::{self, SecretFileError};
 
 const FILE: &str = "api.tokens";
 const PREFIX: &str = "tnr_";
-/// The most tokens at once.
 const MOST: usize = 100_000;
 
 type ByDigest = HashMap<[u8; 32], Arc<Given>>;
@@ -65,7 +65,7 @@ impl TokenStore {
     /// the digests are compared in constant time.
     pub(crate) fn find(&self, presented: &str, now: Now) -> Option<Arc<Given>> {
         let digest = digest(presented);
-        let found = self.read().get(digest.as_bytes()).cloned()?;
+        let found = self.by_digest.read().get(digest.as_bytes()).cloned()?;
         if !is_same(&found.digest, &digest) || !found.is_good(now) {
             return None;
         }
@@ -75,7 +75,8 @@ impl TokenStore {
 
     /// Every good token, oldest first.
     pub(crate) fn list(&self, now: Now) -> Vec<Arc<Given>> {
-        let mut all: Vec<_> = self.read().values().filter(|token| token.is_good(now)).cloned().collect();
+        let mut all: Vec<_> =
+            self.by_digest.read().values().filter(|token| token.is_good(now)).cloned().collect();
         all.sort_unstable_by(|one, other| (one.created_ms, &one.id).cmp(&(other.created_ms, &other.id)));
         all
     }
@@ -86,8 +87,8 @@ impl TokenStore {
         wish: Wish,
         now: Now,
     ) -> Result<(Arc<Given>, Zeroizing<String>), CreateError> {
-        let _alone = self.change();
-        let mut tokens = self.read().clone();
+        let _alone = self.changing.lock();
+        let mut tokens = self.by_digest.read().clone();
         // What is over is forgotten now. What was just revoked is not: whoever does that may have to ask again, and what
         // belongs to that name is still being ended.
         tokens.retain(|_, token| token.is_good(now) || token.is_revoked());
@@ -123,43 +124,35 @@ impl TokenStore {
 
     /// From now on this token counts no more; it is still known, so that this can be asked for again.
     pub(crate) fn revoke(&self, id: &str) -> Option<Arc<Given>> {
-        let token = self.read().values().find(|token| token.id == id).cloned()?;
+        let token = self.by_digest.read().values().find(|token| token.id == id).cloned()?;
         token.revoked.store(true, Ordering::Release);
         Some(token)
     }
 
     /// Those that were revoked and are not forgotten: what belongs to them is still to be ended.
     pub(crate) fn revoked(&self) -> Vec<Arc<Given>> {
-        self.read().values().filter(|token| token.is_revoked()).cloned().collect()
+        self.by_digest.read().values().filter(|token| token.is_revoked()).cloned().collect()
     }
 
     /// Writes down which tokens are revoked, so that they are after a crash too. It waits for the disk.
     pub(crate) fn note_revoked(&self, now: Now) -> Result<(), SecretFileError> {
-        let _alone = self.change();
-        let tokens = self.read().clone();
+        let _alone = self.changing.lock();
+        let tokens = self.by_digest.read().clone();
         self.replace(tokens, now)
     }
 
     /// Forgets a token, for good. It waits for the disk.
     pub(crate) fn forget(&self, id: &str, now: Now) -> Result<(), SecretFileError> {
-        let _alone = self.change();
-        let mut left = self.read().clone();
+        let _alone = self.changing.lock();
+        let mut left = self.by_digest.read().clone();
         left.retain(|_, token| token.id != id);
         self.replace(left, now)
     }
 
     fn replace(&self, tokens: ByDigest, now: Now) -> Result<(), SecretFileError> {
         file::write(&self.path, tokens.values().filter(|token| token.is_good(now) || token.is_revoked()))?;
-        *self.by_digest.write().unwrap_or_else(PoisonError::into_inner) = tokens;
+        *self.by_digest.write() = tokens;
         Ok(())
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, ByDigest> {
-        self.by_digest.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn change(&self) -> MutexGuard<'_, ()> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,12 +1,11 @@
 //! What an acquisition gives, and what stands in its way.
 
 use serde_json::{Value, json};
-
-use crate::server::{start, text, wish};
+use tenure_testkit::{TestServer, lease_request, text};
 
 #[test]
 fn a_granted_lease_has_the_pinned_shape() {
-    let server = start();
+    let server = TestServer::start();
     let wish = json!({"resource": "deploy:prod", "holder": "ci-42", "ttlMs": 30_000, "mode": "exclusive",
         "waitMs": 0, "labels": {"run": "7"}});
     let answer = server.post("/v1/leases", &wish);
@@ -41,32 +40,33 @@ fn a_granted_lease_has_the_pinned_shape() {
 
 #[test]
 fn what_is_held_is_refused_with_who_holds_it_and_for_how_long() {
-    let server = start();
+    let server = TestServer::start();
     server.acquire("deploy:prod", "ci-42", 30_000);
-    let problem = server.post("/v1/leases", &wish("deploy:prod", "ci-43", 1_000)).is_problem(409, "HELD");
+    let problem =
+        server.post("/v1/leases", &lease_request("deploy:prod", "ci-43", 1_000)).is_problem(409, "HELD");
     assert_eq!((&problem["resource"], &problem["holder"]), (&json!("deploy:prod"), &json!("ci-42")));
     assert_eq!(problem["waiting"], json!(0));
     let remaining = problem["remainingMs"].as_u64().unwrap();
     assert!((1..=30_000).contains(&remaining), "{remaining}");
     // The holder's own name is no proof.
-    server.post("/v1/leases", &wish("deploy:prod", "ci-42", 1_000)).is_problem(409, "HELD");
+    server.post("/v1/leases", &lease_request("deploy:prod", "ci-42", 1_000)).is_problem(409, "HELD");
 }
 
 #[test]
 fn shared_leases_go_together_and_keep_an_exclusive_one_out() {
-    let server = start();
+    let server = TestServer::start();
     let shared =
         |holder: &str| json!({"resource": "db:1", "holder": holder, "ttlMs": 9_000, "mode": "shared"});
     assert_eq!(server.post("/v1/leases", &shared("a")).status, 201);
     assert_eq!(server.post("/v1/leases", &shared("b")).status, 201);
-    server.post("/v1/leases", &wish("db:1", "c", 9_000)).is_problem(409, "HELD");
+    server.post("/v1/leases", &lease_request("db:1", "c", 9_000)).is_problem(409, "HELD");
 }
 
 #[test]
 fn a_repeated_request_gets_the_same_lease_and_the_same_token() {
-    let server = start();
-    let first = server.post_with_key("once", &wish("db:1", "a", 30_000));
-    let again = server.post_with_key("once", &wish("db:1", "a", 30_000));
+    let server = TestServer::start();
+    let first = server.post_with_key("/v1/leases", "once", &lease_request("db:1", "a", 30_000));
+    let again = server.post_with_key("/v1/leases", "once", &lease_request("db:1", "a", 30_000));
     assert_eq!((first.status, again.status), (201, 201), "{again:?}");
     let (first, again) = (first.json(), again.json());
     assert_eq!(first["token"], again["token"]);
@@ -78,25 +78,32 @@ fn a_repeated_request_gets_the_same_lease_and_the_same_token() {
     assert_eq!(without_rest(&first), without_rest(&again));
     assert!(again["lease"]["remainingMs"].as_u64() <= first["lease"]["remainingMs"].as_u64());
     assert_eq!(server.renew(&text(&again["lease"]["id"]), &text(&again["token"])).status, 200);
-    server.post_with_key("once", &wish("db:2", "a", 30_000)).is_problem(409, "KEY_REUSED");
-    assert_eq!(server.post_with_key("twice", &wish("db:2", "a", 30_000)).status, 201);
+    server
+        .post_with_key("/v1/leases", "once", &lease_request("db:2", "a", 30_000))
+        .is_problem(409, "KEY_REUSED");
+    assert_eq!(server.post_with_key("/v1/leases", "twice", &lease_request("db:2", "a", 30_000)).status, 201);
 }
 
 #[test]
 fn an_idempotency_key_is_visible_ascii_and_not_too_long() {
-    let server = start();
+    let server = TestServer::start();
     for key in ["", "a b", "ä", &"k".repeat(256)] {
-        let problem = server.post_with_key(key, &wish("db:1", "a", 30_000)).is_problem(400, "INVALID");
+        let problem = server
+            .post_with_key("/v1/leases", key, &lease_request("db:1", "a", 30_000))
+            .is_problem(400, "INVALID");
         assert!(text(&problem["detail"]).starts_with("Idempotency-Key: "), "{problem}");
     }
-    assert_eq!(server.post_with_key(&"k".repeat(255), &wish("db:1", "a", 30_000)).status, 201);
+    assert_eq!(
+        server.post_with_key("/v1/leases", &"k".repeat(255), &lease_request("db:1", "a", 30_000)).status,
+        201
+    );
 }
 
 #[test]
 fn a_time_to_live_out_of_range_is_refused_and_never_clamped() {
-    let server = start();
+    let server = TestServer::start();
     for ttl in [0, 999, 86_400_001, u64::MAX] {
-        server.post("/v1/leases", &wish("db:1", "a", ttl)).is_problem(400, "TTL_OUT_OF_RANGE");
+        server.post("/v1/leases", &lease_request("db:1", "a", ttl)).is_problem(400, "TTL_OUT_OF_RANGE");
     }
     let (id, token) = server.acquire("db:1", "a", 86_400_000);
     let renewal = json!({ "token": token, "ttlMs": 999 });
@@ -106,7 +113,7 @@ fn a_time_to_live_out_of_range_is_refused_and_never_clamped() {
 
 #[test]
 fn names_that_cannot_be_kept_as_they_are_are_refused() {
-    let server = start();
+    let server = TestServer::start();
     let longest = "r".repeat(128);
     server.acquire(&longest, &"h".repeat(128), 9_000);
     for (resource, holder, field) in [
@@ -117,7 +124,8 @@ fn names_that_cannot_be_kept_as_they_are_are_refused() {
         ("db:\u{1f}1", "a", "resource"),
         ("db:1", "a\n", "holder"),
     ] {
-        let problem = server.post("/v1/leases", &wish(resource, holder, 9_000)).is_problem(400, "INVALID");
+        let problem =
+            server.post("/v1/leases", &lease_request(resource, holder, 9_000)).is_problem(400, "INVALID");
         assert!(text(&problem["detail"]).starts_with(&format!("{field}: ")), "{problem}");
     }
 }

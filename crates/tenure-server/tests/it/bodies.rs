@@ -1,12 +1,11 @@
 //! What a body may be. Whatever cannot be read in one way only is a 400 that says why.
 
 use serde_json::json;
-
-use crate::server::{start, text};
+use tenure_testkit::{TestServer, text};
 
 #[test]
 fn a_body_that_does_not_parse_or_validate_is_refused_with_the_reason() {
-    let server = start();
+    let server = TestServer::start();
     let deep = r#"{"resource":"db:1","holder":"a","ttlMs":9000,"labels":"#.to_owned()
         + &r#"{"a":"#.repeat(16)
         + "1"
@@ -47,7 +46,7 @@ fn a_body_that_does_not_parse_or_validate_is_refused_with_the_reason() {
 
 #[test]
 fn a_refusal_does_not_repeat_a_secret_in_the_wrong_place() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 9_000);
     for body in [
         json!({ "token": token, "ttlMs": token }),
@@ -64,7 +63,7 @@ fn a_refusal_does_not_repeat_a_secret_in_the_wrong_place() {
 
 #[test]
 fn a_body_over_64_kib_is_refused_and_the_caller_hears_of_it() {
-    let server = start();
+    let server = TestServer::start();
     let padded = |length: usize| {
         let body = r#"{"resource":"db:1","holder":"a","ttlMs":9000}"#;
         body.to_owned() + &" ".repeat(length - body.len())
@@ -84,7 +83,7 @@ fn a_body_over_64_kib_is_refused_and_the_caller_hears_of_it() {
 
 #[test]
 fn a_body_in_pieces_is_counted_too() {
-    let server = start();
+    let server = TestServer::start();
     let chunk = "x".repeat(0x1000);
     let head = format!(
         "POST /v1/leases HTTP/1.1\r\nHost: {}\r\n{}\r\nContent-Type: application/json\r\n\
@@ -98,7 +97,7 @@ fn a_body_in_pieces_is_counted_too() {
 
 #[test]
 fn only_json_is_read() {
-    let server = start();
+    let server = TestServer::start();
     let body = r#"{"resource":"db:1","holder":"a","ttlMs":9000}"#;
     for header in ["X-None: 1", "Content-Type: text/plain", "Content-Type: application/json; charset=latin1"]
     {

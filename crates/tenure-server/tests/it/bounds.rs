@@ -2,14 +2,14 @@
 
 use std::io::{Read as _, Write as _};
 
-use crate::server::{Running, one_answer, read_to_end, start, start_in, text};
+use tenure_testkit::{TestServer, one_response, read_to_end, text};
 
-fn go_on(server: &Running) {
+fn go_on(server: &TestServer) {
     assert_eq!(server.get("/healthz").status, 200, "the service goes on");
     server.acquire("db:after", "a", 9_000);
 }
 
-fn post_head(server: &Running, rest: &str) -> String {
+fn post_head(server: &TestServer, rest: &str) -> String {
     format!(
         "POST /v1/leases HTTP/1.1\r\nHost: {}\r\n{}\r\nContent-Type: application/json\r\n{rest}\r\n\r\n",
         server.address,
@@ -20,11 +20,11 @@ fn post_head(server: &Running, rest: &str) -> String {
 #[test]
 fn one_connection_too_many_is_told_so_at_once_and_closed() {
     let folder = tempfile::tempdir().unwrap();
-    let server = start_in(folder, |settings| settings.limits.connections = 3).unwrap();
+    let server = TestServer::start_in(folder, |settings| settings.limits.connections = 3).unwrap();
     let alive = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", server.address);
     let mut open: Vec<_> = (0..3).map(|_| server.connect()).collect();
     for stream in &mut open {
-        assert_eq!(one_answer(stream, &alive).status, 200);
+        assert_eq!(one_response(stream, &alive).status, 200);
     }
     // Whether it has sent anything or not.
     let answer = read_to_end(server.connect());
@@ -34,7 +34,7 @@ fn one_connection_too_many_is_told_so_at_once_and_closed() {
     stream.write_all(alive.as_bytes()).unwrap();
     read_to_end(stream).is_problem(503, "TOO_MANY_CONNECTIONS");
     for stream in &mut open {
-        assert_eq!(one_answer(stream, &alive).status, 200, "those that are there are not disturbed");
+        assert_eq!(one_response(stream, &alive).status, 200, "those that are there are not disturbed");
     }
     drop(open);
     while server.exchange(alive.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n").as_bytes()).status != 200
@@ -44,7 +44,7 @@ fn one_connection_too_many_is_told_so_at_once_and_closed() {
 
 #[test]
 fn giant_headers_are_refused() {
-    let server = start();
+    let server = TestServer::start();
     let get = |headers: &str| {
         let request = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n{headers}\r\n", server.address);
         server.exchange(request.as_bytes())
@@ -60,7 +60,7 @@ fn giant_headers_are_refused() {
 
 #[test]
 fn what_is_not_http_is_refused_with_a_problem() {
-    let server = start();
+    let server = TestServer::start();
     for bytes in [
         &b"hello\r\n\r\n"[..],
         b"GET / HTTP/3.7\r\n\r\n",
@@ -79,7 +79,7 @@ fn what_is_not_http_is_refused_with_a_problem() {
 
 #[test]
 fn a_giant_body_is_refused_while_it_is_sent() {
-    let server = start();
+    let server = TestServer::start();
     let mut stream = server.connect();
     stream.write_all(post_head(&server, "Content-Length: 12000000").as_bytes()).unwrap();
     // The server may close before all of it is sent.
@@ -99,7 +99,7 @@ fn a_giant_body_is_refused_while_it_is_sent() {
 
 #[test]
 fn a_body_in_chunks_is_read_and_a_broken_one_is_refused() {
-    let server = start();
+    let server = TestServer::start();
     let send = |chunks: &str| {
         let head = post_head(&server, "Transfer-Encoding: chunked\r\nConnection: close");
         server.exchange((head + chunks).as_bytes())
@@ -116,7 +116,7 @@ fn a_body_in_chunks_is_read_and_a_broken_one_is_refused() {
 
 #[test]
 fn text_that_is_not_utf_8_is_refused() {
-    let server = start();
+    let server = TestServer::start();
     for body in [
         &b"{\"resource\":\"db:\xff\",\"holder\":\"a\",\"ttlMs\":9000}"[..],
         b"{\"resource\":\"db:\\ud800\",\"holder\":\"a\",\"ttlMs\":9000}",
@@ -134,7 +134,7 @@ fn text_that_is_not_utf_8_is_refused() {
 
 #[test]
 fn deep_json_is_refused_however_deep_it_is() {
-    let server = start();
+    let server = TestServer::start();
     for levels in [17, 10_000, 30_000] {
         let deep = "[".repeat(levels) + &"]".repeat(levels);
         server.post_text("/v1/leases", &deep).is_problem(400, "INVALID");
@@ -144,7 +144,7 @@ fn deep_json_is_refused_however_deep_it_is() {
 
 #[test]
 fn many_requests_at_once_on_one_connection_are_answered_in_their_order() {
-    let server = start();
+    let server = TestServer::start();
     let most = 500;
     let mut all = String::new();
     for number in 0..most {

@@ -2,12 +2,12 @@
 
 use std::io::{Read as _, Write as _};
 
-use crate::server::start;
+use tenure_testkit::TestServer;
 
 /// The read waits for 30 s at the most, and then fails: so this fails if the server keeps the connection.
 #[test]
 fn a_header_that_is_never_finished_is_not_waited_for() {
-    let server = start();
+    let server = TestServer::start();
     let mut stream = server.connect();
     stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: ").unwrap();
     let mut rest = Vec::new();
@@ -19,7 +19,7 @@ fn a_header_that_is_never_finished_is_not_waited_for() {
 
 #[test]
 fn a_body_that_is_never_finished_is_not_waited_for() {
-    let server = start();
+    let server = TestServer::start();
     let head = format!(
         "POST /v1/leases HTTP/1.1\r\nHost: {}\r\n{}\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{{",
         server.address,
@@ -27,14 +27,14 @@ fn a_body_that_is_never_finished_is_not_waited_for() {
     );
     let mut stream = server.connect();
     stream.write_all(head.as_bytes()).unwrap();
-    let answer = crate::server::read_to_end(stream);
+    let answer = tenure_testkit::read_to_end(stream);
     assert_eq!(answer.status, 408, "{answer:?}");
     assert!(answer.text.contains("TOO_SLOW"), "{answer:?}");
 }
 
 #[test]
 fn one_connection_carries_many_requests() {
-    let server = start();
+    let server = TestServer::start();
     let one = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", server.address);
     let last = format!("GET /readyz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.address);
     let mut stream = server.connect();
@@ -47,7 +47,7 @@ fn one_connection_carries_many_requests() {
 
 #[test]
 fn a_server_that_stops_does_not_wait_for_a_connection_that_says_nothing() {
-    let server = start();
+    let server = TestServer::start();
     let mut idle = server.connect();
     let one = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", server.address);
     idle.write_all(one.as_bytes()).unwrap();

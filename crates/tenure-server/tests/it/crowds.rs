@@ -1,12 +1,10 @@
 //! Many who listen, and some who do not.
 
 use serde_json::json;
-
-use crate::server::{Running, start};
-use crate::stream::listen;
+use tenure_testkit::{TestServer, listen};
 
 /// What a number of `/metrics` is.
-pub fn metric(server: &Running, name: &str) -> u64 {
+pub fn metric(server: &TestServer, name: &str) -> u64 {
     let text = server.get("/metrics").text;
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     value.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
@@ -14,9 +12,9 @@ pub fn metric(server: &Running, name: &str) -> u64 {
 
 #[test]
 fn a_thousand_listeners_all_hear_everything_and_cost_nothing_once_they_are_gone() {
-    let server = start();
+    let server = TestServer::start();
     let mut streams: Vec<_> = (0..1_000).map(|_| listen(&server, "/v1/events", None)).collect();
-    assert_eq!(metric(&server, "tenure_event_streams"), 1_000);
+    assert_eq!(server.metric("tenure_event_streams"), 1_000);
     for number in 0..20 {
         server.acquire(&format!("db:{number}"), "a", 600_000);
     }
@@ -28,7 +26,7 @@ fn a_thousand_listeners_all_hear_everything_and_cost_nothing_once_they_are_gone(
     }
     drop(streams);
     // Nobody says when the server has noticed the last hang-up.
-    while metric(&server, "tenure_event_streams") > 0 {}
+    while server.metric("tenure_event_streams") > 0 {}
     server.acquire("db:last", "a", 600_000);
 }
 
@@ -36,7 +34,7 @@ fn a_thousand_listeners_all_hear_everything_and_cost_nothing_once_they_are_gone(
 fn whoever_does_not_read_delays_nobody_and_is_told_where_to_go_on() {
     const AT_ONCE: usize = 250;
     const ROUNDS: usize = 240;
-    let server = start();
+    let server = TestServer::start();
     let mut idle = listen(&server, "/v1/events", None);
     let mut attentive = listen(&server, "/v1/events", None);
     let granted = std::thread::scope(|scope| {

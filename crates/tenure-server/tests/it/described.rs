@@ -1,57 +1,11 @@
-//! Whatever any test is answered must be in the description: `docs/openapi.json`, which a test of the library compares with
-//! the code.
+//! The OpenAPI document. Each response to a test is compared with it by the testkit.
 
-use std::sync::OnceLock;
-
-use serde_json::Value;
-
-use crate::server::Answer;
-
-fn document() -> &'static Value {
-    static DOCUMENT: OnceLock<Value> = OnceLock::new();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
-    DOCUMENT.get_or_init(|| serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap())
-}
-
-/// The operation that a request line such as `GET /v1/leases?limit=1` asks for, if there is one.
-fn operation(line: &str) -> Option<&'static Value> {
-    let (method, target) = line.split_once(' ')?;
-    let path = target.split('?').next()?;
-    let fits = |template: &str| {
-        let (template, path): (Vec<_>, Vec<_>) = (template.split('/').collect(), path.split('/').collect());
-        let pairs = || template.iter().zip(&path);
-        template.len() == path.len() && pairs().all(|(part, found)| part.starts_with('{') || part == found)
-    };
-    let paths = document()["paths"].as_object()?;
-    // What is named exactly comes before what stands for anything.
-    let exact = paths.get(path);
-    let found = exact.or_else(|| paths.iter().find(|(template, _)| fits(template)).map(|(_, item)| item))?;
-    found.get(method.to_ascii_lowercase())
-}
-
-/// That this may be answered to that.
-#[track_caller]
-pub fn check(line: &str, answer: &Answer) {
-    let Some(operation) = operation(line) else { return };
-    let response = &operation["responses"][answer.status.to_string()];
-    assert!(response.is_object(), "{line}: no {} is described: {answer:?}", answer.status);
-    let media_type = answer.header("content-type").unwrap_or_default();
-    let content = &response["content"][media_type];
-    assert!(content.is_object(), "{line}: no {media_type} is described: {answer:?}");
-    if answer.status >= 400 {
-        let own = &content["schema"]["allOf"][1]["properties"];
-        // The device says what is wrong one level deeper.
-        let (codes, code) = match own["error"]["properties"]["code"]["enum"].as_array() {
-            Some(codes) => (codes, answer.json()["error"]["code"].clone()),
-            None => (own["code"]["enum"].as_array().unwrap(), answer.json()["code"].clone()),
-        };
-        assert!(codes.contains(&code), "{line}: the code is not described: {answer:?}");
-    }
-}
+use tenure_testkit::TestServer;
+use tenure_testkit::openapi::document;
 
 #[test]
 fn a_description_is_served_to_everybody_and_says_what_the_repository_says() {
-    let server = crate::server::start();
+    let server = TestServer::start();
     let answer = server.ask("GET /openapi.json", &[], "");
     assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
     assert_eq!(answer.json(), *document());

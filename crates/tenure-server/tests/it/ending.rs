@@ -1,16 +1,14 @@
 //! Renewing, releasing, running out.
 
 use serde_json::json;
-
-use crate::server::{start, text, wish};
+use tenure_testkit::{TestServer, lease_request, text};
 
 #[test]
 fn a_renewal_gives_the_whole_time_again() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 30_000);
-    let renewed = server.renew(&id, &token);
-    assert_eq!(renewed.status, 200, "{renewed:?}");
-    let lease = &renewed.json()["lease"];
+    let renewed = server.renew(&id, &token).with_status(200);
+    let lease = &renewed["lease"];
     assert_eq!((&lease["remainingMs"], &lease["renewalCount"]), (&json!(30_000), &json!(1)));
     assert_eq!((&lease["id"], &lease["state"]), (&json!(id), &json!("ACTIVE")));
     let longer = server.post(&format!("/v1/leases/{id}/renew"), &json!({ "token": token, "ttlMs": 60_000 }));
@@ -27,8 +25,8 @@ fn a_renewal_gives_the_whole_time_again() {
 
 #[test]
 fn a_grant_and_every_renewal_come_with_a_passport_of_their_own() {
-    let server = start();
-    let granted = server.post("/v1/leases", &wish("db:1", "a", 30_000)).json();
+    let server = TestServer::start();
+    let granted = server.post("/v1/leases", &lease_request("db:1", "a", 30_000)).json();
     let renewed = server.renew(&text(&granted["lease"]["id"]), &text(&granted["token"])).json();
     let (first, second) = (text(&granted["passport"]), text(&renewed["passport"]));
     assert!(first.len() > 100 && second.len() > 100 && first != second, "{first} {second}");
@@ -36,12 +34,11 @@ fn a_grant_and_every_renewal_come_with_a_passport_of_their_own() {
 
 #[test]
 fn a_released_lease_is_free_and_releasing_it_again_says_how_it_ended() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 30_000);
     let path = format!("/v1/leases/{id}/release");
-    let released = server.post(&path, &json!({ "token": token, "reason": "ABORTED" }));
-    assert_eq!(released.status, 200, "{released:?}");
-    let lease = released.json()["lease"].clone();
+    let released = server.post(&path, &json!({ "token": token, "reason": "ABORTED" })).with_status(200);
+    let lease = released["lease"].clone();
     assert_eq!(
         (&lease["state"], &lease["end"], &lease["remainingMs"]),
         (&json!("RELEASED"), &json!("ABORTED"), &json!(0))
@@ -56,7 +53,7 @@ fn a_released_lease_is_free_and_releasing_it_again_says_how_it_ended() {
 
 #[test]
 fn a_release_without_a_reason_is_completed() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 30_000);
     assert_eq!(server.release(&id, &token).json()["lease"]["end"], json!("COMPLETED"));
     let path = format!("/v1/leases/{id}/release");
@@ -67,7 +64,7 @@ fn a_release_without_a_reason_is_completed() {
 
 #[test]
 fn a_lease_that_nobody_renews_runs_out() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 1_000);
     let lease = server.wait_until_over(&id);
     assert_eq!(
@@ -80,14 +77,14 @@ fn a_lease_that_nobody_renews_runs_out() {
     assert_eq!(server.release(&id, &token).json()["lease"]["state"], json!("EXPIRED"));
     server.acquire("db:1", "b", 1_000);
     // A repeated request is told that its lease is over, and gets no second one.
-    let answer = server.post_with_key("key", &wish("db:2", "a", 1_000));
+    let answer = server.post_with_key("/v1/leases", "key", &lease_request("db:2", "a", 1_000));
     server.wait_until_over(&text(&answer.json()["lease"]["id"]));
-    server.post_with_key("key", &wish("db:2", "a", 1_000)).is_problem(410, "EXPIRED");
+    server.post_with_key("/v1/leases", "key", &lease_request("db:2", "a", 1_000)).is_problem(410, "EXPIRED");
 }
 
 #[test]
 fn only_the_lease_s_own_token_renews_and_releases() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 30_000);
     let (_, other) = server.acquire("db:2", "a", 30_000);
     let cut = &token[..token.len() - 1];
@@ -101,7 +98,7 @@ fn only_the_lease_s_own_token_renews_and_releases() {
 
 #[test]
 fn a_lease_that_does_not_exist_is_not_found_whatever_the_token() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 30_000);
     let tag = id.split_once('-').unwrap().0;
     let next = format!("{tag}-2");

@@ -1,13 +1,10 @@
 //! Who waits, and why a resource is as it is.
 
 use serde_json::{Value, json};
+use tenure_testkit::{TestServer, lease_request};
 
-use crate::server::{Running, start, wish};
-
-fn explain(server: &Running, resource: &str) -> Value {
-    let answer = server.get(&format!("/v1/explain?resource={resource}"));
-    assert_eq!(answer.status, 200, "{answer:?}");
-    answer.json()
+fn explain(server: &TestServer, resource: &str) -> Value {
+    server.get(&format!("/v1/explain?resource={resource}")).with_status(200)
 }
 
 fn words(explanation: &Value) -> String {
@@ -19,7 +16,7 @@ fn words(explanation: &Value) -> String {
 }
 
 /// Waits until so many wait for `db:1`.
-fn until_waiting(server: &Running, count: usize) -> Value {
+fn until_waiting(server: &TestServer, count: usize) -> Value {
     loop {
         let queue = server.get("/v1/queue?resource=db:1").json();
         if queue["waiting"].as_array().unwrap().len() == count {
@@ -30,7 +27,7 @@ fn until_waiting(server: &Running, count: usize) -> Value {
 
 #[test]
 fn a_queue_shows_who_waits_in_the_order_of_service() {
-    let server = start();
+    let server = TestServer::start();
     let empty = server.get("/v1/queue?resource=db:1").json();
     assert_eq!(empty, json!({"resource": "db:1", "waiting": []}));
     let (id, token) = server.acquire("db:1", "a", 600_000);
@@ -76,14 +73,14 @@ fn a_queue_shows_who_waits_in_the_order_of_service() {
 
 #[test]
 fn whoever_was_refused_can_be_told_why_and_when() {
-    let server = start();
+    let server = TestServer::start();
     let free = explain(&server, "db:1");
     assert!(words(&free).contains("Nobody holds db:1."), "{free}");
     assert!(words(&free).contains("It is free"), "{free}");
     assert!(free.get("lastRefusal").is_none() && free.get("lastEnd").is_none(), "{free}");
     let (id, token) = server.acquire("db:1", "a", 600_000);
-    server.post("/v1/leases", &wish("db:1", "b", 60_000)).is_problem(409, "HELD");
-    server.post("/v1/leases", &wish("db:2", "c", 1)).is_problem(400, "TTL_OUT_OF_RANGE");
+    server.post("/v1/leases", &lease_request("db:1", "b", 60_000)).is_problem(409, "HELD");
+    server.post("/v1/leases", &lease_request("db:2", "c", 1)).is_problem(400, "TTL_OUT_OF_RANGE");
     let held = explain(&server, "db:1");
     assert_eq!(held["held"][0]["holder"], json!("a"));
     let refused = &held["lastRefusal"];
@@ -101,7 +98,7 @@ fn whoever_was_refused_can_be_told_why_and_when() {
 
 #[test]
 fn a_question_about_no_resource_is_refused() {
-    let server = start();
+    let server = TestServer::start();
     for route in ["/v1/queue", "/v1/explain"] {
         for query in ["", "?resource=", "?resource=%0a", "?resource=a&resource=b", "?resource=a&colour=red"] {
             server.get(&format!("{route}{query}")).is_problem(400, "INVALID");

@@ -3,20 +3,18 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
-
-use crate::line::{granted, patient};
-use crate::server::{start, start_in, text, wish};
+use tenure_testkit::{TestServer, lease_request, text, waiting_request};
 
 #[test]
 fn a_lease_changes_hands_without_a_moment_in_which_it_is_free() {
-    let server = start();
+    let server = TestServer::start();
     let (mut id, mut token) = server.acquire("db:1", "holder-0", 60_000);
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let hammer = scope.spawn(|| {
             let mut tries = 0;
             while !is_done.load(Ordering::Relaxed) {
-                let answer = server.post("/v1/leases", &wish("db:1", "hammer", 60_000));
+                let answer = server.post("/v1/leases", &lease_request("db:1", "hammer", 60_000));
                 assert_eq!(answer.status, 409, "{answer:?}");
                 tries += 1;
             }
@@ -29,7 +27,7 @@ fn a_lease_changes_hands_without_a_moment_in_which_it_is_free() {
             let lease = answer.json()["lease"].clone();
             assert_eq!(lease["holder"], json!(format!("holder-{number}")));
             assert_eq!(lease["fence"], json!(number + 1), "no grant to anybody else");
-            (id, token) = granted(&answer);
+            (id, token) = answer.granted();
         }
         is_done.store(true, Ordering::Relaxed);
         assert!(hammer.join().unwrap() > 0);
@@ -38,13 +36,13 @@ fn a_lease_changes_hands_without_a_moment_in_which_it_is_free() {
 
 #[test]
 fn what_is_transferred_has_a_new_number_and_a_new_token_and_the_old_ones_are_over() {
-    let server = start();
+    let server = TestServer::start();
     let labels = json!({"run": "7"});
     let wish =
         json!({"resource": "db:1", "holder": "a", "ttlMs": 60_000, "mode": "shared", "labels": labels});
-    let (id, token) = granted(&server.post("/v1/leases", &wish));
+    let (id, token) = server.post("/v1/leases", &wish).granted();
     let answer = server.post(&format!("/v1/leases/{id}/transfer"), &json!({ "token": token, "to": "b" }));
-    let (new_id, new_token) = granted(&answer);
+    let (new_id, new_token) = answer.granted();
     let lease = answer.json()["lease"].clone();
     assert_eq!((&lease["labels"], &lease["mode"]), (&labels, &json!("shared")));
     assert_eq!((&lease["ttlMs"], &lease["remainingMs"]), (&json!(60_000), &json!(60_000)));
@@ -57,20 +55,20 @@ fn what_is_transferred_has_a_new_number_and_a_new_token_and_the_old_ones_are_ove
 
 #[test]
 fn a_transfer_whose_answer_was_lost_may_be_repeated() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     let path = format!("/v1/leases/{id}/transfer");
     let to = |holder: &str| json!({ "token": token, "to": holder });
-    let first = granted(&server.post(&path, &to("b")));
-    assert_eq!(granted(&server.post(&path, &to("b"))), first);
+    let first = server.post(&path, &to("b")).granted();
+    assert_eq!(server.post(&path, &to("b")).granted(), first);
     // Another request is not the same one.
     let over = server.post(&path, &to("c")).is_problem(410, "EXPIRED");
     assert_eq!(over["end"], json!("TRANSFERRED"));
     let upgrade = server.post(&format!("/v1/leases/{id}/downgrade"), &json!({ "token": token }));
     upgrade.is_problem(410, "EXPIRED");
-    let server = start_in(server.stop(), |_| {}).unwrap();
+    let server = TestServer::start_in(server.stop(), |_| {}).unwrap();
     let again = server.post(&path, &to("b"));
-    assert_eq!(granted(&again), first);
+    assert_eq!(again.granted(), first);
     assert!(again.json()["validForMs"].as_u64().unwrap() <= 60_000);
     // Once what came of it is over, there is nothing to find.
     server.release(&first.0, &first.1);
@@ -79,7 +77,7 @@ fn a_transfer_whose_answer_was_lost_may_be_repeated() {
 
 #[test]
 fn a_transfer_needs_the_token_and_a_name_and_closes_no_circle() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     let path = format!("/v1/leases/{id}/transfer");
     server.post(&path, &json!({ "token": "wrong", "to": "b" })).is_problem(403, "TOKEN_INVALID");
@@ -89,8 +87,8 @@ fn a_transfer_needs_the_token_and_a_name_and_closes_no_circle() {
     }
     // c waits for a's lease, and b for c's: with a's lease, b would wait for itself.
     server.acquire("db:2", "c", 60_000);
-    let _c = server.line_up(None, &patient("db:1", "c", 60_000, 60_000), 1);
-    let _b = server.line_up(None, &patient("db:2", "b", 60_000, 60_000), 1);
+    let _c = server.enqueue(None, &waiting_request("db:1", "c", 60_000, 60_000), 1);
+    let _b = server.enqueue(None, &waiting_request("db:2", "b", 60_000, 60_000), 1);
     server.post(&path, &json!({ "token": token, "to": "b" })).is_problem(409, "DEADLOCK");
     assert_eq!(server.renew(&id, &token).status, 200);
 }

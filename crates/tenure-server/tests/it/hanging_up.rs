@@ -1,25 +1,27 @@
 //! A caller that hangs up leaves nothing behind, unless it said under which key it would come back.
 
 use serde_json::json;
-
-use crate::line::{granted, patient};
-use crate::server::{read_to_end, start, text, wish};
+use tenure_testkit::{TestServer, lease_request, read_to_end, text, waiting_request};
 
 #[test]
 fn waiters_that_hang_up_leave_the_line_at_once_and_nothing_is_stuck() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     let line: Vec<_> = (1..=20)
         .map(|number| {
-            server.line_up(None, &patient("db:1", &format!("gone-{number}"), 600_000, 600_000), number)
+            server.enqueue(
+                None,
+                &waiting_request("db:1", &format!("gone-{number}"), 600_000, 600_000),
+                number,
+            )
         })
         .collect();
-    let stays = server.line_up(None, &patient("db:1", "stays", 60_000, 60_000), 21);
+    let stays = server.enqueue(None, &waiting_request("db:1", "stays", 60_000, 60_000), 21);
     drop(line);
     server.wait_until_waiting("db:1", 1);
     server.release(&id, &token);
     let answer = read_to_end(stays);
-    let (id, token) = granted(&answer);
+    let (id, token) = answer.granted();
     assert_eq!(answer.json()["lease"]["fence"], json!(2), "nobody who was gone got it first");
     server.release(&id, &token);
     server.acquire("db:1", "b", 60_000);
@@ -27,46 +29,46 @@ fn waiters_that_hang_up_leave_the_line_at_once_and_nothing_is_stuck() {
 
 #[test]
 fn a_grant_that_meets_a_hang_up_goes_to_the_next_one() {
-    let server = start();
+    let server = TestServer::start();
     for round in 0..30 {
         let resource = format!("db:{round}");
         let (id, token) = server.acquire(&resource, "a", 600_000);
-        let gone = server.line_up(None, &patient(&resource, "gone", 600_000, 600_000), 1);
-        let next = server.line_up(None, &patient(&resource, "next", 600_000, 600_000), 2);
+        let gone = server.enqueue(None, &waiting_request(&resource, "gone", 600_000, 600_000), 1);
+        let next = server.enqueue(None, &waiting_request(&resource, "next", 600_000, 600_000), 2);
         // The server may see either first; whichever it is, the grant to nobody does not stay.
         drop(gone);
         assert_eq!(server.release(&id, &token).status, 200);
         let answer = read_to_end(next);
-        granted(&answer);
+        answer.granted();
         assert_eq!(answer.json()["lease"]["holder"], json!("next"));
     }
 }
 
 #[test]
 fn a_waiter_with_a_key_that_hangs_up_keeps_its_place_and_finds_its_lease() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
-    let wish = patient("db:1", "b", 60_000, 60_000);
-    drop(server.line_up(Some("mine"), &wish, 1));
-    let behind = server.line_up(None, &patient("db:1", "c", 60_000, 60_000), 2);
+    let wish = waiting_request("db:1", "b", 60_000, 60_000);
+    drop(server.enqueue(Some("mine"), &wish, 1));
+    let behind = server.enqueue(None, &waiting_request("db:1", "c", 60_000, 60_000), 2);
     // Whoever asks without the key goes to the end of the line: so it is still there if two wait.
     assert_eq!(server.waiting("db:1"), 2);
     server.release(&id, &token);
-    let found = server.post_under("/v1/leases", "mine", &wish);
-    let (id, token) = granted(&found);
+    let found = server.post_with_key("/v1/leases", "mine", &wish);
+    let (id, token) = found.granted();
     assert_eq!((&found.json()["lease"]["holder"], &found.json()["lease"]["fence"]), (&json!("b"), &json!(2)));
     assert_eq!(server.renew(&id, &token).status, 200);
     server.release(&id, &token);
-    assert_eq!(granted(&read_to_end(behind)).0.split('-').next_back(), Some("3"));
+    assert_eq!(read_to_end(behind).granted().0.split('-').next_back(), Some("3"));
 }
 
 #[test]
 fn a_waiter_with_a_key_that_comes_back_in_time_stands_where_it_stood() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
-    let wish = patient("db:1", "b", 60_000, 60_000);
-    drop(server.line_up(Some("mine"), &wish, 1));
-    let behind = server.line_up(None, &patient("db:1", "c", 60_000, 60_000), 2);
+    let wish = waiting_request("db:1", "b", 60_000, 60_000);
+    drop(server.enqueue(Some("mine"), &wish, 1));
+    let behind = server.enqueue(None, &waiting_request("db:1", "c", 60_000, 60_000), 2);
     let again = server.begin("/v1/leases", Some("mine"), &wish);
     server.release(&id, &token);
     let answer = read_to_end(again);
@@ -77,10 +79,10 @@ fn a_waiter_with_a_key_that_comes_back_in_time_stands_where_it_stood() {
 #[test]
 fn a_connection_that_is_kept_can_wait_and_then_go_on() {
     use std::io::{Read as _, Write as _};
-    let server = start();
+    let server = TestServer::start();
     server.acquire("db:1", "a", 1_000);
     let mut stream = server.connect();
-    let body = patient("db:1", "b", 60_000, 60_000).to_string();
+    let body = waiting_request("db:1", "b", 60_000, 60_000).to_string();
     let head = |body: &str, close: &str| {
         format!(
             "POST /v1/leases HTTP/1.1\r\nHost: {}\r\n{}\r\n{close}Content-Type: application/json\r\n\
@@ -94,7 +96,7 @@ fn a_connection_that_is_kept_can_wait_and_then_go_on() {
     let mut status = [0; 12];
     stream.read_exact(&mut status).unwrap();
     assert_eq!(&status, b"HTTP/1.1 201");
-    let other = wish("db:2", "b", 60_000).to_string();
+    let other = lease_request("db:2", "b", 60_000).to_string();
     stream.write_all(head(&other, "Connection: close\r\n").as_bytes()).unwrap();
     let mut rest = String::new();
     stream.read_to_string(&mut rest).unwrap();

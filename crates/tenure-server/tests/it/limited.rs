@@ -1,11 +1,9 @@
 //! What somebody hears and sees who may not see everything.
 
 use serde_json::json;
+use tenure_testkit::{TestServer, listen_as, text};
 
-use crate::server::{Running, start, text};
-use crate::stream::listen_as;
-
-fn make(server: &Running, resources: &[&str]) -> (String, String) {
+fn make(server: &TestServer, resources: &[&str]) -> (String, String) {
     let wish = json!({ "name": "limited", "scopes": ["leases:read"], "resources": resources });
     let made = server.post("/v1/tokens", &wish).json();
     (text(&made["token"]["id"]), text(&made["secret"]))
@@ -13,7 +11,7 @@ fn make(server: &Running, resources: &[&str]) -> (String, String) {
 
 #[test]
 fn a_limited_token_hears_of_its_own_resources_alone() {
-    let server = start();
+    let server = TestServer::start();
     let (_, secret) = make(&server, &["deploy:"]);
     let mut stream = listen_as(&server, &secret, "/v1/events?type=*", None);
     server.acquire("db:1", "a", 60_000);
@@ -38,7 +36,7 @@ fn a_limited_token_hears_of_its_own_resources_alone() {
 
 #[test]
 fn what_else_a_waiter_waits_for_is_not_shown_to_who_may_not_see_it() {
-    let server = start();
+    let server = TestServer::start();
     let (_, secret) = make(&server, &["deploy:"]);
     let (id, token) = server.acquire("deploy:prod", "a", 60_000);
     let entry =
@@ -63,7 +61,7 @@ fn what_else_a_waiter_waits_for_is_not_shown_to_who_may_not_see_it() {
 
 #[test]
 fn a_stream_ends_with_its_token() {
-    let server = start();
+    let server = TestServer::start();
     let (id, secret) = make(&server, &[]);
     let mut stream = listen_as(&server, &secret, "/v1/events", None);
     server.acquire("db:1", "a", 60_000);
@@ -75,7 +73,7 @@ fn a_stream_ends_with_its_token() {
 
 #[test]
 fn a_stream_ends_when_the_time_of_its_token_is_over() {
-    let server = start();
+    let server = TestServer::start();
     let wish = json!({ "name": "brief", "scopes": ["leases:read"], "expiresInMs": 1_500 });
     let secret = text(&server.post("/v1/tokens", &wish).json()["secret"]);
     let mut stream = listen_as(&server, &secret, "/v1/events", None);
@@ -89,13 +87,13 @@ fn a_stream_ends_when_the_time_of_its_token_is_over() {
 
 #[test]
 fn who_is_refused_for_its_token_is_not_shown_to_those_who_may_see_the_resource() {
-    let server = start();
+    let server = TestServer::start();
     let wish = json!({ "name": "limited", "scopes": ["leases:write"], "resources": ["secret-project:"] });
     let secret = text(&server.post("/v1/tokens", &wish).json()["secret"]);
     server.acquire("db:1", "a", 60_000);
-    server.post("/v1/leases", &crate::server::wish("db:1", "b", 60_000)).is_problem(409, "HELD");
+    server.post("/v1/leases", &tenure_testkit::lease_request("db:1", "b", 60_000)).is_problem(409, "HELD");
     let headers = [format!("Authorization: Bearer {secret}"), "Content-Type: application/json".to_owned()];
-    let body = crate::server::wish("db:1", "c", 60_000).to_string();
+    let body = tenure_testkit::lease_request("db:1", "c", 60_000).to_string();
     server.ask("POST /v1/leases", &headers, &body).is_problem(403, "FORBIDDEN");
     let explained = server.get("/v1/explain?resource=db:1");
     assert_eq!(explained.json()["lastRefusal"]["holder"], json!("b"), "{explained:?}");

@@ -1,17 +1,16 @@
 //! What happens, told as it happens.
 
 use serde_json::json;
+use tenure_testkit::event_stream::Message;
+use tenure_testkit::{Response, TestServer, lease_request, listen, text};
 
-use crate::server::{Answer, Running, start, start_in, text, wish};
-use crate::stream::{Message, listen};
-
-fn release(server: &Running, (id, token): &(String, String)) {
+fn release(server: &TestServer, (id, token): &(String, String)) {
     assert_eq!(server.release(id, token).status, 200);
 }
 
 #[test]
 fn every_event_shows_its_lease_as_it_was_right_after() {
-    let server = start();
+    let server = TestServer::start();
     let mut stream = listen(&server, "/v1/events", None);
     let lease = server.acquire("deploy:prod", "ci-42", 60_000);
     server.renew(&lease.0, &lease.1);
@@ -42,7 +41,7 @@ fn every_event_shows_its_lease_as_it_was_right_after() {
 
 #[test]
 fn an_end_that_nobody_asked_for_is_told_too() {
-    let server = start();
+    let server = TestServer::start();
     let mut stream = listen(&server, "/v1/events?type=lease.expired", None);
     let (id, _) = server.acquire("db:1", "a", 1_000);
     let expired = stream.expect("lease.expired");
@@ -52,7 +51,7 @@ fn an_end_that_nobody_asked_for_is_told_too() {
 
 #[test]
 fn a_quiet_stream_shows_that_it_lives_and_how_far_it_has_come() {
-    let server = start();
+    let server = TestServer::start();
     let mut stream = listen(&server, "/v1/events?resource=rare:1", None);
     let before = stream.last_id.clone();
     server.acquire("db:1", "a", 600_000);
@@ -66,9 +65,9 @@ fn a_quiet_stream_shows_that_it_lives_and_how_far_it_has_come() {
 
 #[test]
 fn nothing_secret_is_told() {
-    let server = start();
+    let server = TestServer::start();
     let mut stream = listen(&server, "/v1/events?type=*", None);
-    let granted = server.post_with_key("a-key", &wish("db:1", "a", 60_000)).json();
+    let granted = server.post_with_key("/v1/leases", "a-key", &lease_request("db:1", "a", 60_000)).json();
     let issued = stream.expect("lease.issued");
     let token = text(&granted["token"]);
     let text = issued.data.to_string();
@@ -77,7 +76,7 @@ fn nothing_secret_is_told() {
 
 #[test]
 fn a_filter_lets_through_what_was_asked_for_and_nothing_else() {
-    let server = start();
+    let server = TestServer::start();
     let mut databases = listen(&server, "/v1/events?resource=db:&type=lease.issued", None);
     let mut starred = listen(&server, "/v1/events?resource=db:1*", None);
     let mut exact = listen(&server, "/v1/events?resource=db:1&type=lease.released", None);
@@ -106,7 +105,7 @@ fn a_filter_lets_through_what_was_asked_for_and_nothing_else() {
 
 #[test]
 fn a_question_that_makes_no_sense_is_refused_before_the_stream_begins() {
-    let server = start();
+    let server = TestServer::start();
     for query in [
         "from=x",
         "from=-1",
@@ -125,7 +124,7 @@ fn a_question_that_makes_no_sense_is_refused_before_the_stream_begins() {
     }
 }
 
-fn refused(server: &Running, path: &str, id: Option<&str>) -> Answer {
+fn refused(server: &TestServer, path: &str, id: Option<&str>) -> Response {
     let mut headers = vec![server.bearer()];
     headers.extend(id.map(|id| format!("Last-Event-ID: {id}")));
     server.ask(&format!("GET {path}"), &headers, "")
@@ -133,7 +132,7 @@ fn refused(server: &Running, path: &str, id: Option<&str>) -> Answer {
 
 #[test]
 fn an_id_of_another_ledger_is_told_that_what_follows_is_gone() {
-    let server = start();
+    let server = TestServer::start();
     for id in ["2-1", "1-99999"] {
         let problem = refused(&server, "/v1/events", Some(id)).is_problem(410, "COMPACTED");
         assert_eq!(problem["from"], json!(1), "from where it can be read");
@@ -142,7 +141,7 @@ fn an_id_of_another_ledger_is_told_that_what_follows_is_gone() {
 
 #[test]
 fn whoever_comes_back_after_a_restart_misses_nothing_and_hears_nothing_twice() {
-    let mut server = start();
+    let mut server = TestServer::start();
     let mut seen: Vec<u64> = Vec::new();
     let mut last = None;
     let mut leases = Vec::new();
@@ -157,7 +156,7 @@ fn whoever_comes_back_after_a_restart_misses_nothing_and_hears_nothing_twice() {
         }
         last = Some(stream.last_id.clone());
         drop(stream);
-        server = start_in(server.stop(), |_| {}).unwrap();
+        server = TestServer::start_in(server.stop(), |_| {}).unwrap();
     }
     let mut stream = listen(&server, "/v1/events", last.as_deref());
     while seen.len() < leases.len() {
@@ -174,7 +173,7 @@ fn whoever_comes_back_after_a_restart_misses_nothing_and_hears_nothing_twice() {
 
 #[test]
 fn a_server_that_stops_lets_its_listeners_go_at_once() {
-    let server = start();
+    let server = TestServer::start();
     let mut streams: Vec<_> = (0..10).map(|_| listen(&server, "/v1/events", None)).collect();
     server.acquire("db:1", "a", 60_000);
     let folder = server.stop();
@@ -187,7 +186,7 @@ fn a_server_that_stops_lets_its_listeners_go_at_once() {
 
 #[test]
 fn who_waits_is_told_of_from_the_beginning_to_the_end() {
-    let server = start();
+    let server = TestServer::start();
     let lease = server.acquire("db:1", "a", 60_000);
     let mut stream = listen(&server, "/v1/events", None);
     let wait = json!({"resource": "db:1", "holder": "b", "ttlMs": 1_000, "waitMs": 1_000});
@@ -205,12 +204,11 @@ fn who_waits_is_told_of_from_the_beginning_to_the_end() {
 
 #[test]
 fn what_is_pruned_is_said_to_be_gone_and_from_where_on_it_can_be_read() {
-    let server = start_in(tempfile::tempdir().unwrap(), |settings| {
+    let server = TestServer::start_with(|settings| {
         settings.ledger.segment_size = 4_096;
         settings.routine.checkpoint_after = 4;
         settings.routine.retention.bytes = 8_192;
-    })
-    .unwrap();
+    });
     let first = server.folder.path().join("data/0000000000000001.segment");
     let mut number = 0;
     while first.exists() {

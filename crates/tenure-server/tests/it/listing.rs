@@ -1,25 +1,24 @@
 //! Which leases there are.
 
 use serde_json::{Value, json};
-
-use crate::server::{Answer, Running, start, text};
+use tenure_testkit::{Response, TestServer, text};
 
 /// The fences of a list.
 #[track_caller]
-fn fences(answer: &Answer) -> Vec<u64> {
+fn fences(answer: &Response) -> Vec<u64> {
     assert_eq!(answer.status, 200, "{answer:?}");
     let leases = answer.json()["leases"].as_array().unwrap().clone();
     leases.iter().map(|lease| lease["fence"].as_u64().unwrap()).collect()
 }
 
-fn shared(server: &Running, resource: &str, holder: &str) -> Value {
+fn shared(server: &TestServer, resource: &str, holder: &str) -> Value {
     let wish = json!({"resource": resource, "holder": holder, "ttlMs": 60_000, "mode": "shared"});
     server.post("/v1/leases", &wish).json()
 }
 
 #[test]
 fn leases_are_found_by_resource_by_holder_and_by_state() {
-    let server = start();
+    let server = TestServer::start();
     shared(&server, "db:1", "a");
     shared(&server, "db:1", "b");
     shared(&server, "db:2", "a");
@@ -53,7 +52,7 @@ fn leases_are_found_by_resource_by_holder_and_by_state() {
 
 #[test]
 fn a_list_comes_in_parts_and_nothing_is_missing_or_doubled() {
-    let server = start();
+    let server = TestServer::start();
     let all: Vec<_> = (1..=7).map(|number| shared(&server, "db:1", &format!("holder-{number}"))).collect();
     for (filter, limit) in [("", 3), ("&resource=db:1", 2), ("", 7), ("", 1)] {
         let (mut found, mut after, mut parts) = (Vec::new(), String::new(), 0);
@@ -83,7 +82,7 @@ fn a_list_comes_in_parts_and_nothing_is_missing_or_doubled() {
 
 #[test]
 fn a_question_that_makes_no_sense_is_refused() {
-    let server = start();
+    let server = TestServer::start();
     for query in [
         "limit=0",
         "limit=1001",

@@ -1,15 +1,13 @@
 //! The local socket: who may use it, and whose it is.
 
 use std::fs::{self, Permissions};
-use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use tenure_server::{SocketError, SocketPlace, StartError};
-
-use crate::server::{Answer, Running, parse, start_in, wish};
+use tenure_testkit::{TestServer, lease_request, over_socket};
 
 fn place(path: &Path) -> Option<SocketPlace> {
     Some(SocketPlace { path: path.into(), users: Vec::new(), is_chosen: true })
@@ -26,24 +24,10 @@ fn private() -> TempDir {
     folder
 }
 
-fn start_with_socket() -> Running {
+fn start_with_socket() -> TestServer {
     let folder = tempfile::tempdir().unwrap();
     let path = socket_in(folder.path());
-    start_in(folder, |settings| settings.socket = place(&path)).unwrap()
-}
-
-/// Asks on the local socket: as this process's user, without a token.
-fn ask(path: &Path, line: &str, headers: &str, body: &str) -> Answer {
-    let mut stream = UnixStream::connect(path).unwrap();
-    let request = format!(
-        "{line} HTTP/1.1\r\nConnection: close\r\nContent-Type: application/json\r\n{headers}Content-Length: {}\r\n\r\n\
-         {body}",
-        body.len()
-    );
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    parse(&answer)
+    TestServer::start_in(folder, |settings| settings.socket = place(&path)).unwrap()
 }
 
 #[test]
@@ -52,11 +36,11 @@ fn whoever_owns_the_server_needs_no_token_on_its_socket() {
     let path = socket_in(server.folder.path());
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o7777;
     assert_eq!((mode(path.parent().unwrap()), mode(&path)), (0o700, 0o600));
-    assert_eq!(ask(&path, "GET /v1/tokens", "", "").status, 200, "an admin");
-    let wish = wish("db:1", "me", 60_000).to_string();
-    assert_eq!(ask(&path, "POST /v1/leases", "", &wish).status, 201);
+    assert_eq!(over_socket(&path, "GET /v1/tokens", &[], "").status, 200, "an admin");
+    let wish = lease_request("db:1", "me", 60_000).to_string();
+    assert_eq!(over_socket(&path, "POST /v1/leases", &[], &wish).status, 201);
     // It is a principal of its own: the holder belongs to it.
-    let other = crate::server::wish("db:2", "me", 60_000);
+    let other = tenure_testkit::lease_request("db:2", "me", 60_000);
     server.post("/v1/leases", &other).is_problem(403, "HOLDER_TAKEN");
     let _folder = server.stop();
     assert!(!path.exists(), "a server that stops takes its socket away");
@@ -66,7 +50,7 @@ fn whoever_owns_the_server_needs_no_token_on_its_socket() {
 fn a_token_on_the_socket_counts_and_a_wrong_one_is_not_made_up_for() {
     let server = start_with_socket();
     let path = socket_in(server.folder.path());
-    let with = |header: &str| ask(&path, "GET /v1/leases", &format!("{header}\r\n"), "");
+    let with = |header: &str| over_socket(&path, "GET /v1/leases", &[header], "");
     assert_eq!(with(&server.bearer()).status, 200);
     with("Authorization: Bearer tnr_wrong").is_problem(401, "UNAUTHORIZED");
     with("Authorization: Basic x").is_problem(401, "UNAUTHORIZED");
@@ -76,12 +60,12 @@ fn a_token_on_the_socket_counts_and_a_wrong_one_is_not_made_up_for() {
 fn the_socket_has_no_name_and_no_page() {
     let server = start_with_socket();
     let path = socket_in(server.folder.path());
-    for headers in ["", "Host: localhost\r\n", "Host: whatever.example\r\n"] {
-        assert_eq!(ask(&path, "GET /healthz", headers, "").status, 200, "{headers}");
+    for headers in [&[][..], &["Host: localhost"], &["Host: whatever.example"]] {
+        assert_eq!(over_socket(&path, "GET /healthz", headers, "").status, 200, "{headers:?}");
     }
     for origin in ["null", "http://localhost", &format!("http://{}", server.address)] {
-        let headers = format!("Origin: {origin}\r\n");
-        ask(&path, "GET /healthz", &headers, "").is_problem(403, "FOREIGN_ORIGIN");
+        let header = format!("Origin: {origin}");
+        over_socket(&path, "GET /healthz", &[&header], "").is_problem(403, "FOREIGN_ORIGIN");
     }
 }
 
@@ -89,15 +73,16 @@ fn the_socket_has_no_name_and_no_page() {
 fn the_socket_alone_is_enough_and_nowhere_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let path = socket_in(folder.path());
-    let server = start_in(folder, |settings| (settings.listen, settings.socket) = (None, place(&path)));
-    assert_eq!(ask(&path, "GET /v1/leases", "", "").status, 200);
+    let server =
+        TestServer::start_in(folder, |settings| (settings.listen, settings.socket) = (None, place(&path)));
+    assert_eq!(over_socket(&path, "GET /v1/leases", &[], "").status, 200);
     let folder = server.unwrap().stop();
-    let refused = start_in(folder, |settings| settings.listen = None).map(|_| ()).unwrap_err();
+    let refused = TestServer::start_in(folder, |settings| settings.listen = None).map(|_| ()).unwrap_err();
     assert!(matches!(refused, StartError::Nowhere), "{refused}");
 }
 
 fn refused(folder: TempDir, place: Option<SocketPlace>) -> SocketError {
-    match start_in(folder, |settings| settings.socket = place).map(|_| ()) {
+    match TestServer::start_in(folder, |settings| settings.socket = place).map(|_| ()) {
         Err(StartError::Socket(error)) => error,
         other => panic!("{other:?}"),
     }
@@ -109,18 +94,18 @@ fn the_socket_of_a_dead_server_is_replaced_and_a_living_ones_is_not() {
     let path = socket_in(server.folder.path());
     let error = refused(tempfile::tempdir().unwrap(), place(&path));
     assert!(matches!(error, SocketError::Taken(_)), "{error}");
-    assert_eq!(ask(&path, "GET /healthz", "", "").status, 200, "the living one was not disturbed");
+    assert_eq!(over_socket(&path, "GET /healthz", &[], "").status, 200, "the living one was not disturbed");
     // Where nobody chose it and there is another way in, it is done without.
     let unchosen = place(&path).map(|place| SocketPlace { is_chosen: false, ..place });
-    let other = start_in(tempfile::tempdir().unwrap(), |settings| settings.socket = unchosen).unwrap();
+    let other = TestServer::start_with(|settings| settings.socket = unchosen);
     assert_eq!(other.get("/healthz").status, 200);
     drop(server.stop());
     // What a killed server leaves behind.
     let folder = private();
     let path = folder.path().join("left.sock");
     drop(UnixListener::bind(&path).unwrap());
-    let _server = start_in(folder, |settings| settings.socket = place(&path)).unwrap();
-    assert_eq!(ask(&path, "GET /healthz", "", "").status, 200);
+    let _server = TestServer::start_in(folder, |settings| settings.socket = place(&path)).unwrap();
+    assert_eq!(over_socket(&path, "GET /healthz", &[], "").status, 200);
 }
 
 #[test]
@@ -145,8 +130,7 @@ fn a_folder_that_others_can_enter_is_refused() {
     assert!(matches!(error, SocketError::OpenToOthers { mode: 0o755, .. }), "{error}");
     // With other users it is what is wanted, as long as they cannot put something else there.
     let with_users = place(&path).map(|place| SocketPlace { users: vec![4_000_000], ..place });
-    let _server =
-        start_in(tempfile::tempdir().unwrap(), |settings| settings.socket = with_users.clone()).unwrap();
+    let _server = TestServer::start_with(|settings| settings.socket = with_users.clone());
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o7777, 0o666);
     fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
     let error = refused(tempfile::tempdir().unwrap(), with_users);

@@ -19,7 +19,6 @@ mod hanging_up;
 mod image;
 mod intents;
 mod limited;
-mod line;
 mod listening;
 mod listing;
 mod local_socket;
@@ -29,21 +28,14 @@ mod pools;
 mod recalling;
 mod restarts;
 mod revoking;
-mod server;
 mod slow;
 mod socket;
-mod stream;
 mod tls;
 mod together;
 mod tokens;
-#[path = "../support/traces.rs"]
-mod traces;
 mod waiting;
 mod waiting_over_restarts;
 mod who_may_ask;
 mod withdrawing;
 mod within_bounds;
-#[expect(dead_code, reason = "the gateway's own tests look at more of it")]
-#[path = "../support/wled/mod.rs"]
-mod wled;
 mod work;

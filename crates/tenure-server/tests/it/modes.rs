@@ -1,9 +1,7 @@
 //! The same holder in another mode.
 
 use serde_json::{Value, json};
-
-use crate::line::granted;
-use crate::server::{read_to_end, start, text};
+use tenure_testkit::{TestServer, read_to_end, text};
 
 fn shared(holder: &str, wait_ms: u64) -> Value {
     json!({"resource": "db:1", "holder": holder, "ttlMs": 60_000, "mode": "shared", "waitMs": wait_ms})
@@ -11,40 +9,40 @@ fn shared(holder: &str, wait_ms: u64) -> Value {
 
 #[test]
 fn a_reader_becomes_a_writer_only_when_it_is_alone() {
-    let server = start();
-    let (id, token) = granted(&server.post("/v1/leases", &shared("a", 0)));
-    let (other, other_token) = granted(&server.post("/v1/leases", &shared("b", 0)));
+    let server = TestServer::start();
+    let (id, token) = server.post("/v1/leases", &shared("a", 0)).granted();
+    let (other, other_token) = server.post("/v1/leases", &shared("b", 0)).granted();
     let (path, proof) = (format!("/v1/leases/{id}/upgrade"), json!({ "token": token }));
     let held = server.post(&path, &proof).is_problem(409, "HELD");
     assert_eq!((&held["holder"], &held["resource"]), (&json!("b"), &json!("db:1")));
     assert_eq!(server.renew(&id, &token).status, 200, "it still reads");
     server.release(&other, &other_token);
     let upgraded = server.post(&path, &proof);
-    let (new_id, new_token) = granted(&upgraded);
+    let (new_id, new_token) = upgraded.granted();
     let lease = upgraded.json()["lease"].clone();
     assert_eq!((upgraded.status, &lease["mode"], &lease["holder"]), (200, &json!("exclusive"), &json!("a")));
     server.post("/v1/leases", &shared("c", 0)).is_problem(409, "HELD");
-    assert_eq!(granted(&server.post(&path, &proof)), (new_id.clone(), new_token.clone()), "a lost answer");
+    assert_eq!(server.post(&path, &proof).granted(), (new_id.clone(), new_token.clone()), "a lost answer");
     server.renew(&id, &token).is_problem(410, "EXPIRED");
     assert_eq!(server.renew(&new_id, &new_token).status, 200);
 }
 
 #[test]
 fn a_writer_that_becomes_a_reader_lets_readers_in() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
-    let reader = server.line_up(None, &shared("b", 60_000), 1);
+    let reader = server.enqueue(None, &shared("b", 60_000), 1);
     let (path, proof) = (format!("/v1/leases/{id}/downgrade"), json!({ "token": token }));
     let downgraded = server.post(&path, &proof);
     assert_eq!((downgraded.status, text(&downgraded.json()["lease"]["mode"])), (200, "shared".into()));
-    granted(&read_to_end(reader));
+    read_to_end(reader).granted();
     assert_eq!(server.holders("db:1"), ["a", "b"]);
-    assert_eq!(granted(&server.post(&path, &proof)), granted(&downgraded), "a lost answer");
+    assert_eq!(server.post(&path, &proof).granted(), downgraded.granted(), "a lost answer");
 }
 
 #[test]
 fn up_is_stronger_and_down_is_weaker() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     for (path, mode) in [("upgrade", None), ("upgrade", Some("shared")), ("downgrade", Some("exclusive"))] {
         let mut body = json!({ "token": token });

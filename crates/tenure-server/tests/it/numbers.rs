@@ -1,12 +1,14 @@
 //! What is counted.
 
-use crate::server::{start, wish};
+use tenure_testkit::{TestServer, lease_request};
 
 #[test]
 fn numbers_say_how_much_and_never_who() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("secret-resource:1", "secret-holder", 60_000);
-    server.post("/v1/leases", &wish("secret-resource:1", "other-holder", 60_000)).is_problem(409, "HELD");
+    server
+        .post("/v1/leases", &lease_request("secret-resource:1", "other-holder", 60_000))
+        .is_problem(409, "HELD");
     server.get("/v1/nowhere/at-all").is_problem(404, "NOT_FOUND");
     let answer = server.get("/metrics");
     assert_eq!(answer.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));

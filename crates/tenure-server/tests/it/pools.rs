@@ -1,27 +1,25 @@
 //! Any free one of a pool: the first that is free, and in line when none is.
 
 use serde_json::json;
-
-use crate::line::{granted, patient};
-use crate::server::{Running, read_to_end, start_in, text, wish};
+use tenure_testkit::{TestServer, lease_request, read_to_end, text, waiting_request};
 
 /// A server with two tuners.
-fn start_with_tuners() -> Running {
+fn start_with_tuners() -> TestServer {
     let folder = tempfile::tempdir().unwrap();
-    start_in(folder, |settings| settings.pools.add("tuner", ["0", "1"]).unwrap()).unwrap()
+    TestServer::start_in(folder, |settings| settings.pools.add("tuner", ["0", "1"]).unwrap()).unwrap()
 }
 
 #[test]
 fn each_gets_a_member_of_its_own_and_the_lease_names_it() {
     let server = start_with_tuners();
     let of = |holder: &str| {
-        let answer = server.post("/v1/leases", &wish("tuner:*", holder, 60_000)).json();
+        let answer = server.post("/v1/leases", &lease_request("tuner:*", holder, 60_000)).json();
         (text(&answer["lease"]["resource"]), text(&answer["lease"]["id"]), text(&answer["token"]))
     };
     let (first, id, token) = of("a");
     assert_eq!(first, "tuner:0");
     assert_eq!(of("b").0, "tuner:1");
-    let problem = server.post("/v1/leases", &wish("tuner:*", "c", 60_000)).is_problem(409, "HELD");
+    let problem = server.post("/v1/leases", &lease_request("tuner:*", "c", 60_000)).is_problem(409, "HELD");
     assert_eq!((&problem["resource"], &problem["holder"]), (&json!("tuner:0"), &json!("a")), "free first");
     server.release(&id, &token);
     assert_eq!(of("d").0, "tuner:0");
@@ -32,7 +30,7 @@ fn who_waits_for_any_gets_the_first_that_is_free_and_holders_are_told() {
     let server = start_with_tuners();
     server.acquire("tuner:0", "a", 60_000);
     let (id, token) = server.acquire("tuner:1", "b", 60_000);
-    let line = server.begin("/v1/leases", None, &patient("tuner:*", "c", 60_000, 60_000));
+    let line = server.begin("/v1/leases", None, &waiting_request("tuner:*", "c", 60_000, 60_000));
     server.wait_until_waiting("tuner:1", 1);
     let queue = server.get("/v1/queue?resource=tuner:1").json();
     assert_eq!(queue["waiting"][0]["resources"], json!(["tuner:0", "tuner:1"]), "{queue}");
@@ -40,19 +38,20 @@ fn who_waits_for_any_gets_the_first_that_is_free_and_holders_are_told() {
     server.release(&id, &token);
     let answer = read_to_end(line);
     assert_eq!(answer.json()["lease"]["resource"], json!("tuner:1"));
-    granted(&answer);
+    answer.granted();
 }
 
 #[test]
 fn a_pool_that_is_not_configured_is_refused_and_two_of_one_pool_are_two_members() {
     let server = start_with_tuners();
-    let problem = server.post("/v1/leases", &wish("door:*", "a", 60_000)).is_problem(400, "INVALID");
+    let problem = server.post("/v1/leases", &lease_request("door:*", "a", 60_000)).is_problem(400, "INVALID");
     assert!(text(&problem["detail"]).contains("[pools]"), "{problem}");
-    let both = json!({ "leases": [wish("tuner:*", "a", 60_000), wish("tuner:*", "a", 60_000)] });
+    let both =
+        json!({ "leases": [lease_request("tuner:*", "a", 60_000), lease_request("tuner:*", "a", 60_000)] });
     let answer = server.post("/v1/leases/batch", &both).json();
     let names = [0, 1].map(|index| text(&answer["leases"][index]["lease"]["resource"]));
     assert_eq!(names, ["tuner:0", "tuner:1"]);
-    let three = json!({ "leases": [wish("tuner:*", "a", 60_000), wish("tuner:*", "a", 60_000), wish("tuner:*", "a", 60_000)] });
+    let three = json!({ "leases": [lease_request("tuner:*", "a", 60_000), lease_request("tuner:*", "a", 60_000), lease_request("tuner:*", "a", 60_000)] });
     server.post("/v1/leases/batch", &three).is_problem(400, "INVALID");
 }
 
@@ -63,8 +62,8 @@ fn who_may_not_have_every_member_asks_for_those_that_it_may_have() {
     let secret = text(&server.post("/v1/tokens", &made).json()["secret"]);
     let headers = [format!("Authorization: Bearer {secret}"), "Content-Type: application/json".to_owned()];
     let ask = |body: &serde_json::Value| server.ask("POST /v1/leases", &headers, &body.to_string());
-    ask(&wish("tuner:*", "a", 60_000)).is_problem(403, "FORBIDDEN");
-    assert_eq!(ask(&wish("tuner:0", "a", 60_000)).status, 201);
+    ask(&lease_request("tuner:*", "a", 60_000)).is_problem(403, "FORBIDDEN");
+    assert_eq!(ask(&lease_request("tuner:0", "a", 60_000)).status, 201);
 }
 
 #[test]
@@ -72,7 +71,8 @@ fn who_waits_for_any_in_vain_is_told_of_the_one_that_is_free_the_soonest() {
     let server = start_with_tuners();
     server.acquire("tuner:0", "a", 600_000);
     server.acquire("tuner:1", "b", 60_000);
-    let problem = server.post("/v1/leases", &patient("tuner:*", "c", 60_000, 50)).is_problem(409, "HELD");
+    let problem =
+        server.post("/v1/leases", &waiting_request("tuner:*", "c", 60_000, 50)).is_problem(409, "HELD");
     assert_eq!((&problem["resource"], &problem["holder"]), (&json!("tuner:1"), &json!("b")), "{problem}");
     assert!(problem["waitedMs"].as_u64().unwrap() >= 50, "{problem}");
 }

@@ -1,17 +1,15 @@
 //! A holder learns that somebody waits because of it.
 
 use serde_json::{Value, json};
-
-use crate::line::{granted, patient};
-use crate::server::{start, text};
+use tenure_testkit::{TestServer, text, waiting_request};
 
 #[test]
 fn a_holder_is_told_who_waits_when_it_renews_and_whoever_looks_sees_it_too() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     assert_eq!(server.renew(&id, &token).json()["lease"]["recall"], Value::Null);
-    let b = server.line_up(None, &patient("db:1", "b", 60_000, 50_000), 1);
-    let c = server.line_up(None, &patient("db:1", "c", 60_000, 60_000), 2);
+    let b = server.enqueue(None, &waiting_request("db:1", "b", 60_000, 50_000), 1);
+    let c = server.enqueue(None, &waiting_request("db:1", "c", 60_000, 60_000), 2);
     let is_recalled = |lease: &Value| {
         let recall = &lease["recall"];
         assert_eq!((&recall["by"], &recall["waiting"]), (&json!("b"), &json!(2)), "{lease}");
@@ -26,7 +24,7 @@ fn a_holder_is_told_who_waits_when_it_renews_and_whoever_looks_sees_it_too() {
     is_recalled(&transferred.json()["lease"]);
     drop((b, c));
     server.wait_until_waiting("db:1", 0);
-    let (id, token) = granted(&transferred);
+    let (id, token) = transferred.granted();
     assert_eq!(server.renew(&id, &token).json()["lease"]["recall"], Value::Null);
     let released = server.release(&id, &token).json()["lease"].clone();
     assert_eq!((&released["recall"], &released["state"]), (&Value::Null, &json!("RELEASED")));
@@ -34,12 +32,12 @@ fn a_holder_is_told_who_waits_when_it_renews_and_whoever_looks_sees_it_too() {
 
 #[test]
 fn nobody_is_recalled_by_whom_it_does_not_keep_out() {
-    let server = start();
+    let server = TestServer::start();
     let shared = |holder: &str, wait: u64| json!({"resource": "db:1", "holder": holder, "ttlMs": 60_000, "mode": "shared", "waitMs": wait});
-    let (id, token) = granted(&server.post("/v1/leases", &shared("a", 0)));
-    let _writer = server.line_up(None, &patient("db:1", "writer", 60_000, 60_000), 1);
+    let (id, token) = server.post("/v1/leases", &shared("a", 0)).granted();
+    let _writer = server.enqueue(None, &waiting_request("db:1", "writer", 60_000, 60_000), 1);
     // It waits behind the writer, not because of a.
-    let _reader = server.line_up(None, &shared("b", 60_000), 2);
+    let _reader = server.enqueue(None, &shared("b", 60_000), 2);
     let recall = server.renew(&id, &token).json()["lease"]["recall"].clone();
     assert_eq!((text(&recall["by"]), &recall["waiting"]), ("writer".into(), &json!(1)));
 }

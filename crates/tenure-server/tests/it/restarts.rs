@@ -4,23 +4,22 @@ use std::error::Error as _;
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
-
-use crate::server::{settings, start, start_in, wish};
+use tenure_testkit::server::settings;
+use tenure_testkit::{TestServer, lease_request};
 
 #[test]
 fn leases_tokens_and_keys_outlive_a_restart() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
-    let first = server.post_with_key("key", &wish("db:2", "a", 60_000)).json();
+    let first = server.post_with_key("/v1/leases", "key", &lease_request("db:2", "a", 60_000)).json();
     let (gone, gone_token) = server.acquire("db:3", "a", 60_000);
     server.release(&gone, &gone_token);
     let admin = server.token.clone();
-    let server = start_in(server.stop(), |_| {}).unwrap();
+    let server = TestServer::start_in(server.stop(), |_| {}).unwrap();
     assert_eq!(server.token, admin);
-    let renewed = server.renew(&id, &token);
-    assert_eq!(renewed.status, 200, "{renewed:?}");
-    assert_eq!(renewed.json()["lease"]["renewalCount"], json!(1));
-    let again = server.post_with_key("key", &wish("db:2", "a", 60_000)).json();
+    let renewed = server.renew(&id, &token).with_status(200);
+    assert_eq!(renewed["lease"]["renewalCount"], json!(1));
+    let again = server.post_with_key("/v1/leases", "key", &lease_request("db:2", "a", 60_000)).json();
     assert_eq!((&again["token"], &again["lease"]["id"]), (&first["token"], &first["lease"]["id"]));
     assert_eq!(again["lease"]["acquiredAt"], first["lease"]["acquiredAt"]);
     assert_eq!(server.get(&format!("/v1/leases/{gone}")).json()["lease"]["end"], json!("COMPLETED"));
@@ -30,7 +29,7 @@ fn leases_tokens_and_keys_outlive_a_restart() {
 
 #[test]
 fn secrets_are_made_once_and_only_their_owner_reads_them() {
-    let server = start();
+    let server = TestServer::start();
     let data = server.folder.path().join("data");
     assert!(server.token.starts_with("tenure_admin_"), "a prefix that scanners find");
     assert_eq!(server.token.len(), "tenure_admin_".len() + 43);
@@ -44,7 +43,7 @@ fn secrets_are_made_once_and_only_their_owner_reads_them() {
 // S3-35
 #[test]
 fn the_second_server_on_a_directory_says_that_there_is_a_first() {
-    let server = start();
+    let server = TestServer::start();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let second = runtime.block_on(tenure_server::Server::start(settings(server.folder.path())));
     let refused = second.map(|_| ()).unwrap_err().to_string();
@@ -54,8 +53,9 @@ fn the_second_server_on_a_directory_says_that_there_is_a_first() {
 
 #[test]
 fn a_port_that_is_taken_is_named() {
-    let server = start();
-    let refused = start_in(tempfile::tempdir().unwrap(), |settings| settings.listen = Some(server.address));
+    let server = TestServer::start();
+    let refused =
+        TestServer::start_in(tempfile::tempdir().unwrap(), |settings| settings.listen = Some(server.address));
     let refused = refused.map(|_| ()).unwrap_err();
     assert!(refused.to_string().contains(&server.address.to_string()), "{refused}");
     assert!(refused.source().is_some(), "what the system said");
@@ -64,27 +64,28 @@ fn a_port_that_is_taken_is_named() {
 #[test]
 fn without_tls_only_this_machine_is_served() {
     let folder = tempfile::tempdir().unwrap();
-    let refused = start_in(folder, |settings| settings.listen = Some("0.0.0.0:0".parse().unwrap()));
+    let refused =
+        TestServer::start_in(folder, |settings| settings.listen = Some("0.0.0.0:0".parse().unwrap()));
     let refused = refused.map(|_| ()).unwrap_err().to_string();
     assert!(refused.contains("no TLS") && refused.contains("127.0.0.1"), "{refused}");
 }
 
 #[test]
 fn a_damaged_ledger_is_named_and_not_served() {
-    let server = start();
+    let server = TestServer::start();
     server.acquire("db:1", "a", 60_000);
     let folder = server.stop();
     let path = folder.path().join("data/0000000000000001.segment");
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[600] ^= 1;
     std::fs::write(&path, bytes).unwrap();
-    let refused = start_in(folder, |_| {}).map(|_| ()).unwrap_err().to_string();
+    let refused = TestServer::start_in(folder, |_| {}).map(|_| ()).unwrap_err().to_string();
     assert!(refused.contains("0000000000000001.segment is damaged"), "{refused}");
 }
 
 #[test]
 fn a_start_that_fails_half_way_leaves_the_directory_free() {
-    let server = start();
+    let server = TestServer::start();
     let key = server.folder.path().join("data/token.key");
     let folder = server.stop();
     let kept = std::fs::read(&key).unwrap();
@@ -95,12 +96,12 @@ fn a_start_that_fails_half_way_leaves_the_directory_free() {
     assert!(refused.contains("token.key does not hold"), "{refused}");
     assert!(!refused.contains("half a k"), "{refused}");
     std::fs::write(&key, kept).unwrap();
-    assert_eq!(start_in(folder, |_| {}).unwrap().get("/readyz").status, 200);
+    assert_eq!(TestServer::start_in(folder, |_| {}).unwrap().get("/readyz").status, 200);
 }
 
 #[test]
 fn nothing_secret_is_in_the_ledger() {
-    let server = start();
+    let server = TestServer::start();
     let (_, token) = server.acquire("db:1", "holder-in-the-ledger", 60_000);
     let admin = server.token.clone();
     let folder = server.stop();

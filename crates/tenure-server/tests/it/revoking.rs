@@ -1,20 +1,18 @@
 //! An administrator ends a lease.
 
 use serde_json::json;
-
-use crate::line::{granted, patient};
-use crate::server::{read_to_end, start, text};
+use tenure_testkit::{TestServer, read_to_end, text, waiting_request};
 
 #[test]
 fn a_revoked_lease_is_over_at_once_and_goes_to_who_waits() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
-    let next = server.line_up(None, &patient("db:1", "b", 60_000, 60_000), 1);
+    let next = server.enqueue(None, &waiting_request("db:1", "b", 60_000, 60_000), 1);
     let path = format!("/v1/leases/{id}/revoke");
     let answer = server.post(&path, &json!({ "reason": "the machine burns" }));
     let lease = answer.json()["lease"].clone();
     assert_eq!((answer.status, &lease["state"], &lease["end"]), (200, &json!("RELEASED"), &json!("REVOKED")));
-    granted(&read_to_end(next));
+    read_to_end(next).granted();
     let over = server.renew(&id, &token).is_problem(410, "EXPIRED");
     assert_eq!(over["end"], json!("REVOKED"));
     // Revoking what is over changes nothing, and says how it ended.
@@ -24,7 +22,7 @@ fn a_revoked_lease_is_over_at_once_and_goes_to_who_waits() {
 
 #[test]
 fn a_revocation_says_why() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     let path = format!("/v1/leases/{id}/revoke");
     for body in [json!({}), json!({ "reason": "" }), json!({ "reason": "a\nb" }), json!({ "reason": 1 })] {

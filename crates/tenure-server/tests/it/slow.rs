@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::server::{Running, one_answer, read_to_end, start, start_in};
+use tenure_testkit::{TestServer, one_response, read_to_end};
 
 /// Lets this much time pass, on a connection on which nothing comes. It must stay open.
 #[track_caller]
@@ -18,7 +18,7 @@ fn nothing_comes_for(stream: &mut TcpStream, time: Duration) {
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
 }
 
-fn alive(server: &Running) -> String {
+fn alive(server: &TestServer) -> String {
     format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", server.address)
 }
 
@@ -40,7 +40,7 @@ fn drip(mut stream: TcpStream, bytes: &[u8], pause: Duration) -> TcpStream {
 
 #[test]
 fn a_header_that_comes_byte_by_byte_is_not_waited_for() {
-    let server = start();
+    let server = TestServer::start();
     let endless = alive(&server).replace("\r\n\r\n", "\r\nX: ") + &"x".repeat(1_000);
     let stream = drip(server.connect(), endless.as_bytes(), Duration::from_millis(100));
     read_to_end(stream).is_problem(408, "TOO_SLOW");
@@ -49,7 +49,7 @@ fn a_header_that_comes_byte_by_byte_is_not_waited_for() {
 
 #[test]
 fn a_body_that_comes_byte_by_byte_is_not_waited_for() {
-    let server = start();
+    let server = TestServer::start();
     let head = format!(
         "POST /v1/leases HTTP/1.1\r\nHost: {}\r\n{}\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n",
         server.address,
@@ -64,20 +64,24 @@ fn a_body_that_comes_byte_by_byte_is_not_waited_for() {
 
 #[test]
 fn an_idle_connection_outlives_the_time_for_a_header() {
-    let server = start();
+    let server = TestServer::start();
     let mut stream = server.connect();
     nothing_comes_for(&mut stream, Duration::from_secs(6));
-    assert_eq!(one_answer(&mut stream, &alive(&server)).status, 200, "its clock starts with the first byte");
+    assert_eq!(
+        one_response(&mut stream, &alive(&server)).status,
+        200,
+        "its clock starts with the first byte"
+    );
     nothing_comes_for(&mut stream, Duration::from_secs(6));
-    assert_eq!(one_answer(&mut stream, &alive(&server)).status, 200);
+    assert_eq!(one_response(&mut stream, &alive(&server)).status, 200);
 }
 
 #[test]
 fn requests_are_answered_however_long_the_pauses_between_them_are() {
-    let server = start();
+    let server = TestServer::start();
     let mut stream = server.connect();
     for pause in [0, 300, 900, 1_000, 1_100, 1_500, 0, 0, 2_000] {
-        assert_eq!(one_answer(&mut stream, &alive(&server)).status, 200, "before a pause of {pause}");
+        assert_eq!(one_response(&mut stream, &alive(&server)).status, 200, "before a pause of {pause}");
         if pause > 0 {
             nothing_comes_for(&mut stream, Duration::from_millis(pause));
         }
@@ -87,21 +91,22 @@ fn requests_are_answered_however_long_the_pauses_between_them_are() {
 /// The beginning of a request that came with the one before it is not lost when the connection is set aside.
 #[test]
 fn a_request_that_comes_in_two_parts_with_a_pause_between_is_answered() {
-    let server = start();
+    let server = TestServer::start();
     let mut stream = server.connect();
     let whole = alive(&server);
     let (first, rest) = whole.split_at(9);
-    assert_eq!(one_answer(&mut stream, &(whole.clone() + first)).status, 200);
+    assert_eq!(one_response(&mut stream, &(whole.clone() + first)).status, 200);
     nothing_comes_for(&mut stream, Duration::from_millis(1_500));
-    assert_eq!(one_answer(&mut stream, rest).status, 200);
+    assert_eq!(one_response(&mut stream, rest).status, 200);
 }
 
 #[test]
 fn a_connection_that_nobody_uses_is_closed_in_the_end() {
     let folder = tempfile::tempdir().unwrap();
-    let server = start_in(folder, |settings| settings.limits.idle = Duration::from_secs(1)).unwrap();
+    let server =
+        TestServer::start_in(folder, |settings| settings.limits.idle = Duration::from_secs(1)).unwrap();
     let (mut silent, mut used) = (server.connect(), server.connect());
-    assert_eq!(one_answer(&mut used, &alive(&server)).status, 200);
+    assert_eq!(one_response(&mut used, &alive(&server)).status, 200);
     for stream in [&mut silent, &mut used] {
         assert_eq!(stream.read(&mut [0]).unwrap(), 0, "closed, and nothing was said");
     }
@@ -111,7 +116,8 @@ fn a_connection_that_nobody_uses_is_closed_in_the_end() {
 #[test]
 fn whoever_reads_slowly_gets_the_whole_answer_and_whoever_never_reads_is_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
-    let server = start_in(folder, |settings| settings.limits.unread = Duration::from_secs(2)).unwrap();
+    let server =
+        TestServer::start_in(folder, |settings| settings.limits.unread = Duration::from_secs(2)).unwrap();
     for number in 0..1_000 {
         server.acquire(&format!("deploy:{number}-{}", "x".repeat(100)), "a", 600_000);
     }
@@ -121,7 +127,7 @@ fn whoever_reads_slowly_gets_the_whole_answer_and_whoever_never_reads_is_not_wai
         server.bearer()
     );
     let mut slow = server.connect();
-    let one = one_answer(&mut slow, &list).text.len();
+    let one = one_response(&mut slow, &list).text.len();
     assert!(one > 300_000, "{one}");
     // Far more than the system keeps for a reader that does not read.
     let most = 200;
@@ -133,5 +139,5 @@ fn whoever_reads_slowly_gets_the_whole_answer_and_whoever_never_reads_is_not_wai
         read += length;
     }
     assert!(read < one * most / 2, "{read} of {}", one * most);
-    assert_eq!(one_answer(&mut slow, &list).text.len(), one);
+    assert_eq!(one_response(&mut slow, &list).text.len(), one);
 }

@@ -1,15 +1,10 @@
 //! Many commands and watches over one WebSocket.
 
 use std::net::{Shutdown, TcpStream};
-use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio_tungstenite::tungstenite::handshake::client::generate_key;
-use tokio_tungstenite::tungstenite::http::Request;
-use tokio_tungstenite::tungstenite::{Error, Message, WebSocket, client};
-
-use crate::line::patient;
-use crate::server::{Running, start, start_in, text, wish};
+use tenure_testkit::{TestServer, lease_request, text, waiting_request, websocket};
+use tokio_tungstenite::tungstenite::{Error, Message, WebSocket};
 
 /// A connection, and what came over it and was not looked at yet.
 struct Socket {
@@ -17,23 +12,13 @@ struct Socket {
     pending: Vec<Value>,
 }
 
-fn request(server: &Running, token: &str) -> Request<()> {
-    let host = server.address.to_string();
-    let request = Request::builder().uri(format!("ws://{host}/v1/stream")).header("Host", host);
-    let request = request.header("Connection", "Upgrade").header("Upgrade", "websocket");
-    let request = request.header("Sec-WebSocket-Version", "13").header("Sec-WebSocket-Key", generate_key());
-    request.header("Authorization", format!("Bearer {token}")).body(()).unwrap()
-}
-
 impl Socket {
-    fn open(server: &Running) -> Self {
+    fn open(server: &TestServer) -> Self {
         Self::open_as(server, &server.token)
     }
 
-    fn open_as(server: &Running, token: &str) -> Self {
-        let stream = TcpStream::connect(server.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        let (socket, _) = client(request(server, token), stream).unwrap();
+    fn open_as(server: &TestServer, token: &str) -> Self {
+        let socket = websocket::open(server, "/v1/stream", token).unwrap();
         Self { socket, pending: Vec::new() }
     }
 
@@ -80,10 +65,10 @@ fn command(id: u64, verb: &str, fields: &Value) -> Value {
 
 #[test]
 fn many_commands_in_one_frame_are_each_answered() {
-    let server = start();
+    let server = TestServer::start();
     let mut socket = Socket::open(&server);
     let commands: Vec<_> =
-        (0..500).map(|id| command(id, "acquire", &wish(&format!("db:{id}"), "a", 60_000))).collect();
+        (0..500).map(|id| command(id, "acquire", &lease_request(&format!("db:{id}"), "a", 60_000))).collect();
     socket.send(&json!(commands));
     let granted: Vec<_> = (0..500).map(|id| socket.answer(id)["ok"].clone()).collect();
     let mut fences: Vec<_> = granted.iter().map(|ok| ok["lease"]["fence"].as_u64().unwrap()).collect();
@@ -97,7 +82,7 @@ fn many_commands_in_one_frame_are_each_answered() {
     stolen["token"] = granted[10]["token"].clone();
     socket.send(&json!([
         command(3, "renew", &stolen),
-        command(4, "acquire", &wish("db:9", "b", 60_000)),
+        command(4, "acquire", &lease_request("db:9", "b", 60_000)),
         command(5, "steal", &json!({})),
         command(6, "acquire", &json!({ "resource": "db:1", "colour": "red" })),
         { "do": "renew" },
@@ -111,12 +96,12 @@ fn many_commands_in_one_frame_are_each_answered() {
 
 #[test]
 fn who_waits_does_not_keep_others_of_the_connection_waiting() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "first", 60_000);
     let mut socket = Socket::open(&server);
     socket.send(&json!([
-        command(1, "acquire", &patient("db:1", "a", 60_000, 60_000)),
-        command(2, "acquire", &wish("db:2", "a", 60_000)),
+        command(1, "acquire", &waiting_request("db:1", "a", 60_000, 60_000)),
+        command(2, "acquire", &lease_request("db:2", "a", 60_000)),
     ]));
     assert_eq!(socket.answer(2)["ok"]["lease"]["resource"], json!("db:2"));
     assert!(socket.pending.is_empty());
@@ -126,10 +111,10 @@ fn who_waits_does_not_keep_others_of_the_connection_waiting() {
 
 #[test]
 fn a_connection_that_ends_leaves_the_queue_and_what_was_not_told_is_taken_back() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "first", 60_000);
     let mut socket = Socket::open(&server);
-    socket.send(&json!([command(1, "acquire", &patient("db:1", "a", 60_000, 60_000))]));
+    socket.send(&json!([command(1, "acquire", &waiting_request("db:1", "a", 60_000, 60_000))]));
     server.wait_until_waiting("db:1", 1);
     socket.socket.get_ref().shutdown(Shutdown::Both).unwrap();
     server.wait_until_waiting("db:1", 0);
@@ -139,8 +124,8 @@ fn a_connection_that_ends_leaves_the_queue_and_what_was_not_told_is_taken_back()
 
 #[test]
 fn the_same_key_finds_the_same_lease_again() {
-    let server = start();
-    let mut wanted = wish("db:1", "a", 60_000);
+    let server = TestServer::start();
+    let mut wanted = lease_request("db:1", "a", 60_000);
     wanted["key"] = json!("once");
     let first = {
         let mut socket = Socket::open(&server);
@@ -158,12 +143,12 @@ fn the_same_key_finds_the_same_lease_again() {
 
 #[test]
 fn a_watch_tells_what_happens_beside_the_answers_and_can_be_gone_on_with() {
-    let server = start();
+    let server = TestServer::start();
     let mut socket = Socket::open(&server);
     socket.send(&json!([command(1, "watch", &json!({ "resource": "db:" }))]));
     assert!(text(&socket.answer(1)["ok"]["at"]).contains('-'));
     server.acquire("tape:1", "b", 60_000);
-    socket.send(&json!([command(2, "acquire", &wish("db:1", "a", 60_000))]));
+    socket.send(&json!([command(2, "acquire", &lease_request("db:1", "a", 60_000))]));
     let (event, answer) = (socket.answer(1), socket.answer(2));
     assert_eq!(event["event"]["type"], json!("lease.issued"));
     assert_eq!(event["event"]["lease"]["id"], answer["ok"]["lease"]["id"]);
@@ -178,10 +163,9 @@ fn a_watch_tells_what_happens_beside_the_answers_and_can_be_gone_on_with() {
 
 #[test]
 fn what_is_no_conversation_is_refused_and_the_server_goes_on() {
-    let server = start();
+    let server = TestServer::start();
     server.get("/v1/stream").is_problem(400, "INVALID");
-    let stream = TcpStream::connect(server.address).unwrap();
-    let refused = client(request(&server, "nobody"), stream).unwrap_err().to_string();
+    let refused = websocket::open(&server, "/v1/stream", "nobody").unwrap_err().to_string();
     assert!(refused.contains("401"), "{refused}");
     for (bad, why) in [
         (Message::binary(vec![1, 2, 3]), "send text: an array of commands in JSON"),
@@ -195,13 +179,13 @@ fn what_is_no_conversation_is_refused_and_the_server_goes_on() {
     socket.send(&json!({ "not": "an array" }));
     socket.receive().unwrap();
     assert_eq!(socket.pending[0]["error"]["code"], json!("INVALID"));
-    socket.send(&json!([command(1, "acquire", &wish("db:1", "a", 60_000))]));
+    socket.send(&json!([command(1, "acquire", &lease_request("db:1", "a", 60_000))]));
     assert_eq!(socket.answer(1)["ok"]["lease"]["fence"], json!(1), "the connection goes on too");
 }
 
 #[test]
 fn a_server_that_stops_says_goodbye() {
-    let mut server = start_in(tempfile::tempdir().unwrap(), |_| {}).unwrap();
+    let mut server = TestServer::start_with(|_| {});
     let mut socket = Socket::open(&server);
     server.stop_with_outcome().unwrap();
     assert_eq!(socket.goodbye(), "the server is stopping");
@@ -209,13 +193,13 @@ fn a_server_that_stops_says_goodbye() {
 
 #[test]
 fn who_waits_is_answered_before_a_server_stops() {
-    let mut server = start_in(tempfile::tempdir().unwrap(), |_| {}).unwrap();
+    let mut server = TestServer::start_with(|_| {});
     server.acquire("db:1", "first", 60_000);
     let mut socket = Socket::open(&server);
-    let mut kept = patient("db:1", "kept", 60_000, 60_000);
+    let mut kept = waiting_request("db:1", "kept", 60_000, 60_000);
     kept["key"] = json!("kept");
     socket.send(&json!([
-        command(1, "acquire", &patient("db:1", "a", 60_000, 60_000)),
+        command(1, "acquire", &waiting_request("db:1", "a", 60_000, 60_000)),
         command(2, "acquire", &kept),
     ]));
     server.wait_until_waiting("db:1", 2);
@@ -230,11 +214,11 @@ fn who_waits_is_answered_before_a_server_stops() {
 
 #[test]
 fn a_token_whose_time_is_over_does_nothing_more_on_a_connection_that_is_open() {
-    let server = start();
+    let server = TestServer::start();
     let brief = json!({ "name": "brief", "scopes": ["leases:write"], "expiresInMs": 1_500 });
     let secret = text(&server.post("/v1/tokens", &brief).json()["secret"]);
     let mut socket = Socket::open_as(&server, &secret);
-    socket.send(&json!([command(1, "acquire", &wish("db:1", "a", 60_000))]));
+    socket.send(&json!([command(1, "acquire", &lease_request("db:1", "a", 60_000))]));
     let granted = socket.answer(1)["ok"].clone();
     let bearer = [format!("Authorization: Bearer {secret}")];
     while server.ask("GET /v1/stream", &bearer, "").status != 401 {}
@@ -247,7 +231,7 @@ fn a_token_whose_time_is_over_does_nothing_more_on_a_connection_that_is_open() {
 
 #[test]
 fn a_connection_has_room_for_so_many_watches_and_what_is_refused_takes_none() {
-    let server = start();
+    let server = TestServer::start();
     let mut socket = Socket::open(&server);
     // What is refused takes no room.
     let refused: Vec<_> = (0..64).map(|id| command(id, "watch", &json!({ "after": "9-9" }))).collect();
@@ -262,22 +246,23 @@ fn a_connection_has_room_for_so_many_watches_and_what_is_refused_takes_none() {
 
 #[test]
 fn more_commands_than_may_be_under_way_are_told_so_and_the_others_are_done() {
-    let server = start();
+    let server = TestServer::start();
     let mut socket = Socket::open(&server);
-    let commands: Vec<_> =
-        (0..1_100).map(|id| command(id, "acquire", &wish(&format!("db:{id}"), "a", 60_000))).collect();
+    let commands: Vec<_> = (0..1_100)
+        .map(|id| command(id, "acquire", &lease_request(&format!("db:{id}"), "a", 60_000)))
+        .collect();
     socket.send(&json!(commands));
     let answers: Vec<_> = (0..1_100).map(|id| socket.answer(id)).collect();
     let is_busy = |answer: &Value| answer["error"]["code"] == json!("BUSY");
     assert_eq!(answers.iter().position(is_busy), Some(1_024));
     assert!(answers.iter().all(|answer| is_busy(answer) != answer["ok"].is_object()));
-    socket.send(&json!([command(1, "acquire", &wish("tape:1", "a", 60_000))]));
+    socket.send(&json!([command(1, "acquire", &lease_request("tape:1", "a", 60_000))]));
     assert!(socket.answer(1)["ok"].is_object(), "there is room again");
 }
 
 #[test]
 fn a_limited_token_is_as_limited_over_a_websocket() {
-    let server = start();
+    let server = TestServer::start();
     let made = |name: &str, scopes: &[&str]| {
         let wish = json!({ "name": name, "scopes": scopes, "resources": ["deploy:"] });
         text(&server.post("/v1/tokens", &wish).json()["secret"])
@@ -285,7 +270,7 @@ fn a_limited_token_is_as_limited_over_a_websocket() {
     let mut socket = Socket::open_as(&server, &made("writes", &["leases:write"]));
     let (id, token) = server.acquire("db:1", "a", 60_000);
     socket.send(&json!([
-        command(1, "acquire", &wish("db:2", "b", 60_000)),
+        command(1, "acquire", &lease_request("db:2", "b", 60_000)),
         command(2, "renew", &json!({ "lease": id, "token": token })),
         command(3, "release", &json!({ "lease": id, "token": token })),
         command(4, "watch", &json!({ "resource": "deploy:" })),

@@ -12,8 +12,8 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tenure_server::{StartError, TlsError, TlsFiles};
-
-use crate::server::{Answer, Running, parse, start_in};
+use tenure_testkit::http::parse;
+use tenure_testkit::{Response, TestServer};
 
 /// Writes a certificate for these names, and its key, and says which one it is.
 fn certificate(folder: &Path, names: &[&str]) -> CertificateDer<'static> {
@@ -32,11 +32,11 @@ fn files(folder: &Path) -> TlsFiles {
 }
 
 /// On any address, which is what TLS is for.
-fn start_with_tls(names: &[&str], hosts: &[&str]) -> (Running, CertificateDer<'static>) {
+fn start_with_tls(names: &[&str], hosts: &[&str]) -> (TestServer, CertificateDer<'static>) {
     let folder = tempfile::tempdir().unwrap();
     let trusted = certificate(folder.path(), names);
     let files = files(folder.path());
-    let server = start_in(folder, |settings| {
+    let server = TestServer::start_in(folder, |settings| {
         settings.listen = Some("0.0.0.0:0".parse().unwrap());
         settings.tls = Some(files);
         settings.hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
@@ -46,12 +46,12 @@ fn start_with_tls(names: &[&str], hosts: &[&str]) -> (Running, CertificateDer<'s
 
 /// Asks over TLS, trusting this certificate alone. The port is added to `host`.
 fn ask(
-    server: &Running,
+    server: &TestServer,
     trusted: &CertificateDer<'static>,
     name: &str,
     host: &str,
     path: &str,
-) -> Result<Answer, String> {
+) -> Result<Response, String> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).unwrap();
     let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -73,7 +73,7 @@ fn ask(
     Ok(parse(&answer))
 }
 
-fn connect(server: &Running) -> TcpStream {
+fn connect(server: &TestServer) -> TcpStream {
     let stream = TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], server.address.port()))).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     stream
@@ -120,7 +120,7 @@ fn files_that_cannot_be_used_refuse_to_start() {
         certificate(folder.path(), &["localhost"]);
         change(folder.path());
         let files = files(folder.path());
-        match start_in(folder, |settings| settings.tls = Some(files)).map(|_| ()) {
+        match TestServer::start_in(folder, |settings| settings.tls = Some(files)).map(|_| ()) {
             Err(StartError::Tls(error)) => error,
             other => panic!("{other:?}"),
         }

@@ -1,13 +1,11 @@
 //! Several leases in one request: all or nothing.
 
 use serde_json::{Value, json};
-
-use crate::line::patient;
-use crate::server::{Answer, read_to_end, start, start_in, text, wish};
+use tenure_testkit::{Response, TestServer, lease_request, read_to_end, text, waiting_request};
 
 fn together(resources: &[&str], holder: &str, wait_ms: u64) -> Value {
     let wish = |resource: &&str| {
-        let mut wish = patient(resource, holder, 60_000, wait_ms);
+        let mut wish = waiting_request(resource, holder, 60_000, wait_ms);
         wish["labels"] = json!({ "of": resource });
         wish
     };
@@ -16,7 +14,7 @@ fn together(resources: &[&str], holder: &str, wait_ms: u64) -> Value {
 
 /// Ids and tokens, in their order.
 #[track_caller]
-fn all(answer: &Answer) -> Vec<(String, String)> {
+fn all(answer: &Response) -> Vec<(String, String)> {
     assert_eq!(answer.status, 201, "{answer:?}");
     let json = answer.json();
     let leases = json["leases"].as_array().unwrap().iter();
@@ -25,7 +23,7 @@ fn all(answer: &Answer) -> Vec<(String, String)> {
 
 #[test]
 fn several_leases_are_granted_together_in_the_order_asked_for() {
-    let server = start();
+    let server = TestServer::start();
     let answer = server.post("/v1/leases/batch", &together(&["db:2", "db:1", "db:3"], "a", 0));
     let leases = all(&answer);
     for (index, resource) in ["db:2", "db:1", "db:3"].into_iter().enumerate() {
@@ -40,7 +38,7 @@ fn several_leases_are_granted_together_in_the_order_asked_for() {
 
 #[test]
 fn if_one_is_held_none_is_granted() {
-    let server = start();
+    let server = TestServer::start();
     server.acquire("db:2", "b", 60_000);
     let held = server.post("/v1/leases/batch", &together(&["db:1", "db:2", "db:3"], "a", 0));
     let held = held.is_problem(409, "HELD");
@@ -52,7 +50,7 @@ fn if_one_is_held_none_is_granted() {
 
 #[test]
 fn a_wait_for_several_ends_when_all_are_free_and_holds_none_before() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "b", 60_000);
     let (other, other_token) = server.acquire("db:2", "b", 60_000);
     let waits = server.begin("/v1/leases/batch", None, &together(&["db:1", "db:2"], "a", 60_000));
@@ -74,20 +72,22 @@ fn a_wait_for_several_ends_when_all_are_free_and_holds_none_before() {
 
 #[test]
 fn a_repeated_request_for_several_gets_the_same_leases_also_after_a_restart() {
-    let server = start();
+    let server = TestServer::start();
     let body = together(&["db:1", "db:2"], "a", 0);
-    let first = all(&server.post_under("/v1/leases/batch", "once", &body));
-    assert_eq!(all(&server.post_under("/v1/leases/batch", "once", &body)), first);
+    let first = all(&server.post_with_key("/v1/leases/batch", "once", &body));
+    assert_eq!(all(&server.post_with_key("/v1/leases/batch", "once", &body)), first);
     let other = together(&["db:1", "db:3"], "a", 0);
-    server.post_under("/v1/leases/batch", "once", &other).is_problem(409, "KEY_REUSED");
-    server.post_under("/v1/leases", "once", &wish("db:1", "a", 60_000)).is_problem(409, "KEY_REUSED");
-    let server = start_in(server.stop(), |_| {}).unwrap();
-    assert_eq!(all(&server.post_under("/v1/leases/batch", "once", &body)), first);
+    server.post_with_key("/v1/leases/batch", "once", &other).is_problem(409, "KEY_REUSED");
+    server
+        .post_with_key("/v1/leases", "once", &lease_request("db:1", "a", 60_000))
+        .is_problem(409, "KEY_REUSED");
+    let server = TestServer::start_in(server.stop(), |_| {}).unwrap();
+    assert_eq!(all(&server.post_with_key("/v1/leases/batch", "once", &body)), first);
 }
 
 #[test]
 fn a_list_that_makes_no_sense_is_refused_and_says_where() {
-    let server = start();
+    let server = TestServer::start();
     let entry = |more: &str| format!(r#"{{"resource":"db:1","holder":"a","ttlMs":9000{more}}}"#);
     let two = |other: &str| format!(r#"{{"leases":[{},{other}]}}"#, entry(""));
     for (body, reason) in [

@@ -3,11 +3,10 @@
 use std::fs;
 
 use serde_json::{Value, json};
-
-use crate::server::{Answer, Running, start, start_in, text, wish};
+use tenure_testkit::{Response, TestServer, lease_request, text};
 
 /// Makes a token: its id and its secret.
-fn make(server: &Running, name: &str, scopes: &[&str], resources: &[&str]) -> (String, String) {
+fn make(server: &TestServer, name: &str, scopes: &[&str], resources: &[&str]) -> (String, String) {
     let answer =
         server.post("/v1/tokens", &json!({ "name": name, "scopes": scopes, "resources": resources }));
     assert_eq!(answer.status, 201, "{}", answer.text);
@@ -16,24 +15,27 @@ fn make(server: &Running, name: &str, scopes: &[&str], resources: &[&str]) -> (S
 }
 
 /// Asks with this secret.
-fn ask_as(server: &Running, secret: &str, line: &str, body: &Value) -> Answer {
+fn ask_as(server: &TestServer, secret: &str, line: &str, body: &Value) -> Response {
     let headers = [format!("Authorization: Bearer {secret}"), "Content-Type: application/json".into()];
     let body = if body.is_null() { String::new() } else { body.to_string() };
     server.ask(line, &headers, &body)
 }
 
-fn revoke(server: &Running, id: &str) -> Answer {
+fn revoke(server: &TestServer, id: &str) -> Response {
     server.ask(&format!("DELETE /v1/tokens/{id}"), &[server.bearer()], "")
 }
 
 #[test]
 fn a_token_speaks_for_its_name_and_is_shown_without_its_secret() {
-    let server = start();
+    let server = TestServer::start();
     let (id, secret) = make(&server, "ci", &["leases:write", "leases:read"], &[]);
     assert!(secret.len() == 47 && secret.starts_with("tnr_"), "256 bits");
-    assert_eq!(ask_as(&server, &secret, "POST /v1/leases", &wish("db:1", "runner", 60_000)).status, 201);
+    assert_eq!(
+        ask_as(&server, &secret, "POST /v1/leases", &lease_request("db:1", "runner", 60_000)).status,
+        201
+    );
     // The holder belongs to the token now: not even an admin takes the name.
-    server.post("/v1/leases", &wish("db:2", "runner", 60_000)).is_problem(403, "HOLDER_TAKEN");
+    server.post("/v1/leases", &lease_request("db:2", "runner", 60_000)).is_problem(403, "HOLDER_TAKEN");
     let list = server.get("/v1/tokens");
     let shown = &list.json()["tokens"][0];
     assert_eq!((&shown["id"], &shown["name"], &shown["principal"]), (&json!(id), &json!("ci"), &json!("ci")));
@@ -45,7 +47,7 @@ fn a_token_speaks_for_its_name_and_is_shown_without_its_secret() {
 
 #[test]
 fn a_missing_scope_is_a_403_that_names_it() {
-    let server = start();
+    let server = TestServer::start();
     let (_, reader) = make(&server, "reader", &["leases:read"], &[]);
     let (_, writer) = make(&server, "writer", &["leases:write"], &[]);
     let (_, admin) = make(&server, "second-admin", &["admin"], &[]);
@@ -69,7 +71,7 @@ fn a_missing_scope_is_a_403_that_names_it() {
 
 #[test]
 fn an_admin_who_is_limited_to_some_resources_makes_no_token_that_is_not() {
-    let server = start();
+    let server = TestServer::start();
     let (id, limited) = make(&server, "limited", &["admin"], &["deploy:"]);
     let wish = json!({ "name": "more", "scopes": ["admin"] });
     for line in ["POST /v1/tokens", "GET /v1/tokens", &format!("DELETE /v1/tokens/{id}")] {
@@ -79,7 +81,7 @@ fn an_admin_who_is_limited_to_some_resources_makes_no_token_that_is_not() {
 
 #[test]
 fn a_wish_for_a_token_is_read_strictly() {
-    let server = start();
+    let server = TestServer::start();
     for (wish, reason) in [
         (json!({ "scopes": ["admin"] }), "name: is missing"),
         (json!({ "name": "", "scopes": ["admin"] }), "name: "),
@@ -108,7 +110,7 @@ fn a_wish_for_a_token_is_read_strictly() {
 
 #[test]
 fn no_two_living_tokens_have_the_same_name() {
-    let server = start();
+    let server = TestServer::start();
     let (id, _) = make(&server, "ci", &["leases:read"], &[]);
     let wish = json!({ "name": "ci", "scopes": ["leases:read"] });
     server.post("/v1/tokens", &wish).is_problem(409, "NAME_TAKEN");
@@ -118,7 +120,7 @@ fn no_two_living_tokens_have_the_same_name() {
 
 #[test]
 fn a_token_ends_when_its_time_is_over() {
-    let server = start();
+    let server = TestServer::start();
     let wish = json!({ "name": "brief", "scopes": ["leases:read"], "expiresInMs": 1_500 });
     let made = server.post("/v1/tokens", &wish).json();
     let secret = text(&made["secret"]);
@@ -136,11 +138,11 @@ fn a_token_ends_when_its_time_is_over() {
 
 #[test]
 fn a_revoked_token_counts_no_more_and_its_leases_end() {
-    let server = start();
+    let server = TestServer::start();
     let (id, secret) = make(&server, "ci", &["leases:write", "leases:read"], &[]);
     let (_, other) = make(&server, "other", &["leases:write", "leases:read"], &[]);
     let lease = |secret: &str, resource: &str, holder: &str| {
-        let answer = ask_as(&server, secret, "POST /v1/leases", &wish(resource, holder, 60_000));
+        let answer = ask_as(&server, secret, "POST /v1/leases", &lease_request(resource, holder, 60_000));
         (text(&answer.json()["lease"]["id"]), text(&answer.json()["token"]))
     };
     let theirs: Vec<_> = (0..5).map(|n| lease(&secret, &format!("db:{n}"), "a")).collect();
@@ -151,10 +153,10 @@ fn a_revoked_token_counts_no_more_and_its_leases_end() {
         "GET /v1/leases HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {secret}\r\n\r\n",
         server.address
     );
-    assert_eq!(crate::server::one_answer(&mut open, &line).status, 200);
+    assert_eq!(tenure_testkit::one_response(&mut open, &line).status, 200);
     let answer = revoke(&server, &id);
     assert_eq!((answer.status, &answer.json()["revokedLeases"]), (200, &json!(5)), "{}", answer.text);
-    assert_eq!(crate::server::one_answer(&mut open, &line).status, 401);
+    assert_eq!(tenure_testkit::one_response(&mut open, &line).status, 401);
     for (lease, token) in theirs {
         let lease_now = server.get(&format!("/v1/leases/{lease}")).json();
         assert_eq!(lease_now["lease"]["end"], "REVOKED", "{lease_now}");
@@ -163,7 +165,7 @@ fn a_revoked_token_counts_no_more_and_its_leases_end() {
     assert_eq!(server.get(&format!("/v1/leases/{kept}")).json()["lease"]["state"], "ACTIVE");
     revoke(&server, &id).is_problem(404, "NOT_FOUND");
     // For good, also after a restart; and the other one is.
-    let server = start_in(server.stop(), |_| {}).unwrap();
+    let server = TestServer::start_in(server.stop(), |_| {}).unwrap();
     ask_as(&server, &secret, "GET /v1/leases", &Value::Null).is_problem(401, "UNAUTHORIZED");
     assert_eq!(ask_as(&server, &other, "GET /v1/leases", &Value::Null).status, 200);
 }
@@ -172,7 +174,7 @@ fn a_revoked_token_counts_no_more_and_its_leases_end() {
 #[test]
 fn a_token_that_is_revoked_while_a_body_comes_in_makes_no_token() {
     use std::io::Write as _;
-    let server = start();
+    let server = TestServer::start();
     let (id, secret) = make(&server, "second-admin", &["admin"], &[]);
     let body = json!({ "name": "late", "scopes": ["admin"] }).to_string();
     let head = format!(
@@ -189,25 +191,25 @@ fn a_token_that_is_revoked_while_a_body_comes_in_makes_no_token() {
     assert_eq!(&go_on, b"HTTP/1.1 100 Continue\r\n\r\n");
     assert_eq!(revoke(&server, &id).status, 200);
     stream.write_all(body.as_bytes()).unwrap();
-    crate::server::read_to_end(stream).is_problem(401, "UNAUTHORIZED");
+    tenure_testkit::read_to_end(stream).is_problem(401, "UNAUTHORIZED");
     assert_eq!(server.get("/v1/tokens").json()["tokens"], json!([]));
 }
 
 #[test]
 fn a_damaged_file_of_tokens_refuses_to_start_and_says_what_to_do() {
-    let server = start();
+    let server = TestServer::start();
     make(&server, "ci", &["leases:read"], &[]);
     let folder = server.stop();
     let path = folder.path().join("data/api.tokens");
     let whole = fs::read(&path).unwrap();
     fs::write(&path, &whole[..whole.len() / 2]).unwrap();
-    let refused = start_in(folder, |_| {}).map(|_| ()).unwrap_err().to_string();
+    let refused = TestServer::start_in(folder, |_| {}).map(|_| ()).unwrap_err().to_string();
     assert!(refused.contains("api.tokens is damaged") && refused.contains("put back a copy"), "{refused}");
 }
 
 #[test]
 fn a_token_that_cannot_be_written_down_is_not_made() {
-    let server = start();
+    let server = TestServer::start();
     let (id, secret) = make(&server, "ci", &["leases:read"], &[]);
     // The place of the file that is written first is taken.
     fs::create_dir_all(server.folder.path().join("data/api.tokens.new/x")).unwrap();

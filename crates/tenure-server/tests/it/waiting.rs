@@ -1,24 +1,22 @@
 //! Waiting in line: who comes first is served first, and no grant comes after its time.
 
 use serde_json::json;
-
-use crate::line::{granted, patient};
-use crate::server::{read_to_end, start, text, wish};
+use tenure_testkit::{TestServer, lease_request, read_to_end, text, waiting_request};
 
 #[test]
 fn sixty_four_waiters_are_served_in_the_order_in_which_they_came_and_nobody_asks_twice() {
-    let server = start();
+    let server = TestServer::start();
     let (mut id, mut token) = server.acquire("db:1", "first", 60_000);
     let line: Vec<_> = (1..=64)
         .map(|number| {
-            let wish = patient("db:1", &format!("waiter-{number}"), 60_000, 60_000);
-            server.line_up(None, &wish, number)
+            let wish = waiting_request("db:1", &format!("waiter-{number}"), 60_000, 60_000);
+            server.enqueue(None, &wish, number)
         })
         .collect();
     for (number, stream) in (1..).zip(line) {
         assert_eq!(server.release(&id, &token).status, 200);
         let answer = read_to_end(stream);
-        (id, token) = granted(&answer);
+        (id, token) = answer.granted();
         let lease = &answer.json()["lease"];
         assert_eq!(lease["holder"], json!(format!("waiter-{number}")));
         assert_eq!(lease["fence"], json!(number + 1), "nobody else came in between");
@@ -28,9 +26,9 @@ fn sixty_four_waiters_are_served_in_the_order_in_which_they_came_and_nobody_asks
 
 #[test]
 fn a_lease_that_was_waited_for_has_its_whole_time_and_counts_from_the_request() {
-    let server = start();
+    let server = TestServer::start();
     server.acquire("db:1", "a", 1_000);
-    let answer = server.post("/v1/leases", &patient("db:1", "b", 30_000, 60_000)).json();
+    let answer = server.post("/v1/leases", &waiting_request("db:1", "b", 30_000, 60_000)).json();
     assert_eq!((&answer["lease"]["holder"], &answer["lease"]["remainingMs"]), (&json!("b"), &json!(30_000)));
     // The wait ended when a's lease did, which had no more than a second.
     let valid_for = answer["validForMs"].as_u64().unwrap();
@@ -41,86 +39,89 @@ fn a_lease_that_was_waited_for_has_its_whole_time_and_counts_from_the_request() 
 
 #[test]
 fn a_wait_that_is_over_is_refused_with_who_holds_it_and_nothing_is_granted_later() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
-    let behind = server.line_up(None, &patient("db:1", "c", 60_000, 60_000), 1);
-    let problem = server.post("/v1/leases", &patient("db:1", "b", 60_000, 300)).is_problem(409, "HELD");
+    let behind = server.enqueue(None, &waiting_request("db:1", "c", 60_000, 60_000), 1);
+    let problem =
+        server.post("/v1/leases", &waiting_request("db:1", "b", 60_000, 300)).is_problem(409, "HELD");
     let of = |name: &str| problem[name].as_u64().unwrap();
     assert!((300..30_000).contains(&of("waitedMs")), "{problem}");
     assert_eq!((&problem["holder"], &problem["resource"]), (&json!("a"), &json!("db:1")));
     assert!((1..=60_000).contains(&of("remainingMs")) && of("waiting") == 1, "{problem}");
     server.release(&id, &token);
-    let (id, token) = granted(&read_to_end(behind));
+    let (id, token) = read_to_end(behind).granted();
     server.release(&id, &token);
     assert_eq!(server.holders("db:1"), [""; 0], "b gets nothing any more");
-    let next = server.post("/v1/leases", &wish("db:1", "d", 60_000)).json();
+    let next = server.post("/v1/leases", &lease_request("db:1", "d", 60_000)).json();
     assert_eq!(next["lease"]["fence"], json!(3), "nor did it in between");
 }
 
 #[test]
 fn what_is_free_is_not_waited_for() {
-    let server = start();
-    let answer = server.post("/v1/leases", &patient("db:1", "a", 60_000, 60_000));
+    let server = TestServer::start();
+    let answer = server.post("/v1/leases", &waiting_request("db:1", "a", 60_000, 60_000));
     assert_eq!((answer.status, &answer.json()["validForMs"]), (201, &json!(60_000)));
 }
 
 #[test]
 fn readers_behind_a_writer_wait_with_it_and_come_in_together() {
-    let server = start();
+    let server = TestServer::start();
     let shared = |holder: &str, wait: u64| json!({"resource": "db:1", "holder": holder, "ttlMs": 60_000, "mode": "shared", "waitMs": wait});
-    let (id, token) = granted(&server.post("/v1/leases", &shared("reader", 0)));
-    let writer = server.line_up(None, &patient("db:1", "writer", 60_000, 60_000), 1);
+    let (id, token) = server.post("/v1/leases", &shared("reader", 0)).granted();
+    let writer = server.enqueue(None, &waiting_request("db:1", "writer", 60_000, 60_000), 1);
     server.post("/v1/leases", &shared("late", 0)).is_problem(409, "HELD");
     let late: Vec<_> = (2..=4)
-        .map(|number| server.line_up(None, &shared(&format!("late-{number}"), 60_000), number))
+        .map(|number| server.enqueue(None, &shared(&format!("late-{number}"), 60_000), number))
         .collect();
     server.release(&id, &token);
-    let (id, token) = granted(&read_to_end(writer));
+    let (id, token) = read_to_end(writer).granted();
     server.release(&id, &token);
-    late.into_iter().for_each(|stream| drop(granted(&read_to_end(stream))));
+    late.into_iter().for_each(|stream| drop(read_to_end(stream).granted()));
     assert_eq!(server.holders("db:1").len(), 3);
 }
 
 #[test]
 fn a_wait_that_would_close_a_circle_is_refused_and_names_it() {
-    let server = start();
+    let server = TestServer::start();
     server.acquire("db:1", "ann", 60_000);
     server.acquire("db:2", "bob", 60_000);
-    let _ann = server.line_up(None, &patient("db:2", "ann", 60_000, 60_000), 1);
-    let problem = server.post("/v1/leases", &patient("db:1", "bob", 60_000, 60_000));
+    let _ann = server.enqueue(None, &waiting_request("db:2", "ann", 60_000, 60_000), 1);
+    let problem = server.post("/v1/leases", &waiting_request("db:1", "bob", 60_000, 60_000));
     let detail = text(&problem.is_problem(409, "DEADLOCK")["detail"]);
     assert!(detail.contains("bob waits for ann, ann waits for bob;"), "{detail}");
 }
 
 #[test]
 fn one_more_than_may_wait_is_told_so() {
-    let server = start();
+    let server = TestServer::start();
     server.acquire("db:1", "a", 60_000);
     let line: Vec<_> = (0..64)
         .map(|number| {
-            server.begin("/v1/leases", None, &patient("db:1", &format!("w-{number}"), 60_000, 60_000))
+            server.begin("/v1/leases", None, &waiting_request("db:1", &format!("w-{number}"), 60_000, 60_000))
         })
         .collect();
     server.wait_until_waiting("db:1", 64);
-    server.post("/v1/leases", &patient("db:1", "one-more", 60_000, 60_000)).is_problem(429, "QUEUE_FULL");
+    server
+        .post("/v1/leases", &waiting_request("db:1", "one-more", 60_000, 60_000))
+        .is_problem(429, "QUEUE_FULL");
     drop(line);
 }
 
 #[test]
 fn two_connections_under_one_key_are_one_waiter_and_both_are_answered() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
-    let wish = patient("db:1", "b", 60_000, 60_000);
-    let first = server.line_up(Some("once"), &wish, 1);
-    let other = patient("db:1", "b", 60_000, 50_000);
-    server.post_under("/v1/leases", "once", &other).is_problem(409, "KEY_REUSED");
+    let wish = waiting_request("db:1", "b", 60_000, 60_000);
+    let first = server.enqueue(Some("once"), &wish, 1);
+    let other = waiting_request("db:1", "b", 60_000, 50_000);
+    server.post_with_key("/v1/leases", "once", &other).is_problem(409, "KEY_REUSED");
     let second = server.begin("/v1/leases", Some("once"), &wish);
-    let behind = server.line_up(None, &patient("db:1", "c", 60_000, 60_000), 2);
+    let behind = server.enqueue(None, &waiting_request("db:1", "c", 60_000, 60_000), 2);
     server.release(&id, &token);
     let (first, second) = (read_to_end(first), read_to_end(second));
-    assert_eq!(granted(&first), granted(&second));
+    assert_eq!(first.granted(), second.granted());
     // And the same again, now that it is granted.
-    assert_eq!(granted(&server.post_under("/v1/leases", "once", &wish)), granted(&first));
+    assert_eq!(server.post_with_key("/v1/leases", "once", &wish).granted(), first.granted());
     assert_eq!(server.waiting("db:1"), 1);
     drop(behind);
 }

@@ -4,42 +4,41 @@ use std::path::Path;
 
 use serde_json::json;
 use tempfile::TempDir;
-
-use crate::line::{granted, patient};
-use crate::server::{read_to_end, start, start_in, text, wish};
+use tenure_testkit::{TestServer, lease_request, read_to_end, text, waiting_request};
 
 #[test]
 fn a_server_that_stops_sends_its_waiters_away_and_keeps_the_places_of_those_with_a_key() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 600_000);
-    let with_key = patient("db:1", "b", 600_000, 600_000);
-    let kept = server.line_up(Some("mine"), &with_key, 1);
-    let not_kept = server.line_up(None, &patient("db:1", "c", 600_000, 600_000), 2);
+    let with_key = waiting_request("db:1", "b", 600_000, 600_000);
+    let kept = server.enqueue(Some("mine"), &with_key, 1);
+    let not_kept = server.enqueue(None, &waiting_request("db:1", "c", 600_000, 600_000), 2);
     let folder = server.stop();
     for (stream, word) in [(kept, "is kept"), (not_kept, "is over")] {
         let problem = read_to_end(stream).is_problem(503, "UNAVAILABLE");
         assert!(text(&problem["detail"]).contains(word), "{problem}");
     }
-    let server = start_in(folder, |_| {}).unwrap();
+    let server = TestServer::start_in(folder, |_| {}).unwrap();
     assert_eq!(server.waiting("db:1"), 1, "the one without a key left");
-    let later = server.line_up(None, &patient("db:1", "d", 600_000, 600_000), 2);
+    let later = server.enqueue(None, &waiting_request("db:1", "d", 600_000, 600_000), 2);
     let again = server.begin("/v1/leases", Some("mine"), &with_key);
     server.release(&id, &token);
     let answer = read_to_end(again);
     assert_eq!(text(&answer.json()["lease"]["holder"]), "b", "{answer:?}");
-    let (id, token) = granted(&answer);
-    let server = start_in(server.stop(), |_| {}).unwrap();
-    assert_eq!(granted(&server.post_under("/v1/leases", "mine", &with_key)), (id, token));
+    let (id, token) = answer.granted();
+    let server = TestServer::start_in(server.stop(), |_| {}).unwrap();
+    assert_eq!(server.post_with_key("/v1/leases", "mine", &with_key).granted(), (id, token));
     drop(later);
 }
 
 #[test]
 fn a_waiter_that_does_not_come_back_leaves_and_one_that_does_stays() {
-    let server = start();
+    let server = TestServer::start();
     server.acquire("db:1", "a", 600_000);
-    let (one, other) = (patient("db:1", "b", 600_000, 600_000), patient("db:1", "c", 600_000, 600_000));
-    let streams = [server.line_up(Some("one"), &one, 1), server.line_up(Some("other"), &other, 2)];
-    let server = start_in(server.stop(), |_| {}).unwrap();
+    let (one, other) =
+        (waiting_request("db:1", "b", 600_000, 600_000), waiting_request("db:1", "c", 600_000, 600_000));
+    let streams = [server.enqueue(Some("one"), &one, 1), server.enqueue(Some("other"), &other, 2)];
+    let server = TestServer::start_in(server.stop(), |_| {}).unwrap();
     drop(streams);
     assert_eq!(server.waiting("db:1"), 2);
     let back = server.begin("/v1/leases", Some("other"), &other);
@@ -52,11 +51,11 @@ fn a_waiter_that_does_not_come_back_leaves_and_one_that_does_stays() {
 
 #[test]
 fn after_a_crash_nobody_waits_who_cannot_come_back() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 600_000);
-    let _gone = server.line_up(None, &patient("db:1", "gone", 600_000, 600_000), 1);
-    let _kept = server.line_up(Some("mine"), &patient("db:1", "kept", 600_000, 600_000), 2);
-    let server = start_in(as_after_a_crash(server.folder.path()), |_| {}).unwrap();
+    let _gone = server.enqueue(None, &waiting_request("db:1", "gone", 600_000, 600_000), 1);
+    let _kept = server.enqueue(Some("mine"), &waiting_request("db:1", "kept", 600_000, 600_000), 2);
+    let server = TestServer::start_in(as_after_a_crash(server.folder.path()), |_| {}).unwrap();
     assert_eq!(server.waiting("db:1"), 1);
     server.release(&id, &token);
     assert_eq!(server.holders("db:1"), ["kept"]);
@@ -64,19 +63,19 @@ fn after_a_crash_nobody_waits_who_cannot_come_back() {
 
 #[test]
 fn after_a_crash_nobody_holds_what_came_to_a_waiter_that_was_gone() {
-    let server = start();
+    let server = TestServer::start();
     let (id, _) = server.acquire("db:1", "a", 1_000);
-    let gone = server.line_up(None, &patient("db:1", "gone", 600_000, 600_000), 1);
+    let gone = server.enqueue(None, &waiting_request("db:1", "gone", 600_000, 600_000), 1);
     let copy = as_after_a_crash(server.folder.path());
     server.wait_until_over(&id);
     // The new server finds that the lease is over and that somebody waited, who has its turn.
-    let server = start_in(copy, |_| {}).unwrap();
-    let answer = server.post("/v1/leases", &patient("db:1", "b", 600_000, 60_000));
+    let server = TestServer::start_in(copy, |_| {}).unwrap();
+    let answer = server.post("/v1/leases", &waiting_request("db:1", "b", 600_000, 60_000));
     assert_eq!(answer.status, 201, "{answer:?}");
     let ended = server.get("/v1/leases?state=RELEASED&holder=gone").json();
     assert_eq!(ended["leases"][0]["end"], json!("DISCONNECTED"), "the test made it happen: {ended}");
     drop(gone);
-    server.post("/v1/leases", &wish("db:1", "c", 60_000)).is_problem(409, "HELD");
+    server.post("/v1/leases", &lease_request("db:1", "c", 60_000)).is_problem(409, "HELD");
 }
 
 /// What a server that dies now leaves behind.

@@ -1,10 +1,10 @@
 //! Tokens, hosts, origins, and addresses that do not exist.
 
-use crate::server::{start, start_in};
+use tenure_testkit::TestServer;
 
 #[test]
 fn health_needs_no_token_and_everything_else_does() {
-    let server = start();
+    let server = TestServer::start();
     for path in ["/healthz", "/readyz"] {
         assert_eq!(server.ask(&format!("GET {path}"), &[], "").status, 200);
     }
@@ -40,7 +40,7 @@ fn a_preset_token_counts_and_no_file_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let token = "a-token-from-the-environment";
     let preset = tenure_server::AdminToken::preset(token).unwrap();
-    let server = start_in(folder, |settings| settings.admin_token = Some(preset)).unwrap();
+    let server = TestServer::start_in(folder, |settings| settings.admin_token = Some(preset)).unwrap();
     assert!(!server.folder.path().join("data/admin.token").exists());
     let bearer = format!("Authorization: Bearer {token}");
     assert_eq!(server.ask("GET /v1/leases", &[bearer], "").status, 200);
@@ -48,16 +48,16 @@ fn a_preset_token_counts_and_no_file_is_written() {
 
 #[test]
 fn a_file_from_before_does_not_count_beside_a_preset_token() {
-    let server = start();
+    let server = TestServer::start();
     let old = server.bearer();
     let preset = tenure_server::AdminToken::preset("a-token-from-the-environment").unwrap();
-    let server = start_in(server.stop(), |settings| settings.admin_token = Some(preset)).unwrap();
+    let server = TestServer::start_in(server.stop(), |settings| settings.admin_token = Some(preset)).unwrap();
     server.ask("GET /v1/leases", &[old], "").is_problem(401, "UNAUTHORIZED");
 }
 
 #[test]
 fn what_does_not_exist_is_a_problem_too_and_does_not_for_anybody() {
-    let server = start();
+    let server = TestServer::start();
     for headers in [vec![], vec![server.bearer()]] {
         server.ask("GET /nowhere", &headers, "").is_problem(404, "NOT_FOUND");
         server.ask("DELETE /v1/leases", &headers, "").is_problem(405, "METHOD_NOT_ALLOWED");
@@ -80,7 +80,7 @@ fn what_does_not_exist_is_a_problem_too_and_does_not_for_anybody() {
 
 #[test]
 fn a_web_page_from_elsewhere_gets_nothing() {
-    let server = start();
+    let server = TestServer::start();
     let port = server.address.port();
     let get = |headers: &str| {
         let request = format!("GET /healthz HTTP/1.1\r\nConnection: close\r\n{headers}\r\n");

@@ -1,19 +1,17 @@
 //! A waiter that changed its mind leaves the line, also when its key keeps its place.
 
 use serde_json::json;
+use tenure_testkit::{Response, TestServer, read_to_end, text, waiting_request};
 
-use crate::line::{granted, patient};
-use crate::server::{Answer, Running, read_to_end, start, text};
-
-fn withdraw(server: &Running, ticket: &str) -> Answer {
+fn withdraw(server: &TestServer, ticket: &str) -> Response {
     server.ask(&format!("DELETE /v1/queue/{ticket}"), &[server.bearer()], "")
 }
 
 #[test]
 fn a_wait_under_a_key_is_withdrawn_by_its_ticket() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
-    let waits = server.line_up(Some("mine"), &patient("db:1", "b", 60_000, 60_000), 1);
+    let waits = server.enqueue(Some("mine"), &waiting_request("db:1", "b", 60_000, 60_000), 1);
     let answer = withdraw(&server, "1");
     assert_eq!((answer.status, answer.json()), (200, json!({ "ticket": 1 })));
     assert_eq!(server.waiting("db:1"), 0);
@@ -26,19 +24,19 @@ fn a_wait_under_a_key_is_withdrawn_by_its_ticket() {
 
 #[test]
 fn a_ticket_that_was_served_is_not_found_and_its_lease_is_found_by_repeating() {
-    let server = start();
+    let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
-    let wish = patient("db:1", "b", 60_000, 60_000);
-    drop(server.line_up(Some("mine"), &wish, 1));
+    let wish = waiting_request("db:1", "b", 60_000, 60_000);
+    drop(server.enqueue(Some("mine"), &wish, 1));
     server.release(&id, &token);
     withdraw(&server, "1").is_problem(404, "NOT_FOUND");
-    let (id, token) = granted(&server.post_under("/v1/leases", "mine", &wish));
+    let (id, token) = server.post_with_key("/v1/leases", "mine", &wish).granted();
     assert_eq!(server.release(&id, &token).status, 200);
 }
 
 #[test]
 fn what_is_no_ticket_is_not_found() {
-    let server = start();
+    let server = TestServer::start();
     for ticket in ["0", "1", "18446744073709551615", "18446744073709551616", "-1", "x"] {
         withdraw(&server, ticket).is_problem(404, "NOT_FOUND");
     }

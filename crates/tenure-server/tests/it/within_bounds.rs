@@ -3,12 +3,10 @@
 use std::io::Write as _;
 
 use serde_json::{Value, json};
-
-use crate::line::{granted, patient};
-use crate::server::{Answer, Running, read_to_end, start, text, wish};
+use tenure_testkit::{Response, TestServer, lease_request, read_to_end, text, waiting_request};
 
 /// Makes a token for `deploy:` alone, or for everything: its id and its secret.
-fn make(server: &Running, name: &str, resources: &[&str]) -> (String, String) {
+fn make(server: &TestServer, name: &str, resources: &[&str]) -> (String, String) {
     let scopes = ["leases:read", "leases:write"];
     let made = server.post("/v1/tokens", &json!({ "name": name, "scopes": scopes, "resources": resources }));
     let made = made.json();
@@ -19,22 +17,22 @@ fn headers(secret: &str) -> [String; 2] {
     [format!("Authorization: Bearer {secret}"), "Content-Type: application/json".into()]
 }
 
-fn ask_as(server: &Running, secret: &str, line: &str, body: &Value) -> Answer {
+fn ask_as(server: &TestServer, secret: &str, line: &str, body: &Value) -> Response {
     let body = if body.is_null() { String::new() } else { body.to_string() };
     server.ask(line, &headers(secret), &body)
 }
 
 #[test]
 fn a_token_with_prefixes_acts_on_nothing_else_and_sees_nothing_else() {
-    let server = start();
+    let server = TestServer::start();
     let (_, secret) = make(&server, "ci", &["deploy:", "cache:"]);
     let ask = |line: &str, body: &Value| ask_as(&server, &secret, line, body);
     let (id, token) = server.acquire("db:1", "a", 60_000);
-    let own = ask("POST /v1/leases", &wish("deploy:prod", "runner", 60_000));
-    let (own_id, own_token) = granted(&own);
+    let own = ask("POST /v1/leases", &lease_request("deploy:prod", "runner", 60_000));
+    let (own_id, own_token) = own.granted();
 
-    ask("POST /v1/leases", &wish("db:2", "runner", 60_000)).is_problem(403, "FORBIDDEN");
-    let both = json!({"leases": [wish("deploy:other", "runner", 60_000), wish("db:2", "runner", 60_000)]});
+    ask("POST /v1/leases", &lease_request("db:2", "runner", 60_000)).is_problem(403, "FORBIDDEN");
+    let both = json!({"leases": [lease_request("deploy:other", "runner", 60_000), lease_request("db:2", "runner", 60_000)]});
     ask("POST /v1/leases/batch", &both).is_problem(403, "FORBIDDEN");
     for (path, body) in [
         ("renew", json!({ "token": token })),
@@ -47,7 +45,7 @@ fn a_token_with_prefixes_acts_on_nothing_else_and_sees_nothing_else() {
     }
     ask(&format!("GET /v1/leases/{id}"), &Value::Null).is_problem(403, "FORBIDDEN");
     ask("GET /v1/leases?resource=db:1", &Value::Null).is_problem(403, "FORBIDDEN");
-    let listed = |answer: &Answer| answer.json()["leases"].as_array().unwrap().len();
+    let listed = |answer: &Response| answer.json()["leases"].as_array().unwrap().len();
     assert_eq!(listed(&ask("GET /v1/leases", &Value::Null)), 1);
     assert_eq!(listed(&ask("GET /v1/leases?holder=a", &Value::Null)), 0);
     assert_eq!(listed(&server.get("/v1/leases")), 2, "nothing of the batch was granted");
@@ -59,11 +57,11 @@ fn a_token_with_prefixes_acts_on_nothing_else_and_sees_nothing_else() {
 
 #[test]
 fn a_wait_is_withdrawn_by_whose_it_is_or_by_an_admin() {
-    let server = start();
+    let server = TestServer::start();
     let ((_, one), (_, other)) = (make(&server, "one", &[]), make(&server, "other", &[]));
     server.acquire("db:1", "a", 600_000);
     let begin = |secret: &str, key: &str, holder: &str| {
-        let body = patient("db:1", holder, 60_000, 600_000).to_string();
+        let body = waiting_request("db:1", holder, 60_000, 600_000).to_string();
         let head = headers(secret).join("\r\n");
         let mut stream = server.connect();
         let request = format!(
@@ -90,12 +88,13 @@ fn a_wait_is_withdrawn_by_whose_it_is_or_by_an_admin() {
 
 #[test]
 fn a_wait_ends_when_its_token_is_revoked() {
-    let server = start();
+    let server = TestServer::start();
     let (id, secret) = make(&server, "ci", &[]);
     server.acquire("db:1", "a", 600_000);
     std::thread::scope(|scope| {
-        let waits = scope
-            .spawn(|| ask_as(&server, &secret, "POST /v1/leases", &patient("db:1", "b", 60_000, 600_000)));
+        let waits = scope.spawn(|| {
+            ask_as(&server, &secret, "POST /v1/leases", &waiting_request("db:1", "b", 60_000, 600_000))
+        });
         server.wait_until_waiting("db:1", 1);
         let revoked = server.ask(&format!("DELETE /v1/tokens/{id}"), &[server.bearer()], "");
         assert_eq!(revoked.status, 200, "{revoked:?}");

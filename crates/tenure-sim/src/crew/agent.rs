@@ -91,7 +91,6 @@ impl Agent {
         }
     }
 
-    /// Who it is.
     pub(super) fn holder(&self) -> Holder {
         Holder::parse(&format!("agent-{:02}", self.number)).expect("a plain name")
     }
@@ -105,7 +104,6 @@ impl Agent {
         self.wish.is_none() && self.leases.is_empty()
     }
 
-    /// What it asks now.
     pub(super) fn act(&mut self, now: u64, calm: bool, rng: &mut Rng) -> Vec<(Ask, Command)> {
         let mut asks = Vec::new();
         if self.gone_until > now {
@@ -148,7 +146,6 @@ impl Agent {
         asks
     }
 
-    /// What it is told.
     pub(super) fn hear(&mut self, ask: Ask, answer: &Answer, stamp: Tick, now: u64, rng: &mut Rng) {
         match answer {
             Answer::Agent(answer) => self.understand(ask, answer, stamp, now, rng),

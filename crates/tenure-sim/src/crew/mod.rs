@@ -19,7 +19,6 @@ use crate::rng::Rng;
 use crate::run::Scenario;
 use crate::storage::Storage;
 
-/// A crew and its server.
 #[derive(Debug)]
 pub struct Crew {
     rng: Rng,
@@ -35,7 +34,6 @@ pub struct Crew {
     now: u64,
 }
 
-/// A request under way.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     agent: usize,
@@ -43,7 +41,6 @@ struct Asked {
     ask: Ask,
 }
 
-/// What happens next.
 #[derive(Debug)]
 enum Next {
     Acts { agent: usize },

@@ -4,7 +4,7 @@ use tenure_core::kernel::{AgentAnswer, Answer};
 use tenure_registrar::{AppendFailure, Effect, Input, Reply};
 
 use super::{Asked, Crew, Next, SECOND};
-use crate::census::count_server;
+use crate::census::note_server;
 use crate::host::Write;
 use crate::laws::Lawful;
 use crate::log::Log;
@@ -31,7 +31,7 @@ impl Crew {
 
     pub(super) fn server_does(&mut self, effects: Vec<Effect>, log: &mut Log) -> Lawful {
         for effect in effects {
-            count_server(&effect, log);
+            note_server(&effect, log);
             match effect {
                 Effect::Append(_) => {
                     let write = self.how_the_write_ends();

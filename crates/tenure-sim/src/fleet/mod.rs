@@ -11,7 +11,7 @@ use tenure_registrar::{AppendFailure, Caller, Effect, Input, Reply, Settings};
 
 use self::studio::{Asked, Studio, Told as ToldStudio};
 use crate::agenda::Agenda;
-use crate::census::{count_client, count_server};
+use crate::census::{count_client, note_server};
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::host::{Host, Write};
@@ -21,7 +21,6 @@ use crate::rng::Rng;
 use crate::run::Scenario;
 use crate::storage::Storage;
 
-/// A fleet and its server.
 #[derive(Debug)]
 pub struct Fleet {
     rng: Rng,
@@ -49,7 +48,6 @@ pub struct Fleet {
     now: u64,
 }
 
-/// Where a request came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct From {
     client: usize,
@@ -58,7 +56,6 @@ struct From {
     attempt: Attempt,
 }
 
-/// What happens next.
 #[derive(Debug)]
 enum Next {
     RequestArrives { from: From, command: Command },
@@ -255,7 +252,7 @@ impl Fleet {
 
     fn server_does(&mut self, effects: Vec<Effect>, log: &mut Log) -> Lawful {
         for effect in effects {
-            count_server(&effect, log);
+            note_server(&effect, log);
             match effect {
                 Effect::Append(_) => {
                     let write = self.how_the_write_ends();

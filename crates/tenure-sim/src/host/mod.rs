@@ -17,7 +17,6 @@ use crate::log::Log;
 use crate::rng::Rng;
 use crate::storage::Storage;
 
-/// The server's machine.
 #[derive(Debug)]
 pub struct Host {
     /// What is durable, and must be there for ever.
@@ -47,16 +46,16 @@ pub struct Host {
     limits: Limits,
 }
 
-/// How a write ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Write {
-    /// It is on the disk.
     Done,
     /// It failed; `kept` says whether the disk has it all the same.
-    Failed { failure: AppendFailure, kept: bool },
+    Failed {
+        failure: AppendFailure,
+        kept: bool,
+    },
 }
 
-/// The ledger's.
 pub const TAG: LedgerTag = LedgerTag(0x5eed);
 const LEDGER: LedgerId = LedgerId([0, 0, 0x5e, 0xed, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
 const WALL: u64 = 1_790_000_000_000_000_000;
@@ -127,7 +126,6 @@ impl Host {
         Ok(effects)
     }
 
-    /// The disk fills up.
     pub fn fill_disk(&mut self) {
         self.storage.iter_mut().for_each(Storage::fill);
     }
@@ -169,7 +167,6 @@ impl Host {
         Some(self.clock.true_time_of(at))
     }
 
-    /// The registrar, if it runs.
     pub fn registrar(&self) -> Option<&Registrar> {
         self.registrar.as_ref()
     }

@@ -26,7 +26,6 @@ pub struct Agents {
 type Leases = BTreeMap<Fence, ModelLease>;
 
 impl Agents {
-    /// Who waits, and for what.
     pub fn waits(&self) -> impl Iterator<Item = &Pending> {
         self.waits.values()
     }

@@ -25,7 +25,6 @@ pub struct Files {
     over: BTreeSet<Holder>,
     held: BTreeMap<Fence, (Resource, Holder)>,
     tickets: BTreeMap<Ticket, ModelTicket>,
-    /// Whose process is gone.
     dead: BTreeSet<Holder>,
     /// By request: who asks, and whose life was made sure of right before.
     vouched: BTreeMap<u64, (Holder, Vec<Holder>)>,
@@ -66,7 +65,6 @@ impl Files {
         self.dead.insert(session);
     }
 
-    /// Who goes on.
     pub fn sessions(&self) -> impl Iterator<Item = &Holder> {
         self.sessions.keys()
     }

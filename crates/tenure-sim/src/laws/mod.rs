@@ -13,11 +13,9 @@ pub use agents::Agents;
 pub use files::Files;
 pub use sessions::{ModelSession, Sessions};
 
-/// A law that was broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation(pub String);
 
-/// The result of a check.
 pub type Lawful = Result<(), Violation>;
 
 /// Everything that the ledger says, as plain lists.
@@ -244,7 +242,6 @@ fn names(want: &Want, resource: &Resource) -> bool {
     want.resources().any(|other| other == resource)
 }
 
-/// States a law.
 pub fn law(holds: bool, otherwise: impl FnOnce() -> String) -> Lawful {
     if holds { Ok(()) } else { Err(Violation(otherwise())) }
 }

@@ -13,10 +13,8 @@ pub struct Sessions {
     ended: BTreeSet<Holder>,
 }
 
-/// One that goes on.
 #[derive(Debug, Clone)]
 pub struct ModelSession {
-    /// How far it has come.
     pub state: SessionState,
     /// Who took it, and under which guard.
     pub worker: Option<(Holder, Fence)>,
@@ -26,7 +24,6 @@ pub struct ModelSession {
 }
 
 impl Sessions {
-    /// Those that go on.
     pub fn live(&self) -> impl Iterator<Item = (&Holder, &ModelSession)> {
         self.live.iter()
     }

@@ -27,7 +27,6 @@ struct Actor {
     /// What it has asked for, or edits.
     files: Vec<FileWant>,
     doing: Doing,
-    /// What it was blocked with.
     report: Option<Ticket>,
 }
 
@@ -46,7 +45,6 @@ impl Agent {
         Self { number, life: 0, is_alive: true, actors: Default::default() }
     }
 
-    /// Another process begins.
     pub(super) fn begin(&mut self) {
         self.life += 1;
         self.is_alive = true;
@@ -115,7 +113,6 @@ impl Tree {
         self.asks(number, which, Vec::new())
     }
 
-    /// Some files have two names.
     fn any_file(&mut self) -> FileWant {
         let name = self.rng.below(8);
         let aliases = if name < 2 { vec![resource(8)] } else { Vec::new() };
@@ -254,7 +251,7 @@ impl Tree {
             }
             (1, _) => {
                 log.count("person took a file");
-                let (resources, detail) = (vec![file.resource], "in the way".into());
+                let (resources, detail) = (vec![file.resource], "person".into());
                 self.send(None, FileCommand::ForceRelease { resources, by, detail }, None);
             }
             (2 | 3, Some(report)) => {

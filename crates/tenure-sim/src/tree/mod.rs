@@ -47,7 +47,6 @@ struct Asked {
     by: Option<Holder>,
 }
 
-/// What happens next.
 #[derive(Debug)]
 enum Next {
     Acts { agent: usize, life: u64 },
@@ -204,7 +203,7 @@ impl Tree {
     }
 
     fn end(&mut self, sessions: Vec<Holder>, end: FileEnd) {
-        self.send(None, FileCommand::End { sessions, end, detail: "it is over".into() }, None);
+        self.send(None, FileCommand::End { sessions, end, detail: "ended".into() }, None);
     }
 
     fn how_it_ends(&self, session: &Holder) -> FileEnd {

@@ -11,7 +11,7 @@ use super::{lease_token, lease_view};
 use crate::duration::parse_milliseconds;
 use crate::exit;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::{Format, write_answer, write_text};
 use crate::server::ask;
 
 /// Takes a lease, and prints its id, its fence and the token that renews and releases it.
@@ -36,9 +36,8 @@ pub struct Acquire {
     /// Write the token to this file, which only its owner can read, and not to standard output
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Acquire {
@@ -63,7 +62,7 @@ impl Acquire {
                 granted.token.clear();
             }
         }
-        match (&leases[..], self.json) {
+        match (&leases[..], self.format.json) {
             ([granted], true) => write_answer(granted)?,
             (_, true) => write_answer(&GrantedAll { leases })?,
             (all, false) => {

@@ -4,7 +4,7 @@ use clap::Args;
 use tenure_api::AgentView;
 
 use crate::failure::Failure;
-use crate::output::{Table, write_answer, write_table, write_text};
+use crate::output::{Format, Table};
 use crate::server::ask;
 
 /// Shows the agents: what each says that it does, what it holds, what it waits for, and who is in its way.
@@ -15,23 +15,15 @@ use crate::server::ask;
 /// Example: tenure agents --json
 #[derive(Debug, Args)]
 pub struct Agents {
-    /// Print one JSON value instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Agents {
     /// Reads the list and prints it.
     pub fn run(self) -> Result<(), Failure> {
         let agents = ask(async |client| Ok(client.agents().await?))?;
-        if self.json {
-            write_answer(&tenure_api::Agents { agents })?;
-        } else if agents.is_empty() {
-            write_text("No agents.\n")?;
-        } else {
-            write_table(&table(&agents))?;
-        }
-        Ok(())
+        self.format.print_table(&tenure_api::Agents { agents }, "No agents.\n", |all| table(&all.agents))
     }
 }
 

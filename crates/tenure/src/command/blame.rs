@@ -7,7 +7,7 @@ use tenure_api::{Blame as Blamed, BlamedLine};
 
 use super::path::absolute;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::Format;
 use crate::server::ask_here;
 
 /// The most letters of a session that stand before a line.
@@ -23,9 +23,8 @@ const SESSION: usize = 12;
 pub struct Blame {
     /// Which file
     path: PathBuf,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Blame {
@@ -33,12 +32,7 @@ impl Blame {
     pub fn run(self) -> Result<(), Failure> {
         let path = absolute(&self.path)?;
         let blamed = ask_here(async |client| client.blame(&path).await)?;
-        if self.json {
-            write_answer(&blamed)?;
-        } else {
-            write_text(&text(&blamed))?;
-        }
-        Ok(())
+        self.format.print(&blamed, text)
     }
 }
 

@@ -4,7 +4,7 @@ use clap::Args;
 use tenure_api::ContentionEdge;
 
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::Format;
 use crate::server::ask;
 
 /// Shows who waits for whom, agents and others.
@@ -15,28 +15,24 @@ use crate::server::ask;
 /// Example: tenure contention
 #[derive(Debug, Args)]
 pub struct Contention {
-    /// Print one JSON value instead of lines
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Contention {
     /// Reads the graph and prints it.
     pub fn run(self) -> Result<(), Failure> {
         let contention = ask(async |client| Ok(client.contention().await?))?;
-        if self.json {
-            write_answer(&contention)?;
-            return Ok(());
-        }
-        let mut text: String = contention.edges.iter().map(line).collect();
-        if contention.edges.is_empty() {
-            text.push_str("Nobody waits.\n");
-        }
-        if contention.truncated {
-            text.push_str("There are more.\n");
-        }
-        write_text(&text)?;
-        Ok(())
+        self.format.print(&contention, |contention| {
+            let mut text: String = contention.edges.iter().map(line).collect();
+            if contention.edges.is_empty() {
+                text.push_str("Nobody waits.\n");
+            }
+            if contention.truncated {
+                text.push_str("There are more.\n");
+            }
+            text
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use tenure_api::Explanation;
 
 use super::lease_view;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::Format;
 use crate::server::ask;
 
 /// Says why a resource is as it is: who holds it, who waits, what would free it, who was refused last and why.
@@ -15,21 +15,15 @@ use crate::server::ask;
 pub struct Explain {
     /// What, as `domain:name`
     resource: String,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Explain {
     /// Asks and tells.
     pub fn run(self) -> Result<(), Failure> {
         let explanation = ask(async |client| Ok(client.explain(&self.resource).await?))?;
-        if self.json {
-            write_answer(&explanation)?;
-        } else {
-            write_text(&in_words(&explanation))?;
-        }
-        Ok(())
+        self.format.print(&explanation, in_words)
     }
 }
 

@@ -8,7 +8,7 @@ use tenure_api::FileForce;
 use super::files::view;
 use super::path::absolute;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::Format;
 use crate::server::ask_here;
 
 /// Takes a file from the agent that has it, so that anybody may have it.
@@ -24,9 +24,8 @@ pub struct ForceRelease {
     /// Why, for people; it stands in the ledger
     #[arg(long, value_name = "TEXT", default_value = "by hand")]
     reason: String,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl ForceRelease {
@@ -34,12 +33,9 @@ impl ForceRelease {
     pub fn run(self) -> Result<(), Failure> {
         let force = FileForce { path: absolute(&self.path)?, reason: self.reason };
         let file = ask_here(async |client| client.force_release_file(&force).await)?;
-        if self.json {
-            write_answer(&file)?;
-        } else {
+        self.format.print(&file, |file| {
             let text = format!("{} was taken from {}.", file.path, view::owner(&file.owner));
-            write_text(&(text.replace(char::is_control, " ") + "\n"))?;
-        }
-        Ok(())
+            text.replace(char::is_control, " ") + "\n"
+        })
     }
 }

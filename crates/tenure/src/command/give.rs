@@ -8,7 +8,7 @@ use tenure_api::FileGive;
 use super::files::view;
 use super::path::absolute;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::Format;
 use crate::server::ask_here;
 
 /// Hands a file to another session of an agent: to one that waits for it, or to any that lives.
@@ -24,9 +24,8 @@ pub struct Give {
     /// To which session: its name, or enough of its beginning
     #[arg(long, value_name = "SESSION")]
     to: String,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Give {
@@ -34,12 +33,9 @@ impl Give {
     pub fn run(self) -> Result<(), Failure> {
         let give = FileGive { path: absolute(&self.path)?, to: self.to };
         let file = ask_here(async |client| client.give_file(&give).await)?;
-        if self.json {
-            write_answer(&file)?;
-        } else {
+        self.format.print(&file, |file| {
             let text = format!("{} has {} now.", view::owner(&file.owner), file.path);
-            write_text(&(text.replace(char::is_control, " ") + "\n"))?;
-        }
-        Ok(())
+            text.replace(char::is_control, " ") + "\n"
+        })
     }
 }

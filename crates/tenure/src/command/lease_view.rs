@@ -5,7 +5,6 @@ use tenure_api::{Granted, Lease, LeaseState, Waiter};
 use crate::duration::short;
 use crate::output::Table;
 
-/// Many leases, one line each.
 pub fn table(leases: &[Lease]) -> Table {
     let mut table =
         Table::with_heads(&["LEASE", "RESOURCE", "HOLDER", "MODE", "FENCE", "STATE", "LEFT", "SINCE"]);
@@ -19,7 +18,6 @@ pub fn table(leases: &[Lease]) -> Table {
     table
 }
 
-/// Everything about one lease.
 pub fn fields(lease: &Lease) -> Table {
     let mut table = Table::default();
     table.field("lease", &lease.id);

@@ -6,7 +6,7 @@ use tenure_client::{Client, Filter};
 
 use super::lease_view;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_table, write_text};
+use crate::output::Format;
 use crate::server::ask;
 
 /// As many as the server tells at once.
@@ -31,9 +31,8 @@ pub struct List {
     /// Those that are over, too
     #[arg(long)]
     all: bool,
-    /// Print one JSON value instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -68,14 +67,8 @@ impl List {
         leases.sort_by_key(|lease| lease.fence);
         // What ended between two questions was told twice.
         leases.dedup_by_key(|lease| lease.fence);
-        if self.json {
-            write_answer(&Page { leases, next: None })?;
-        } else if leases.is_empty() {
-            write_text("No leases.\n")?;
-        } else {
-            write_table(&lease_view::table(&leases))?;
-        }
-        Ok(())
+        self.format
+            .print_table(&Page { leases, next: None }, "No leases.\n", |all| lease_view::table(&all.leases))
     }
 }
 

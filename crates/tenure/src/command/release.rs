@@ -5,7 +5,7 @@ use tenure_api::OneLease;
 
 use super::lease_token::LeaseToken;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::Format;
 use crate::server::ask;
 
 /// Gives a lease back, so that the next one can have it. What is over already is no error.
@@ -21,9 +21,8 @@ pub struct Release {
     /// How the work ended
     #[arg(long, value_enum, default_value_t = Reason::Completed)]
     reason: Reason,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -48,12 +47,9 @@ impl Release {
         let request =
             tenure_api::Release { token: token.expose().to_owned(), reason: Some(reason.to_owned()) };
         let lease = ask(async |client| Ok(client.release(&self.id, &request).await?))?;
-        if self.json {
-            write_answer(&OneLease { lease })?;
-        } else {
+        self.format.print(&OneLease { lease }, |OneLease { lease }| {
             let end = lease.end.as_deref().unwrap_or("RELEASED");
-            write_text(&format!("{} on {} is over: {end}\n", lease.id, lease.resource))?;
-        }
-        Ok(())
+            format!("{} on {} is over: {end}\n", lease.id, lease.resource)
+        })
     }
 }

@@ -5,7 +5,7 @@ use clap::Args;
 use super::lease_token::LeaseToken;
 use crate::duration::{parse_milliseconds, short};
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::Format;
 use crate::server::ask;
 
 /// Keeps a lease alive for as long again as it was granted.
@@ -23,9 +23,8 @@ pub struct Renew {
     /// Another length from now on: 1s to 24h
     #[arg(long, value_name = "DURATION", value_parser = parse_milliseconds)]
     ttl: Option<u64>,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Renew {
@@ -34,17 +33,14 @@ impl Renew {
         let token = self.token.read()?;
         let request = tenure_api::Renew { token: token.expose().to_owned(), ttl_ms: self.ttl };
         let renewed = ask(async |client| Ok(client.renew(&self.id, &request).await?))?;
-        if self.json {
-            write_answer(&renewed)?;
-        } else {
+        self.format.print(&renewed, |renewed| {
             let lease = &renewed.lease;
             let mut text =
                 format!("{} lives until {}, for {}\n", lease.id, lease.expires_at, short(lease.remaining_ms));
             if let Some(recall) = &lease.recall {
                 text.push_str(&format!("{} waits for it\n", recall.by));
             }
-            write_text(&text)?;
-        }
-        Ok(())
+            text
+        })
     }
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use tenure_api::OneLease;
 
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::Format;
 use crate::server::ask;
 
 /// Takes a lease away from its holder. Needs a token with the scope `admin`.
@@ -20,9 +20,8 @@ pub struct Revoke {
     /// Why, for people; it stands in the ledger
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Revoke {
@@ -30,11 +29,8 @@ impl Revoke {
     pub fn run(self) -> Result<(), Failure> {
         let request = tenure_api::Revoke { reason: self.reason };
         let lease = ask(async |client| Ok(client.revoke(&self.id, &request).await?))?;
-        if self.json {
-            write_answer(&OneLease { lease })?;
-        } else {
-            write_text(&format!("{} on {} was taken from {}\n", lease.id, lease.resource, lease.holder))?;
-        }
-        Ok(())
+        self.format.print(&OneLease { lease }, |OneLease { lease }| {
+            format!("{} on {} was taken from {}\n", lease.id, lease.resource, lease.holder)
+        })
     }
 }

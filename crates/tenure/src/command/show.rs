@@ -5,7 +5,7 @@ use tenure_api::OneLease;
 
 use super::lease_view;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::Format;
 use crate::server::ask;
 
 /// Shows everything about one lease, also if it ended not long ago.
@@ -16,20 +16,14 @@ pub struct Show {
     /// The lease's id
     #[arg(value_name = "LEASE")]
     id: String,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Show {
     /// Asks for it and prints it.
     pub fn run(self) -> Result<(), Failure> {
         let lease = ask(async |client| Ok(client.show(&self.id).await?))?;
-        if self.json {
-            write_answer(&OneLease { lease })?;
-        } else {
-            write_text(&lease_view::fields(&lease).to_string())?;
-        }
-        Ok(())
+        self.format.print(&OneLease { lease }, |one| lease_view::fields(&one.lease))
     }
 }

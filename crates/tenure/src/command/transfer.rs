@@ -7,7 +7,7 @@ use clap::Args;
 use super::lease_token::{self, LeaseToken};
 use super::lease_view;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::Format;
 use crate::server::ask;
 
 /// Hands a lease on to another holder, without a moment in which it is free.
@@ -29,9 +29,8 @@ pub struct Transfer {
     /// Write the new token to this file, which only its owner can read, and not to standard output
     #[arg(long, value_name = "FILE")]
     new_token_file: Option<PathBuf>,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Transfer {
@@ -44,11 +43,6 @@ impl Transfer {
             lease_token::write(path, &granted.token)?;
             granted.token.clear();
         }
-        if self.json {
-            write_answer(&granted)?;
-        } else {
-            write_text(&lease_view::granted(&granted, self.new_token_file.is_none()).to_string())?;
-        }
-        Ok(())
+        self.format.print(&granted, |granted| lease_view::granted(granted, self.new_token_file.is_none()))
     }
 }

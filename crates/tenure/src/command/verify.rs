@@ -8,7 +8,7 @@ use tenure_registrar::shell::{Audit, audit};
 use crate::configuration::Place;
 use crate::failure::Failure;
 use crate::message::Progress;
-use crate::output::{Table, write_json, write_text};
+use crate::output::{Format, Table};
 
 /// Checks every bit of a ledger: sums, hash chain, checkpoints, signatures, and that its events add up.
 ///
@@ -24,9 +24,8 @@ use crate::output::{Table, write_json, write_text};
 pub struct Verify {
     #[command(flatten)]
     place: Place,
-    /// Print one JSON value instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Verify {
@@ -37,12 +36,7 @@ impl Verify {
         let found = audit(&data, &mut |read, all| progress.show(&format!("segment {read} of {all}")));
         drop(progress);
         let found = found?;
-        if self.json {
-            write_json(&as_json(&found))?
-        } else {
-            write_text(&as_text(&found))?
-        }
-        Ok(())
+        self.format.print(&as_json(&found), |_| as_text(&found))
     }
 }
 

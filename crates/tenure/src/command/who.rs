@@ -12,7 +12,7 @@ use super::path::absolute;
 use crate::duration::short;
 use crate::exit;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::{Format, write_answer, write_text};
 use crate::server::{ask, ask_here};
 
 /// Says who holds a resource, or which agent is editing a file.
@@ -30,9 +30,8 @@ pub struct Who {
     /// What: `domain:name`, or the path of a file
     #[arg(value_name = "RESOURCE|PATH")]
     what: String,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Who {
@@ -47,7 +46,7 @@ impl Who {
         let filter = Filter { resource: Some(self.what.clone()), ..Filter::default() };
         let leases = ask(async |client| all(&client, filter).await)?;
         let is_free = leases.is_empty();
-        if self.json {
+        if self.format.json {
             write_answer(&Page { leases, next: None })?;
         } else if is_free {
             write_text(&format!("Nobody holds {}.\n", self.what))?;
@@ -61,11 +60,7 @@ impl Who {
     fn file(self) -> Result<bool, Failure> {
         let path = absolute(Path::new(&self.what))?;
         let found = ask_here(async |client| client.file(&path).await)?;
-        if self.json {
-            write_answer(&found)?;
-        } else {
-            write_text(&view::sentences(&found))?;
-        }
+        self.format.print(&found, view::sentences)?;
         Ok(found.file.is_none())
     }
 }

@@ -1,67 +1,55 @@
-//! The device and who may move it: `[control]`, `[control.serial]` and `[control.encoder]`.
+//! The device and who may move it: `[control]`, `[control.serial]`, `[control.encoder]` and `[control.gateway]`.
 
 use std::path::PathBuf;
 
-use tenure_server::{ControlSettings, EncoderSettings, GatewaySettings, SerialSettings};
+use tenure_control::gateway::{Rules, wled};
+use tenure_server::{ControlSettings, EncoderSettings, GatewaySettings, Patience, SerialSettings};
 
 use super::reach::NONE;
 use super::{ConfigurationError, Sources};
 
 /// What was configured.
 pub fn control(sources: &Sources) -> Result<ControlSettings, ConfigurationError> {
-    let usual = ControlSettings::default();
-    let ttl_ms = sources
-        .parse_if("control.ttl_ms", "a number of milliseconds, from 1000 to 3600000", |ttl| {
-            ControlSettings::TTL_MS.contains(ttl)
-        })?
-        .unwrap_or(usual.ttl_ms);
-    let heartbeat_interval_ms = sources
-        .parse_if("control.heartbeat_interval_ms", "a number of milliseconds, 10 at least", |interval| {
-            *interval >= ControlSettings::LEAST_HEARTBEAT_INTERVAL_MS
-        })?
-        // A fifth, as with what is usual for both.
-        .unwrap_or(usual.heartbeat_interval_ms.min(ttl_ms / 5));
+    let default = ControlSettings::default();
+    let ttl_ms = sources.number_or("control.ttl_ms", default.ttl_ms)?;
+    // A fifth, as with the defaults of both.
+    let interval = default.heartbeat_interval_ms.min(ttl_ms / 5);
+    let heartbeat_interval_ms = sources.number_or("control.heartbeat_interval_ms", interval)?;
     if heartbeat_interval_ms >= ttl_ms {
-        return Err(ConfigurationError::HeartbeatTooLate { interval: heartbeat_interval_ms, ttl: ttl_ms });
+        return Err(ConfigurationError::new(format!(
+            "`control.heartbeat_interval_ms` is {heartbeat_interval_ms} and `control.ttl_ms` is {ttl_ms}: a lease would \
+             end before its next heartbeat; choose an interval that is shorter, best a fifth"
+        )));
     }
-    let millis_at_start = sources.parse("control.millis_at_start", "a number from 0 to 4294967295")?;
-    Ok(ControlSettings {
-        ttl_ms,
-        heartbeat_interval_ms,
-        millis_at_start: millis_at_start.unwrap_or(usual.millis_at_start),
-        serial: serial(sources)?,
-        encoder: encoder(sources)?,
-        ..usual
-    })
-}
-
-/// The same, in front of somebody else's device if there is one. That has inputs of its own, which Tenure does not see.
-pub fn with_gateway(
-    control: ControlSettings,
-    gateway: Option<GatewaySettings>,
-) -> Result<ControlSettings, ConfigurationError> {
-    let serial = control.serial.as_ref().map(|_| "control.serial.path");
-    let input = serial.or(control.encoder.as_ref().map(|_| "control.encoder.path"));
-    match (&gateway, input) {
-        (Some(_), Some(given)) => Err(ConfigurationError::InputOfNoDevice { given }),
-        _ => Ok(ControlSettings { gateway, ..control }),
+    let (serial, encoder, gateway) = (serial(sources)?, encoder(sources)?, gateway(sources)?);
+    let input = serial.as_ref().map(|_| "control.serial.path");
+    let input = input.or(encoder.as_ref().map(|_| "control.encoder.path"));
+    // A foreign device has inputs of its own, which Tenure does not see.
+    if let (Some(_), Some(given)) = (&gateway, input) {
+        return Err(ConfigurationError::new(format!(
+            "`{given}` moves the built-in light, which is not visible while `control.device` names another device; \
+             leave one of them out, or say `none` for the path"
+        )));
     }
+    let millis_at_start = sources.number_or("control.millis_at_start", default.millis_at_start)?;
+    Ok(ControlSettings { ttl_ms, heartbeat_interval_ms, millis_at_start, gateway, serial, encoder })
 }
 
 fn serial(sources: &Sources) -> Result<Option<SerialSettings>, ConfigurationError> {
-    let expected = "a speed in bits per second, such as 115200";
-    let baud =
-        sources.parse_if("control.serial.baud", expected, |baud| SerialSettings::BAUD.contains(baud))?;
+    let baud = sources.number_or("control.serial.baud", SerialSettings::USUAL_BAUD)?;
     let path = path(sources, "control.serial.path", &["control.serial.baud"])?;
-    Ok(path.map(|path| SerialSettings { path, baud: baud.unwrap_or(SerialSettings::USUAL_BAUD) }))
+    Ok(path.map(|path| SerialSettings { path, baud }))
 }
 
 fn encoder(sources: &Sources) -> Result<Option<EncoderSettings>, ConfigurationError> {
-    let expected = "a number from -255 to 255, but not 0";
-    let fits = |step: &i32| *step != 0 && step.unsigned_abs() <= EncoderSettings::LARGEST_STEP.unsigned_abs();
-    let step = sources.parse_if("control.encoder.step", expected, fits)?;
-    let expected = "a parameter of the device, such as brightness";
-    let parameter = sources.parse_if("control.encoder.parameter", expected, |name: &String| is_name(name))?;
+    let most = EncoderSettings::LARGEST_STEP;
+    let step = sources.read_as("control.encoder.step", |text| {
+        text.parse().ok().filter(|step| *step != 0 && (-most..=most).contains(step))
+    })?;
+    let parameter = sources.read_as("control.encoder.parameter", |name| {
+        let is_name = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+        (is_name && !name.is_empty()).then(|| name.to_owned())
+    })?;
     let others = ["control.encoder.parameter", "control.encoder.step"];
     let path = path(sources, "control.encoder.path", &others)?;
     Ok(path.map(|path| EncoderSettings {
@@ -71,27 +59,49 @@ fn encoder(sources: &Sources) -> Result<Option<EncoderSettings>, ConfigurationEr
     }))
 }
 
-/// Where a device is. Whoever says anything else about it must say this, or that there is none.
-fn path(
-    sources: &Sources,
-    key: &'static str,
-    others: &[&'static str],
-) -> Result<Option<PathBuf>, ConfigurationError> {
-    match sources.get(key) {
-        Some(value) if value.text == NONE => Ok(None),
-        Some(value) if value.text.is_empty() => Err(ConfigurationError::BadValue {
-            origin: value.origin,
-            value: String::new(),
-            expected: "the path of a device, or `none`",
-        }),
-        Some(value) => Ok(Some(PathBuf::from(value.text))),
-        None => match others.iter().find(|other| sources.get(other).is_some()) {
-            Some(given) => Err(ConfigurationError::Nowhere { given, missing: key }),
-            None => Ok(None),
-        },
+/// The path of an input. The `others` need it, or `none` in its place.
+fn path(sources: &Sources, key: &str, others: &[&str]) -> Result<Option<PathBuf>, ConfigurationError> {
+    sources.read_as(key, |text| (!text.is_empty()).then_some(()))?;
+    match (sources.get(key), others.iter().find(|other| sources.get(other).is_some())) {
+        (Some(value), _) => Ok((value.text != NONE).then(|| value.path())),
+        (None, Some(given)) => Err(ConfigurationError::new(format!(
+            "there is a `{given}` but no `{key}`; say where it is, or leave both out"
+        ))),
+        (None, None) => Ok(None),
     }
 }
 
-fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+/// The foreign device that was configured, if one was.
+fn gateway(sources: &Sources) -> Result<Option<GatewaySettings>, ConfigurationError> {
+    let (device, rules) = (sources.get("control.device"), rules(sources)?);
+    let Some(value) = device else {
+        return match rules {
+            Some(_) => Err(ConfigurationError::half("control.gateway.rules", "control.device")),
+            None => Ok(None),
+        };
+    };
+    // The reason does not repeat the value, which may have a password in it.
+    let device = value.text.to_string_lossy().parse();
+    let device = device.map_err(|reason| ConfigurationError::new(format!("{} {reason}", value.origin)))?;
+    let rules = rules.unwrap_or_else(Rules::wled);
+    Ok(Some(GatewaySettings { device, rules, patience: Patience::default() }))
+}
+
+fn rules(sources: &Sources) -> Result<Option<Rules>, ConfigurationError> {
+    let Some(value) = sources.get("control.gateway.rules") else { return Ok(None) };
+    if value.text == wled::NAME {
+        return Ok(Some(Rules::wled()));
+    }
+    let path = value.path();
+    let table = std::fs::read_to_string(&path).map_err(|error| {
+        let (origin, path) = (&value.origin, path.display());
+        let remedy = "write \"wled\", or the path of a table";
+        ConfigurationError::because(
+            format!("{origin} names the file {path}, which cannot be read; {remedy}"),
+            error,
+        )
+    })?;
+    Rules::parse(&table).map(Some).map_err(|reason| {
+        ConfigurationError::new(format!("the table {} cannot be used: {reason}", path.display()))
+    })
 }

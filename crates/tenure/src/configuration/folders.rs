@@ -39,7 +39,11 @@ impl Folders {
     }
 
     /// Where state belongs.
-    pub fn state(&self, what: &'static str, remedy: &'static str) -> Result<&PathBuf, ConfigurationError> {
-        self.state.as_ref().ok_or(ConfigurationError::NoFolder { what, remedy })
+    pub fn state(&self, what: &str, remedy: &str) -> Result<&PathBuf, ConfigurationError> {
+        self.state.as_ref().ok_or_else(|| {
+            ConfigurationError::new(format!(
+                "neither XDG_STATE_HOME nor HOME says where {what} belongs; set one of them, or {remedy}"
+            ))
+        })
     }
 }

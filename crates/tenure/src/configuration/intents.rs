@@ -1,97 +1,95 @@
-//! Who may send intents, and what is done with them first: `[intents]`.
+//! Who may send intents, and what carries out sessions: `[intents]` and `[intents.pipeline]`.
 
-use tenure_server::{IntentSettings, Network};
+use std::path::Path;
 
+use tenure_server::IntentSettings;
+
+use super::sources::Value;
 use super::{ConfigurationError, Sources};
+use crate::worker::{InvalidTemplate, Settings, Template};
 
-/// The key that is read again while the server runs.
-const API_LEASES: &str = "intents.api_leases";
+const COMMAND: &str = "intents.pipeline.command";
+const RECORDING_COMMAND: &str = "intents.pipeline.recording_command";
+const DEFAULT_TTL_MS: u64 = 30_000;
+const DEFAULT_GRACE_MS: u64 = 5_000;
+const DEFAULT_LOGS: usize = 200;
 
-/// What was configured.
+/// The worker, where there is something that it could start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerConfiguration {
+    /// What it needs to know.
+    pub settings: Settings,
+    /// Whether the server is to run it.
+    pub is_in_server: bool,
+}
+
+/// What was configured for the API.
 pub fn intents(sources: &Sources) -> Result<IntentSettings, ConfigurationError> {
-    let usual = IntentSettings::default();
-    let start_within_ms = sources
-        .parse_if("intents.start_within_ms", "a number of milliseconds, from 1000 to 86400000", |time| {
-            IntentSettings::START_WITHIN_MS.contains(time)
-        })?
-        .unwrap_or(usual.start_within_ms);
+    let default = IntentSettings::default();
     Ok(IntentSettings {
-        api_leases: api_leases(sources)?.unwrap_or(usual.api_leases),
-        start_within_ms,
-        lan_guard: sources.switch("intents.lan_guard")?.unwrap_or(usual.lan_guard),
-        lan_allowed: networks(sources, "intents.lan_allowed")?.unwrap_or(usual.lan_allowed),
-        trusted_proxies: networks(sources, "intents.trusted_proxies")?.unwrap_or(usual.trusted_proxies),
-        ..usual
+        api_leases: api_leases(sources)?.unwrap_or(default.api_leases),
+        start_within_ms: sources.number_or("intents.start_within_ms", default.start_within_ms)?,
+        // The leases that the API takes for a session last as long as those that the worker takes.
+        lease_ttl_ms: sources.number_or("intents.ttl_ms", DEFAULT_TTL_MS)?,
+        lan_guard: sources.switch("intents.lan_guard")?.unwrap_or(default.lan_guard),
+        // An empty list counts as well, and lets no client in.
+        lan_allowed: sources.list("intents.lan_allowed")?.unwrap_or(default.lan_allowed),
+        trusted_proxies: sources.list("intents.trusted_proxies")?.unwrap_or(default.trusted_proxies),
     })
 }
 
-/// Whether the API takes leases, if anybody says.
+/// Whether the API takes leases, if it was configured. It is read again while the server runs.
 pub fn api_leases(sources: &Sources) -> Result<Option<bool>, ConfigurationError> {
-    sources.switch(API_LEASES)
+    sources.switch("intents.api_leases")
 }
 
-/// Networks, if anybody says which: an empty list is said too, and lets nobody in.
-fn networks(sources: &Sources, key: &'static str) -> Result<Option<Vec<Network>>, ConfigurationError> {
-    let expected = "a list of networks, such as 192.168.0.0/16 or fd00::/8";
-    let networks = sources.list(key, expected)?;
-    Ok(sources.get(key).map(|_| networks))
+/// What was configured for the worker. Without a command there is no worker.
+pub fn worker(sources: &Sources, data: &Path) -> Result<Option<WorkerConfiguration>, ConfigurationError> {
+    let is_in_server = sources.switch("intents.worker")?;
+    let command = template(sources, COMMAND)?;
+    let recording_command = template(sources, RECORDING_COMMAND)?;
+    let tuners = sources.number_or("intents.tuners", 0)?;
+    let ttl_ms = sources.number_or("intents.ttl_ms", DEFAULT_TTL_MS)?;
+    let renew_every_ms = sources.number_or("intents.renew_every_ms", ttl_ms / 3)?;
+    let stop_grace_ms = sources.number_or("intents.stop_grace_ms", DEFAULT_GRACE_MS.min(ttl_ms / 4))?;
+    // The rest is for a server that is slow, and for processes that take their time to end.
+    if renew_every_ms.saturating_add(stop_grace_ms) > ttl_ms / 4 * 3 {
+        return Err(ConfigurationError::new(format!(
+            "`intents.renew_every_ms` is {renew_every_ms}, `intents.stop_grace_ms` is {stop_grace_ms} and `intents.ttl_ms` \
+             is {ttl_ms}: a pipeline would be ended before its lease can be renewed; together, the first two must be at \
+             most three quarters of the third"
+        )));
+    }
+    let logs = sources.get("intents.logs").map_or_else(|| data.join("sessions"), Value::path);
+    let logs_kept = sources.number_or("intents.logs_kept", DEFAULT_LOGS)?;
+    let Some(command) = command else {
+        // A worker would wait for sessions that it cannot start.
+        let recording = recording_command.map(|_| RECORDING_COMMAND);
+        let given = is_in_server.filter(|is_in_server| *is_in_server).map(|_| "intents.worker").or(recording);
+        return given.map_or(Ok(None), |given| {
+            Err(ConfigurationError::new(format!(
+                "there is an `{given}` but no `{COMMAND}`; say what carries out a session, or leave both out"
+            )))
+        });
+    };
+    let settings = Settings {
+        tuners,
+        ttl_ms,
+        renew_every_ms,
+        stop_grace_ms,
+        logs,
+        logs_kept,
+        command,
+        recording_command,
+    };
+    Ok(Some(WorkerConfiguration { settings, is_in_server: is_in_server.unwrap_or(true) }))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::tests::configuration;
-    use super::*;
-
-    fn found(variables: &[(&str, &str)], file: &str) -> Result<IntentSettings, String> {
-        configuration(&[], variables, file).map(|found| found.intents).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn nobody_says_anything_and_the_local_network_may_send_intents_that_take_no_lease() {
-        assert_eq!(found(&[], ""), Ok(IntentSettings::default()));
-        assert!(!IntentSettings::default().api_leases && IntentSettings::default().lan_guard);
-    }
-
-    #[test]
-    fn what_is_said_counts() {
-        let file = "[intents]\napi_leases = true\nstart_within_ms = 2000\nlan_guard = false\n\
-                    lan_allowed = ['10.0.0.0/8', 'fd00::/8']\ntrusted_proxies = ['127.0.0.1']\n";
-        let intents = found(&[], file).unwrap();
-        assert!(intents.api_leases && !intents.lan_guard);
-        assert_eq!(intents.start_within_ms, 2_000);
-        let shown = |networks: &[Network]| networks.iter().map(Network::to_string).collect::<Vec<_>>();
-        assert_eq!(shown(&intents.lan_allowed), ["10.0.0.0/8", "fd00::/8"]);
-        assert_eq!(shown(&intents.trusted_proxies), ["127.0.0.1/32"]);
-        assert_eq!(found(&[], "[intents]\nlan_allowed = []").unwrap().lan_allowed, []);
-    }
-
-    // S1-34
-    #[test]
-    fn the_flag_has_two_names_in_the_environment_and_ours_counts_more() {
-        let is_on = |variables: &[(&str, &str)], file: &str| found(variables, file).unwrap().api_leases;
-        assert!(is_on(&[("XG2G_V3_API_LEASES", "true")], "[intents]\napi_leases = false"));
-        assert!(is_on(&[("XG2G_V3_API_LEASES", "1")], ""));
-        assert!(!is_on(&[("XG2G_V3_API_LEASES", "off")], "[intents]\napi_leases = true"));
-        assert!(!is_on(&[("XG2G_V3_API_LEASES", "on"), ("TENURE_INTENTS_API_LEASES", "no")], ""));
-        let refused = found(&[("XG2G_V3_API_LEASES", "perhaps")], "").unwrap_err();
-        assert!(refused.contains("XG2G_V3_API_LEASES") && refused.contains("true or false"), "{refused}");
-    }
-
-    #[test]
-    fn what_cannot_be_used_is_named() {
-        for file in [
-            "api_leases = 'perhaps'",
-            "api_leases = 2",
-            "start_within_ms = 999",
-            "start_within_ms = 86400001",
-            "lan_guard = ''",
-            "lan_allowed = ['10.0.0.1/8']",
-            "lan_allowed = ['local']",
-            "trusted_proxies = [true]",
-        ] {
-            let refused = found(&[], &format!("[intents]\n{file}")).unwrap_err();
-            let key = file.split(' ').next().unwrap();
-            assert!(refused.contains(&format!("`intents.{key}` in ")), "{refused}");
-        }
-    }
+/// A program with its arguments. An error does not repeat it, since it may have a password in it.
+fn template(sources: &Sources, key: &str) -> Result<Option<Template>, ConfigurationError> {
+    let Some(Value { text, origin }) = sources.get(key) else { return Ok(None) };
+    let arguments = serde_json::from_str::<Vec<String>>(&text.to_string_lossy());
+    let template =
+        arguments.map_err(|_| InvalidTemplate::NotAList).and_then(|arguments| Template::parse(&arguments));
+    template.map(Some).map_err(|reason| ConfigurationError::new(format!("{origin} {reason}")))
 }

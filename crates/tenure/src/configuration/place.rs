@@ -1,6 +1,5 @@
 //! What every command that needs a ledger asks for.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -68,9 +67,9 @@ impl Place {
     /// start alone.
     pub fn api_leases_in_file(&self) -> Result<Option<bool>, ConfigurationError> {
         let folders = Folders::new(variable);
-        let only_the_file = |name: &str| if name == "TENURE_CONFIG" { variable(name) } else { None };
+        let only_the_file = std::env::vars_os().filter(|(name, _)| name == "TENURE_CONFIG").collect();
         let flags = Flags { config: self.config.clone(), ..Flags::default() };
-        super::api_leases(&Sources::new(flags, only_the_file, &folders)?)
+        super::api_leases(&Sources::new(flags, &only_the_file, &folders)?)
     }
 
     /// Where the server of this machine is. Nothing else of the configuration is looked at: whoever asks has no time.
@@ -92,9 +91,7 @@ impl Place {
     ) -> Result<Sources, ConfigurationError> {
         let data = self.data.map(|data| ("data", data.into_os_string()));
         let values = flags.into_iter().chain(data).collect();
-        let mut flags = Flags { config: self.config, values, chosen: BTreeMap::new() };
-        flags.choose(std::env::vars_os());
-        Sources::new(flags, variable, folders)
+        Sources::new(Flags { config: self.config, values }, &std::env::vars_os().collect(), folders)
     }
 }
 

@@ -2,13 +2,12 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::num::{NonZeroU32, NonZeroUsize};
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use tenure_server::{Limits, SocketPlace, TlsFiles};
 
+use super::sources::Value;
 use super::{ConfigurationError, Folders, Sources};
 
 /// The word for not at all.
@@ -62,16 +61,16 @@ pub struct Reach {
 
 impl Reach {
     pub(super) fn new(sources: &Sources, folders: &Folders) -> Result<Self, ConfigurationError> {
-        let listen = sources.parse("listen", "an address and a port, such as 127.0.0.1:7420, or `none`")?;
-        let listen = match listen.unwrap_or(Listen::At(SocketAddr::from(([127, 0, 0, 1], 7420)))) {
-            Listen::None => None,
-            Listen::At(address) => Some(address),
-        };
+        let listen =
+            match sources.parse("listen")?.unwrap_or(Listen::At(SocketAddr::from(([127, 0, 0, 1], 7420)))) {
+                Listen::None => None,
+                Listen::At(address) => Some(address),
+            };
         Ok(Self {
             listen,
             socket: socket(sources, folders)?,
             tls: tls(sources)?,
-            hosts: sources.list("http.hosts", "a list of names such as tenure.example")?,
+            hosts: sources.list("http.hosts")?.unwrap_or_default(),
             limits: limits(sources)?,
         })
     }
@@ -82,33 +81,31 @@ pub(super) fn socket(
     sources: &Sources,
     folders: &Folders,
 ) -> Result<Option<SocketPlace>, ConfigurationError> {
-    let users = sources.list("socket.users", "a list of user ids")?;
+    let users = sources.list("socket.users")?.unwrap_or_default();
     // In a file, `socket` is a path or a table; a table has its path inside.
     match sources.get("socket").or_else(|| sources.get("socket.path")) {
         Some(value) if value.text == NONE => Ok(None),
-        Some(value) => Ok(Some(SocketPlace { path: PathBuf::from(value.text), users, is_chosen: true })),
+        Some(value) => Ok(Some(SocketPlace { path: value.path(), users, is_chosen: true })),
         None => Ok(Some(SocketPlace { path: folders.socket(), users, is_chosen: false })),
     }
 }
 
 fn tls(sources: &Sources) -> Result<Option<TlsFiles>, ConfigurationError> {
-    let path = |key| sources.get(key).map(|value| PathBuf::from(value.text));
+    let path = |key| sources.get(key).map(Value::path);
     match (path("tls.certificate"), path("tls.key")) {
         (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key })),
         (None, None) => Ok(None),
-        (Some(_), None) => Err(ConfigurationError::Half { given: "tls.certificate", missing: "tls.key" }),
-        (None, Some(_)) => Err(ConfigurationError::Half { given: "tls.key", missing: "tls.certificate" }),
+        (Some(_), None) => Err(ConfigurationError::half("tls.certificate", "tls.key")),
+        (None, Some(_)) => Err(ConfigurationError::half("tls.key", "tls.certificate")),
     }
 }
 
 fn limits(sources: &Sources) -> Result<Limits, ConfigurationError> {
-    let usual = Limits::default();
-    let connections: Option<NonZeroUsize> =
-        sources.parse("http.connections", "a number of connections, 1 at least")?;
-    let idle: Option<NonZeroU32> = sources.parse("http.idle_seconds", "a number of seconds, 1 at least")?;
+    let default = Limits::default();
+    let idle = sources.number("http.idle_seconds")?;
     Ok(Limits {
-        connections: connections.map_or(usual.connections, NonZeroUsize::get),
-        idle: idle.map_or(usual.idle, |seconds| Duration::from_secs(seconds.get().into())),
-        ..usual
+        connections: sources.number_or("http.connections", default.connections)?,
+        idle: idle.map_or(default.idle, |seconds: u32| Duration::from_secs(seconds.into())),
+        ..default
     })
 }

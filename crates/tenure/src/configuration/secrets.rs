@@ -25,7 +25,7 @@ pub fn intent_secrets(
     let (current, previous) = (secret(&variable, CURRENT)?, secret(&variable, PREVIOUS)?);
     match (current, previous) {
         (Some(current), previous) => Ok(Some(IntentSecrets { current, previous })),
-        (None, Some(_)) => Err(ConfigurationError::Half { given: PREVIOUS[0], missing: CURRENT[0] }),
+        (None, Some(_)) => Err(ConfigurationError::half(PREVIOUS[0], CURRENT[0])),
         (None, None) => Ok(None),
     }
 }
@@ -38,13 +38,14 @@ fn secret(
     let (name, bytes) = match (first, second) {
         (Some((_, one)), Some((_, other))) if one != other => {
             let [first, second] = names;
-            return Err(ConfigurationError::TwoSecrets { first, second });
+            let message = format!("{first} and {second} are set and differ; leave one of them out");
+            return Err(ConfigurationError::new(message));
         }
         (Some(said), _) | (None, Some(said)) => said,
         (None, None) => return Ok(None),
     };
     let made = IntentSecret::new(&*bytes);
-    made.map(Some).map_err(|source| ConfigurationError::Secret { name, source })
+    made.map(Some).map_err(|error| ConfigurationError::because(format!("{name} cannot be used"), error))
 }
 
 #[cfg(test)]

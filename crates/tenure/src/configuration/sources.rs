@@ -1,172 +1,223 @@
-//! Who said what, and whose word counts.
+//! Merges flags, environment and file, and remembers where each value was set.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::{fs, io};
 
-use super::{ConfigurationError, FREE_TABLES, Folders, KEYS, file};
+use toml::de::{DeTable, DeValue};
 
-/// What the command line says, by key.
+use super::keys::{Allowed, KEYS, POOLS, allowed, is_table, variable_of};
+use super::{ConfigurationError, Folders};
+
+/// Keys that have a second name in the environment. The first name counts more.
+const OTHER_NAMES: &[(&str, &str)] = &[("intents.api_leases", "XG2G_V3_API_LEASES")];
+
+/// What the command line says.
 #[derive(Debug, Clone, Default)]
 pub struct Flags {
     /// The configuration file.
     pub config: Option<PathBuf>,
     /// Values by key.
     pub values: BTreeMap<&'static str, OsString>,
-    /// What the environment says in tables whose keys anybody may choose.
-    pub chosen: BTreeMap<String, OsString>,
 }
 
-impl Flags {
-    /// Takes from these variables of the environment what belongs into tables whose keys anybody may choose:
-    /// `TENURE_POOLS_TUNER` is `tuner` in `[pools]`.
-    pub fn choose(&mut self, variables: impl IntoIterator<Item = (OsString, OsString)>) {
-        for (name, text) in variables {
-            let Some(name) = name.to_str() else { continue };
-            for table in FREE_TABLES {
-                let prefix = variable_of(table) + "_";
-                let chosen = name.strip_prefix(&prefix).filter(|chosen| !chosen.is_empty());
-                let key = chosen.map(|chosen| format!("{table}.{}", chosen.to_ascii_lowercase()));
-                self.chosen.extend(key.map(|key| (key, text.clone())));
-            }
-        }
-    }
-}
+/// Variables of the environment by name.
+pub type Variables = BTreeMap<OsString, OsString>;
 
-/// Keys that the environment has under another name too, which others gave them.
-const OTHER_NAMES: &[(&str, &str)] = &[("intents.api_leases", "XG2G_V3_API_LEASES")];
-
-/// What somebody said.
+/// The value of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
-    /// What.
+    /// As text. A path need not be UTF-8.
     pub text: OsString,
-    /// Where: for messages.
+    /// Where it was set: a flag, a variable, or a key with its file and line.
     pub origin: String,
 }
 
-/// The word that counts for each key.
-#[derive(Debug, Clone, Default)]
-pub struct Sources {
-    /// Of the keys that everybody has.
-    values: BTreeMap<&'static str, Value>,
-    /// Of those that somebody chose, by table and key.
-    chosen: BTreeMap<String, Value>,
+impl Value {
+    /// The same as a path.
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from(&self.text)
+    }
 }
 
+/// The value that counts for each key.
+#[derive(Debug, Clone, Default)]
+pub struct Sources(BTreeMap<String, Value>);
+
 impl Sources {
-    /// Flags over the environment over a file.
-    pub fn new(
-        flags: Flags,
-        variable: impl Fn(&str) -> Option<OsString>,
-        folders: &Folders,
-    ) -> Result<Self, ConfigurationError> {
+    /// Flags override the environment, which overrides the file.
+    pub fn new(flags: Flags, variables: &Variables, folders: &Folders) -> Result<Self, ConfigurationError> {
+        let variable = |name: &str| variables.get(name.as_ref() as &std::ffi::OsStr).cloned();
         let named = flags.config.or_else(|| variable("TENURE_CONFIG").map(PathBuf::from));
-        let path = named.clone().or_else(|| folders.config_file());
-        let in_file = path.as_ref().map(|path| file::read(path, named.is_some())).transpose()?;
-        let mut in_file = in_file.unwrap_or_default();
-        let mut values = BTreeMap::new();
-        for key in KEYS {
-            let flag = || Some((flags.values.get(key)?.clone(), flag_of(key)));
-            let name = variable_of(key);
-            let of_old = || OTHER_NAMES.iter().find(|(known, _)| known == key).map(|(_, other)| *other);
-            let by_other_name = || Some((variable(of_old()?)?, of_old()?.to_owned()));
-            let said = || variable(&name).map(|text| (text, name.clone())).or_else(by_other_name);
-            let read = in_file.remove(*key);
-            let written = || {
-                let path = path.as_ref()?;
-                Some((OsString::from(read?), format!("`{key}` in {}", path.display())))
-            };
-            if let Some((text, origin)) = flag().or_else(said).or_else(written) {
-                values.insert(*key, Value { text, origin });
-            }
+        let mut sources = Self::default();
+        if let Some(path) = named.clone().or_else(|| folders.config_file()) {
+            sources.read(&path, named.is_some())?;
         }
-        // What is left was in tables whose keys anybody may choose.
-        let mut chosen = BTreeMap::new();
-        for (key, text) in in_file {
-            let name = variable_of(&key);
-            let path = path.as_ref().map_or_else(String::new, |path| path.display().to_string());
-            let written = (OsString::from(text), format!("`{key}` in {path}"));
-            let (text, origin) = variable(&name).map_or(written, |text| (text, name));
-            chosen.insert(key, Value { text, origin });
+        let others = OTHER_NAMES.iter().map(|(key, name)| ((*key).to_owned(), (*name).to_owned()));
+        let known = KEYS.iter().map(|(key, _)| (*key).to_owned()).chain(sources.0.keys().cloned());
+        let prefix = variable_of(POOLS) + "_";
+        let pools = variables.keys().filter_map(|name| name.to_str()?.strip_prefix(&prefix));
+        let pools = pools.filter(|pool| !pool.is_empty());
+        let pools = pools.map(|pool| format!("{POOLS}.{}", pool.to_ascii_lowercase()));
+        let named: Vec<_> =
+            others.chain(known.chain(pools).map(|key| (key.clone(), variable_of(&key)))).collect();
+        for (key, origin) in named {
+            sources.0.extend(variable(&origin).map(|text| (key, Value { text, origin })));
         }
-        for (key, text) in flags.chosen {
-            chosen.entry(key).or_insert_with_key(|key| Value { text, origin: variable_of(key) });
+        for (key, text) in flags.values {
+            let origin = format!("--{}", key.rsplit('.').next().unwrap_or(key));
+            sources.0.insert(key.to_owned(), Value { text, origin });
         }
-        Ok(Self { values, chosen })
+        Ok(sources)
     }
 
-    /// What was said about `key`.
-    pub fn get(&self, key: &str) -> Option<Value> {
-        self.values.get(key).cloned()
-    }
-
-    /// What was said in a table whose keys anybody may choose, by key.
-    pub fn in_table(&self, table: &str) -> impl Iterator<Item = (&str, &Value)> {
-        self.chosen.iter().filter_map(move |(key, value)| {
-            let (found, name) = key.split_once('.')?;
-            (found == table).then_some((name, value))
+    /// Reads a file. Unless it was named, it may be missing.
+    fn read(&mut self, path: &Path, is_named: bool) -> Result<(), ConfigurationError> {
+        let text = match fs::read_to_string(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_named => return Ok(()),
+            text => text.map_err(|error| {
+                let path = path.display();
+                let message = format!("{path} cannot be read; choose another with --config, or leave it out");
+                ConfigurationError::because(message, error)
+            })?,
+        };
+        let table = DeTable::parse(&text).map_err(|error| {
+            ConfigurationError::new(format!(
+                "{} is not TOML: {}",
+                path.display(),
+                error.to_string().trim_end()
+            ))
+        })?;
+        self.collect("", table.get_ref(), &|start| {
+            format!("{}:{}", path.display(), text[..start].matches('\n').count() + 1)
         })
     }
 
-    /// What was said about `key`, as something else than text.
-    pub fn parse<T: FromStr>(
-        &self,
-        key: &str,
-        expected: &'static str,
-    ) -> Result<Option<T>, ConfigurationError> {
-        let Some(Value { text, origin }) = self.get(key) else { return Ok(None) };
-        let value = text.to_string_lossy().into_owned();
-        match value.parse() {
-            Ok(parsed) => Ok(Some(parsed)),
-            Err(_) => Err(ConfigurationError::BadValue { origin, value, expected }),
+    fn collect(
+        &mut self,
+        prefix: &str,
+        table: &DeTable<'_>,
+        place: &impl Fn(usize) -> String,
+    ) -> Result<(), ConfigurationError> {
+        for (name, value) in table {
+            let key = format!("{prefix}{}", name.get_ref());
+            let place_of_key = place(name.span().start);
+            let origin = format!("`{key}` in {place_of_key}");
+            let text = match (value.get_ref(), allowed(&key)) {
+                (DeValue::Table(inner), _) if is_table(&key) => {
+                    self.collect(&format!("{key}."), inner, place)?;
+                    continue;
+                }
+                (_, None) => {
+                    let known: Vec<_> = KEYS.iter().map(|(key, _)| *key).collect();
+                    return Err(ConfigurationError::new(format!(
+                        "{place_of_key} has the key `{key}`, which does not exist; there are: {}",
+                        known.join(", ")
+                    )));
+                }
+                (DeValue::Array(list), Some(Allowed::Command)) => {
+                    let texts: Option<Vec<_>> = list.iter().map(|part| part.get_ref().as_str()).collect();
+                    texts
+                        .and_then(|texts| serde_json::to_string(&texts).ok())
+                        .unwrap_or_else(|| "array".to_owned())
+                }
+                (DeValue::Array(list), Some(Allowed::List(_))) => {
+                    let texts =
+                        list.iter().map(|part| text_of(part.get_ref()).filter(|text| !text.contains(',')));
+                    let texts: Option<Vec<_>> = texts.collect();
+                    let expected = "a list of strings without commas, or of whole numbers";
+                    texts.ok_or_else(|| rejected(&origin, "array", &expected))?.join(",")
+                }
+                (DeValue::Boolean(flag), _) => flag.to_string(),
+                (value, _) => text_of(value).ok_or_else(|| {
+                    rejected(&origin, value.type_str(), &"a string, a whole number, true or false")
+                })?,
+            };
+            self.0.insert(key, Value { text: text.into(), origin });
         }
+        Ok(())
     }
 
-    /// What was said about `key`, which is yes or no.
+    /// The value of `key`.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.0.get(key)
+    }
+
+    /// The pools by name.
+    pub fn pools(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().filter_map(|(key, value)| {
+            let (table, name) = key.split_once('.')?;
+            (table == POOLS).then_some((name, value))
+        })
+    }
+
+    /// The value of `key` as `read` understands it. `None` from `read` rejects it.
+    pub fn read_as<T>(
+        &self,
+        key: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, ConfigurationError> {
+        let Some(Value { text, origin }) = self.get(key) else { return Ok(None) };
+        let text = text.to_string_lossy();
+        let expected = allowed(key).expect("keys are read by names from the table");
+        read(&text).map(Some).ok_or_else(|| rejected(origin, &text, &expected))
+    }
+
+    /// The value of `key`, parsed.
+    pub fn parse<T: FromStr>(&self, key: &str) -> Result<Option<T>, ConfigurationError> {
+        self.read_as(key, |text| text.parse().ok())
+    }
+
+    /// The number of `key`, within the bounds of the key and of `T`.
+    pub fn number<T: TryFrom<u64>>(&self, key: &str) -> Result<Option<T>, ConfigurationError> {
+        let Some(Allowed::Number(_, min, max)) = allowed(key) else { unreachable!("{key} is a number") };
+        self.read_as(key, |text| {
+            let number = text.parse().ok().filter(|number| (min..=max).contains(number))?;
+            T::try_from(number).ok()
+        })
+    }
+
+    /// The number of `key`, or else `default`.
+    pub fn number_or<T: TryFrom<u64>>(&self, key: &str, default: T) -> Result<T, ConfigurationError> {
+        Ok(self.number(key)?.unwrap_or(default))
+    }
+
+    /// Whether `key` has the word `chosen`, one of those that it accepts.
+    pub fn is_chosen(&self, key: &str, chosen: &str) -> Result<Option<bool>, ConfigurationError> {
+        let Some(Allowed::OneOf(words)) = allowed(key) else { unreachable!("{key} is a choice") };
+        self.read_as(key, |text| words.contains(&text).then_some(text == chosen))
+    }
+
+    /// The value of `key`, which is yes or no.
     pub fn switch(&self, key: &str) -> Result<Option<bool>, ConfigurationError> {
-        let Some(Value { text, origin }) = self.get(key) else { return Ok(None) };
-        let value = text.to_string_lossy().into_owned();
-        match value.to_ascii_lowercase().as_str() {
-            "true" | "1" | "on" | "yes" => Ok(Some(true)),
-            "false" | "0" | "off" | "no" => Ok(Some(false)),
-            _ => Err(ConfigurationError::BadValue { origin, value, expected: "true or false" }),
-        }
+        self.read_as(key, |text| match text.to_ascii_lowercase().as_str() {
+            "true" | "1" | "on" | "yes" => Some(true),
+            "false" | "0" | "off" | "no" => Some(false),
+            _ => None,
+        })
     }
 
-    /// What was said about `key`, if `fits` finds it right.
-    pub fn parse_if<T: FromStr>(
-        &self,
-        key: &str,
-        expected: &'static str,
-        fits: impl FnOnce(&T) -> bool,
-    ) -> Result<Option<T>, ConfigurationError> {
-        let Some(parsed) = self.parse(key, expected)? else { return Ok(None) };
-        if fits(&parsed) {
-            return Ok(Some(parsed));
-        }
-        let Value { text, origin } = self.get(key).expect("it was parsed");
-        let value = text.to_string_lossy().into_owned();
-        Err(ConfigurationError::BadValue { origin, value, expected })
-    }
-
-    /// What was said about `key`, which is a list.
-    pub fn list<T: FromStr>(&self, key: &str, expected: &'static str) -> Result<Vec<T>, ConfigurationError> {
-        let Some(Value { text, origin }) = self.get(key) else { return Ok(Vec::new()) };
-        let value = text.to_string_lossy().into_owned();
-        let parts = value.split(',').map(str::trim).filter(|part| !part.is_empty());
-        let parsed: Result<_, _> = parts.map(str::parse).collect();
-        parsed.map_err(|_| ConfigurationError::BadValue { origin, value: value.clone(), expected })
+    /// The list of `key`.
+    pub fn list<T: FromStr>(&self, key: &str) -> Result<Option<Vec<T>>, ConfigurationError> {
+        self.read_as(key, |text| {
+            let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+            parts.map(|part| part.parse().ok()).collect()
+        })
     }
 }
 
-/// The flag of a key: its last part.
-fn flag_of(key: &str) -> String {
-    format!("--{}", key.rsplit('.').next().unwrap_or(key))
+fn text_of(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.clone().into_owned()),
+        DeValue::Integer(number) => {
+            Some(i64::from_str_radix(number.as_str(), number.radix()).ok()?.to_string())
+        }
+        _ => None,
+    }
 }
 
-/// The environment's name of a key.
-fn variable_of(key: &str) -> String {
-    format!("TENURE_{}", key.replace('.', "_").to_ascii_uppercase())
+fn rejected(origin: &str, value: &str, expected: &dyn std::fmt::Display) -> ConfigurationError {
+    ConfigurationError::new(format!("{origin} is {value:?}, which is not {expected}"))
 }

@@ -18,13 +18,10 @@ pub(super) fn configuration(
         variables.iter().map(|(name, value)| (*name, OsString::from(value))).collect();
     all.insert("XDG_CONFIG_HOME", folder.path().into());
     all.entry("HOME").or_insert("/home/somebody".into());
-    let variable = |name: &str| all.get(name).cloned();
-    let folders = Folders::new(variable);
+    let folders = Folders::new(|name| all.get(name).cloned());
+    let variables = all.iter().map(|(name, value)| (OsString::from(name), value.clone())).collect();
     let values = flags.iter().map(|(key, value)| (*key, OsString::from(value))).collect();
-    Configuration::new(
-        &Sources::new(Flags { config: None, values, ..Flags::default() }, variable, &folders)?,
-        &folders,
-    )
+    Configuration::new(&Sources::new(Flags { config: None, values }, &variables, &folders)?, &folders)
 }
 
 #[test]
@@ -88,10 +85,10 @@ fn a_value_that_cannot_be_used_is_named_with_who_said_it() {
 fn a_named_file_must_be_there() {
     let folders = Folders::default();
     let flags = Flags { config: Some("/nowhere/config.toml".into()), ..Flags::default() };
-    let refused = Sources::new(flags, |_| None, &folders).unwrap_err();
-    assert!(matches!(refused, ConfigurationError::Unreadable { .. }), "{refused}");
-    let nothing = Configuration::new(&Sources::default(), &folders).unwrap_err();
-    assert!(matches!(nothing, ConfigurationError::NoFolder { .. }), "{nothing}");
+    let refused = Sources::new(flags, &BTreeMap::new(), &folders).unwrap_err().to_string();
+    assert!(refused.contains("/nowhere/config.toml cannot be read"), "{refused}");
+    let nothing = Configuration::new(&Sources::default(), &folders).unwrap_err().to_string();
+    assert!(nothing.contains("neither XDG_STATE_HOME nor HOME"), "{nothing}");
 }
 
 #[test]
@@ -152,10 +149,9 @@ fn pools_have_names_of_the_users_own_choice() {
         let refused = configuration(&[], &[], file).unwrap_err().to_string();
         assert!(refused.contains("pools"), "{refused}");
     }
-    let mut flags = Flags::default();
-    flags.choose([("TENURE_POOLS_LAB".into(), "x,y".into()), ("TENURE_POOLS_".into(), "1".into())]);
-    let sources = Sources::new(flags, |_| None, &Folders::default()).unwrap();
-    let chosen: Vec<_> = sources.in_table("pools").map(|(name, value)| (name, value.text.clone())).collect();
+    let variables = [("TENURE_POOLS_LAB".into(), "x,y".into()), ("TENURE_POOLS_".into(), "1".into())];
+    let sources = Sources::new(Flags::default(), &variables.into(), &Folders::default()).unwrap();
+    let chosen: Vec<_> = sources.pools().map(|(name, value)| (name, value.text.clone())).collect();
     assert_eq!(chosen, [("lab", "x,y".into())], "one that no file names counts too");
 }
 
@@ -195,7 +191,7 @@ fn a_device_that_cannot_be_is_refused_with_what_would_be_right() {
         ("[control]\nmillis_at_start = 4294967296", "from 0 to 4294967295"),
         ("[control]\nlease = 1", "`control.lease`"),
         ("[control.serial]\nbaud = 9600", "no `control.serial.path`"),
-        ("[control.serial]\npath = '/a'\nbaud = 0", "such as 115200"),
+        ("[control.serial]\npath = '/a'\nbaud = 0", "from 50 to 12000000"),
         ("[control.serial]\npath = ''", "the path of a device"),
         ("[control.encoder]\nstep = 1", "no `control.encoder.path`"),
         ("[control.encoder]\npath = '/a'\nstep = 0", "but not 0"),
@@ -254,5 +250,423 @@ fn somebody_elses_device_is_named_by_flag_or_file_and_its_table_may_be_another()
     ] {
         let refused = configuration(flags, &[], file).unwrap_err().to_string();
         assert!(refused.contains(expected) && !refused.contains("hunter2"), "{refused}");
+    }
+}
+
+/// Every key: a value that changes the configuration, what else must be set for that, and values that are rejected with
+/// a part of what the message says is allowed.
+type Row = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+const ADDRESS: &str = "an address and a port, such as 127.0.0.1:7420, or `none`";
+const NETWORKS: &str = "a list of networks, such as 192.168.0.0/16 or fd00::/8";
+const LEASE_MS: &str = "a number of milliseconds, from 1000 to 86400000";
+const WAIT_MS: &str = "a number of milliseconds, from 1 to 86400000";
+const CONTROL_MS: &str = "a number of milliseconds, from 1000 to 3600000";
+const U32: &str = "a number of milliseconds, from 0 to 4294967295";
+const BAUD: &str = "a number of bits per second, from 50 to 12000000";
+const PARAMETER: &str = "a parameter of the device, such as brightness";
+const STEP: &str = "a number from -255 to 255, but not 0";
+const SECONDS: &str = "a number of seconds, from 1 to 86400";
+const MINUTES: &str = "a number of minutes, from 1 to 525600";
+const DEVICE_PATH: &str = "the path of a device, or `none`";
+const PROGRAM: &str = "a program with its arguments, as a list of strings";
+const PIPELINE: &str = "intents.pipeline.command = ['a']";
+const SERIAL: &str = "control.serial.path = '/dev/ttyUSB0'";
+const ENCODER: &str = "control.encoder.path = '/dev/input/event3'";
+/// More than any whole number that is read.
+const HUGE: &str = "18446744073709551616";
+
+const ROWS: &[Row] = &[
+    ("listen", "127.0.0.1:1", "", &[("here", ADDRESS), ("127.0.0.1", ADDRESS), ("", ADDRESS)]),
+    ("data", "/d", "", &[]),
+    (
+        "control.device",
+        "http://lamp",
+        "",
+        &[("lamp", "write http://HOST"), ("https://lamp", "begins with https")],
+    ),
+    (
+        "control.gateway.rules",
+        "/dev/null",
+        "control.device = 'http://lamp'",
+        &[("/nowhere", "write \"wled\"")],
+    ),
+    ("socket", "/s", "", &[]),
+    ("socket.path", "/s", "", &[]),
+    ("socket.users", "5", "", &[("root", "a list of user ids"), ("-1", "a list of user ids")]),
+    ("tls.certificate", "/c", "tls.key = '/k'", &[]),
+    ("tls.key", "/k", "tls.certificate = '/c'", &[]),
+    ("http.hosts", "a.example", "", &[]),
+    ("http.connections", "5", "", &[("0", "a number of connections, 1 at least"), (HUGE, "1 at least")]),
+    ("http.idle_seconds", "5", "", &[("0", "a number of seconds, 1 at least"), ("4294967296", "1 at least")]),
+    ("ledger.witness", "/w", "", &[]),
+    ("ledger.segment_size", "4096", "", &[("-1", "a number of bytes"), ("big", "a number of bytes")]),
+    ("ledger.reserve", "0", "", &[("-1", "a number of bytes"), (HUGE, "a number of bytes")]),
+    ("ledger.checkpoint_after", "7", "", &[("0", "a number of events, 1 at least"), ("-1", "1 at least")]),
+    ("ledger.retention_days", "3", "", &[("-1", "a number of days"), ("1.5", "a number of days")]),
+    ("ledger.retention_bytes", "3", "", &[("-1", "a number of bytes"), ("1k", "a number of bytes")]),
+    ("control.ttl_ms", "6000", "", &[("999", CONTROL_MS), ("3600001", CONTROL_MS), ("5s", CONTROL_MS)]),
+    ("control.heartbeat_interval_ms", "10", "", &[("9", "a number of milliseconds, 10 at least")]),
+    ("control.millis_at_start", "4294967295", "", &[("4294967296", U32), ("-1", U32)]),
+    ("control.serial.path", "/dev/ttyUSB0", "", &[("", DEVICE_PATH)]),
+    ("control.serial.baud", "9600", SERIAL, &[("49", BAUD), ("12000001", BAUD), ("fast", BAUD)]),
+    ("control.encoder.path", "/dev/input/event3", "", &[("", DEVICE_PATH)]),
+    ("control.encoder.parameter", "speed", ENCODER, &[("a b", PARAMETER), ("", PARAMETER)]),
+    ("control.encoder.step", "-255", ENCODER, &[("0", STEP), ("256", STEP), ("-256", STEP)]),
+    ("intents.api_leases", "true", "", &[("perhaps", "true or false"), ("", "true or false")]),
+    ("intents.start_within_ms", "1000", "", &[("999", LEASE_MS), ("86400001", LEASE_MS)]),
+    ("intents.lan_guard", "false", "", &[("2", "true or false")]),
+    ("intents.lan_allowed", "10.0.0.0/8", "", &[("10.0.0.1/8", NETWORKS), ("local", NETWORKS)]),
+    ("intents.trusted_proxies", "10.0.0.0/8", "", &[("10.0.0.0/33", NETWORKS)]),
+    ("intents.worker", "false", PIPELINE, &[("maybe", "true or false")]),
+    ("intents.tuners", "64", PIPELINE, &[("65", "a number of tuners, from 0 to 64"), ("-1", "from 0 to 64")]),
+    ("intents.ttl_ms", "60000", PIPELINE, &[("999", LEASE_MS), ("86400001", LEASE_MS)]),
+    ("intents.renew_every_ms", "1", PIPELINE, &[("0", "a number of milliseconds, 1 at least")]),
+    ("intents.stop_grace_ms", "0", PIPELINE, &[("-1", "a number of milliseconds")]),
+    ("intents.logs", "/l", PIPELINE, &[]),
+    ("intents.logs_kept", "0", PIPELINE, &[("-1", "a number of files")]),
+    ("intents.pipeline.command", r#"["a","b, c"]"#, "", &[("a", PROGRAM), ("[]", "names no program")]),
+    (
+        "intents.pipeline.recording_command",
+        r#"["a"]"#,
+        PIPELINE,
+        &[("[1]", PROGRAM), ("[]", "names no program")],
+    ),
+    ("agents.ttl_ms", "1000", "", &[("999", LEASE_MS), ("86400001", LEASE_MS)]),
+    ("agents.longest_ttl_ms", "1000", "", &[("999", LEASE_MS), ("86400001", LEASE_MS)]),
+    ("agents.wait_ms", "1", "", &[("0", WAIT_MS), ("86400001", WAIT_MS)]),
+    ("agents.longest_wait_ms", "1", "", &[("0", WAIT_MS), ("86400001", WAIT_MS)]),
+    ("agents.backoff_ms", "1", "", &[("0", WAIT_MS), ("86400001", WAIT_MS)]),
+    ("agents.longest_backoff_ms", "1", "", &[("0", WAIT_MS), ("86400001", WAIT_MS)]),
+    ("agents.lease_time_ms", "1000", "", &[("999", LEASE_MS), ("86400001", LEASE_MS)]),
+    ("agents.idle_ms", "86400000", "", &[("999", LEASE_MS), ("86400001", LEASE_MS)]),
+    ("files.retry_seconds", "86400", "", &[("0", SECONDS), ("86401", SECONDS)]),
+    ("files.idle_seconds", "1", "", &[("0", SECONDS), ("86401", SECONDS)]),
+    ("files.mode", "warn", "", &[("allow", "\"deny\" or \"warn\""), ("Warn", "\"deny\" or \"warn\"")]),
+    ("files.shells", "guarded", "", &[("none", "\"any\" or \"guarded\"")]),
+    ("files.audit", "false", "", &[("sometimes", "true or false"), ("1", "true or false")]),
+    ("files.stop_when_idle_minutes", "1", "", &[("0", MINUTES), ("525601", MINUTES)]),
+];
+
+/// The name of a key in the environment.
+fn variable_name(key: &str) -> String {
+    format!("TENURE_{}", key.replace('.', "_").to_uppercase())
+}
+
+fn known_keys() -> impl Iterator<Item = &'static str> {
+    keys::KEYS.iter().map(|(key, _)| *key)
+}
+
+#[test]
+fn every_key_counts_from_the_file_and_more_from_its_variable() {
+    let keys: Vec<_> = ROWS.iter().map(|row| row.0).collect();
+    assert_eq!(keys, known_keys().collect::<Vec<_>>(), "a row for each key");
+    for (key, good, beside, _) in ROWS {
+        let shown = |variables: &[(&str, &str)], line: &str| {
+            let found = configuration(&[], variables, &format!("{beside}\n{line}\n"));
+            format!("{:?}", found.unwrap_or_else(|error| panic!("{key}: {error}")))
+        };
+        let unset =
+            configuration(&[], &[], beside).map_or_else(|_| String::new(), |found| format!("{found:?}"));
+        let quoted = shown(&[], &format!("{key} = '{good}'"));
+        assert!(quoted != unset, "{key}");
+        let is_literal = good.parse::<i64>().is_ok() || good.parse::<bool>().is_ok() || good.starts_with('[');
+        if is_literal {
+            assert!(shown(&[], &format!("{key} = {good}")) == quoted, "{key} as a literal");
+        }
+        let variable = variable_name(key);
+        assert!(shown(&[(&variable, good)], "") == quoted, "{variable}");
+        // `socket` is above `socket.path`, wherever they are set; a bad value below a good one is not looked at.
+        let below = if *key == "socket.path" { String::new() } else { format!("{key} = '-'") };
+        assert!(shown(&[(&variable, good)], &below) == quoted, "{variable} above the file");
+    }
+}
+
+#[test]
+fn every_key_is_named_with_its_origin_and_what_is_allowed_if_its_value_is_rejected() {
+    for (key, _, beside, rejected) in ROWS {
+        for (bad, allowed) in *rejected {
+            let variable = variable_name(key);
+            let refused = configuration(&[], &[(&variable, bad)], beside).unwrap_err().to_string();
+            assert!(refused.contains(&variable) && refused.contains(allowed), "{key} = {bad}: {refused}");
+            let file = format!("{beside}\n\n{key} = '{bad}'\n");
+            let refused = configuration(&[], &[], &file).unwrap_err().to_string();
+            let is_named = refused.contains(&format!("`{key}` in ")) && refused.contains("config.toml:3 ");
+            assert!(is_named && refused.contains(allowed), "{key} = {bad}: {refused}");
+        }
+        for literal in ["1.5", "1979-05-27", "[1.5]", "[[1]]", "{ a = 1 }"] {
+            let refused = configuration(&[], &[], &format!("{key} = {literal}\n")).unwrap_err().to_string();
+            assert!(
+                refused.contains(*key) && refused.contains("config.toml"),
+                "{key} = {literal}: {refused}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_flag_is_named_if_its_value_is_rejected() {
+    for (key, bad, flag) in [("listen", "here", "--listen"), ("control.device", "lamp", "--device")] {
+        let refused = configuration(&[(key, bad)], &[], "").unwrap_err().to_string();
+        assert!(refused.starts_with(flag), "{refused}");
+    }
+}
+
+mod agent_settings {
+    use super::*;
+
+    fn found(variables: &[(&str, &str)], file: &str) -> Result<AgentSettings, String> {
+        configuration(&[], variables, file).map(|found| found.agents).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn nobody_says_anything_and_a_lease_lasts_a_minute_and_five_at_the_most() {
+        assert_eq!(found(&[], ""), Ok(AgentSettings::default()));
+        let AgentSettings { ttl_ms, longest_ttl_ms, lease_time_ms, idle_ms, .. } = AgentSettings::default();
+        assert_eq!((ttl_ms, longest_ttl_ms, lease_time_ms, idle_ms), (60_000, 300_000, None, None));
+    }
+
+    #[test]
+    fn what_is_said_counts() {
+        let file = "[agents]\nttl_ms = 2000\nlongest_ttl_ms = 4000\nwait_ms = 10\nlongest_wait_ms = 20\nbackoff_ms = 1\n\
+                    longest_backoff_ms = 2\nlease_time_ms = 3600000\nidle_ms = 600000\n";
+        let expected = AgentSettings {
+            ttl_ms: 2_000,
+            longest_ttl_ms: 4_000,
+            wait_ms: 10,
+            longest_wait_ms: 20,
+            backoff_ms: 1,
+            longest_backoff_ms: 2,
+            lease_time_ms: Some(3_600_000),
+            idle_ms: Some(600_000),
+        };
+        assert_eq!(found(&[], file), Ok(expected.clone()));
+        let sooner = AgentSettings { idle_ms: Some(1_000), ..expected };
+        assert_eq!(found(&[("TENURE_AGENTS_IDLE_MS", "1000")], file), Ok(sooner));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for file in [
+            "ttl_ms = 999",
+            "longest_ttl_ms = 86400001",
+            "wait_ms = 0",
+            "idle_ms = 0",
+            "lease_time_ms = \"x\"",
+        ] {
+            assert!(found(&[], &format!("[agents]\n{file}\n")).is_err(), "{file}");
+        }
+    }
+}
+
+mod file_settings {
+    use super::*;
+
+    fn found(file: &str) -> Result<FileSettings, String> {
+        configuration(&[], &[], file).map(|found| found.files).map_err(|error| error.to_string())
+    }
+
+    // S4-24, S4-33
+    #[test]
+    fn nobody_says_anything_and_the_retry_is_after_three_minutes_and_idle_is_half_a_minute() {
+        let usual = FileSettings {
+            retry_ms: 180_000,
+            idle_ms: 30_000,
+            warn_only: false,
+            guarded_shells: false,
+            audit: true,
+            stop_when_idle_ms: None,
+        };
+        assert_eq!(found(""), Ok(usual));
+    }
+
+    #[test]
+    fn what_is_said_counts() {
+        let file = "[files]\nretry_seconds = 5\nidle_seconds = 2\nmode = \"warn\"\nshells = \"guarded\"\naudit = false\n\
+                    stop_when_idle_minutes = 15\n";
+        let said = FileSettings {
+            retry_ms: 5_000,
+            idle_ms: 2_000,
+            warn_only: true,
+            guarded_shells: true,
+            audit: false,
+            stop_when_idle_ms: Some(900_000),
+        };
+        assert_eq!(found(file), Ok(said));
+        assert_eq!(found("[files]\nmode = \"deny\"\n"), Ok(FileSettings::default()));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_and_named() {
+        for file in [
+            "retry_seconds = 0",
+            "retry_seconds = 86401",
+            "idle_seconds = \"x\"",
+            "mode = \"allow\"",
+            "shells = \"none\"",
+            "audit = \"sometimes\"",
+            "stop_when_idle_minutes = 0",
+        ] {
+            let error = found(&format!("[files]\n{file}\n")).unwrap_err();
+            assert!(error.contains("`files."), "{file}: {error}");
+        }
+    }
+}
+
+mod intent_settings {
+    use tenure_server::Network;
+
+    use super::*;
+
+    fn found(variables: &[(&str, &str)], file: &str) -> Result<IntentSettings, String> {
+        configuration(&[], variables, file).map(|found| found.intents).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn nobody_says_anything_and_the_local_network_may_send_intents_that_take_no_lease() {
+        assert_eq!(found(&[], ""), Ok(IntentSettings::default()));
+        assert!(!IntentSettings::default().api_leases && IntentSettings::default().lan_guard);
+    }
+
+    #[test]
+    fn what_is_said_counts() {
+        let file = "[intents]\napi_leases = true\nstart_within_ms = 2000\nlan_guard = false\n\
+                    lan_allowed = ['10.0.0.0/8', 'fd00::/8']\ntrusted_proxies = ['127.0.0.1']\n";
+        let intents = found(&[], file).unwrap();
+        assert!(intents.api_leases && !intents.lan_guard);
+        assert_eq!(intents.start_within_ms, 2_000);
+        let shown = |networks: &[Network]| networks.iter().map(Network::to_string).collect::<Vec<_>>();
+        assert_eq!(shown(&intents.lan_allowed), ["10.0.0.0/8", "fd00::/8"]);
+        assert_eq!(shown(&intents.trusted_proxies), ["127.0.0.1/32"]);
+        assert_eq!(found(&[], "[intents]\nlan_allowed = []").unwrap().lan_allowed, []);
+    }
+
+    // S1-34
+    #[test]
+    fn the_flag_has_two_names_in_the_environment_and_ours_counts_more() {
+        let is_on = |variables: &[(&str, &str)], file: &str| found(variables, file).unwrap().api_leases;
+        assert!(is_on(&[("XG2G_V3_API_LEASES", "true")], "[intents]\napi_leases = false"));
+        assert!(is_on(&[("XG2G_V3_API_LEASES", "1")], ""));
+        assert!(!is_on(&[("XG2G_V3_API_LEASES", "off")], "[intents]\napi_leases = true"));
+        assert!(!is_on(&[("XG2G_V3_API_LEASES", "on"), ("TENURE_INTENTS_API_LEASES", "no")], ""));
+        let refused = found(&[("XG2G_V3_API_LEASES", "perhaps")], "").unwrap_err();
+        assert!(refused.contains("XG2G_V3_API_LEASES") && refused.contains("true or false"), "{refused}");
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        for file in [
+            "api_leases = 'perhaps'",
+            "api_leases = 2",
+            "start_within_ms = 999",
+            "start_within_ms = 86400001",
+            "lan_guard = ''",
+            "lan_allowed = ['10.0.0.1/8']",
+            "lan_allowed = ['local']",
+            "trusted_proxies = [true]",
+        ] {
+            let refused = found(&[], &format!("[intents]\n{file}")).unwrap_err();
+            let key = file.split(' ').next().unwrap();
+            assert!(refused.contains(&format!("`intents.{key}` in ")), "{refused}");
+        }
+    }
+}
+
+mod worker_settings {
+    use super::*;
+    use crate::worker::{Settings, Template};
+
+    const PIPELINE: &str =
+        "[intents.pipeline]\ncommand = ['ffmpeg', '-vf', 'scale=1:2,fps=3', '{service}']\n";
+
+    fn of(file: &str) -> Result<Option<WorkerConfiguration>, String> {
+        configuration(&[], &[], file).map(|found| found.worker).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_command_makes_a_worker_in_the_server_and_without_one_there_is_none() {
+        assert_eq!(of(""), Ok(None));
+        assert_eq!(of("[intents]\ntuners = 2"), Ok(None));
+        let found = of(PIPELINE).unwrap().unwrap();
+        assert!(found.is_in_server);
+        let Settings { tuners, ttl_ms, renew_every_ms, stop_grace_ms, logs, logs_kept, .. } = found.settings;
+        assert_eq!((tuners, ttl_ms, renew_every_ms, stop_grace_ms), (0, 30_000, 10_000, 5_000));
+        assert_eq!(
+            (logs.as_path(), logs_kept),
+            (Path::new("/home/somebody/.local/state/tenure/sessions"), 200)
+        );
+        let arguments = ["ffmpeg", "-vf", "scale=1:2,fps=3", "{service}"].map(str::to_owned);
+        assert_eq!(found.settings.command, Template::parse(&arguments).unwrap(), "commas and all");
+        let elsewhere = of(&format!("[intents]\nworker = false\ntuners = 64\n{PIPELINE}")).unwrap().unwrap();
+        assert!(!elsewhere.is_in_server);
+        assert_eq!(elsewhere.settings.tuners, 64);
+    }
+
+    #[test]
+    fn the_environment_says_a_command_as_json() {
+        let variable = ("TENURE_INTENTS_PIPELINE_COMMAND", r#"["sh", "-c", "echo a, b"]"#);
+        let found = configuration(&[], &[variable], "").unwrap().worker.unwrap();
+        let arguments = ["sh", "-c", "echo a, b"].map(str::to_owned);
+        assert_eq!(found.settings.command, Template::parse(&arguments).unwrap());
+    }
+
+    #[test]
+    fn a_command_that_is_none_is_not_repeated_because_it_may_hold_a_password() {
+        let text = "ffmpeg -i http://root:hunter2@box/{service}";
+        let variable = ("TENURE_INTENTS_PIPELINE_COMMAND", text);
+        let of_variable = configuration(&[], &[variable], "").unwrap_err().to_string();
+        let of_file = of(&format!("[intents.pipeline]\ncommand = '{text}'")).unwrap_err();
+        for refused in [of_variable, of_file] {
+            assert!(refused.contains("a program with its arguments"), "{refused}");
+            assert!(!refused.contains("hunter2"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn short_leases_have_short_times_for_everything() {
+        let found = of(&format!("[intents]\nttl_ms = 2000\n{PIPELINE}")).unwrap().unwrap().settings;
+        assert_eq!((found.renew_every_ms, found.stop_grace_ms), (666, 500));
+    }
+
+    #[test]
+    fn what_a_worker_could_not_do_is_refused() {
+        for (intents, said) in [
+            ("tuners = 65", "`intents.tuners` in "),
+            ("tuners = -1", "`intents.tuners` in "),
+            ("ttl_ms = 999", "`intents.ttl_ms` in "),
+            ("renew_every_ms = 0", "`intents.renew_every_ms` in "),
+            ("stop_grace_ms = 20000", "`intents.stop_grace_ms` is 20000"),
+            ("renew_every_ms = 25000", "`intents.renew_every_ms` is 25000"),
+            ("worker = 'maybe'", "`intents.worker` in "),
+        ] {
+            let refused = of(&format!("[intents]\n{intents}\n{PIPELINE}")).unwrap_err();
+            assert!(refused.contains(said), "{intents}: {refused}");
+        }
+        for (file, said) in [
+            ("[intents]\nworker = true", "`intents.worker`"),
+            ("[intents.pipeline]\nrecording_command = ['a']", "`intents.pipeline.recording_command`"),
+            ("[intents.pipeline]\ncommand = []", "names no program"),
+            ("[intents.pipeline]\ncommand = ['a', '{sevice}']", "{sevice}"),
+            ("[intents.pipeline]\ncommand = 'a b'", "a program with its arguments"),
+            ("[intents.pipeline]\ncommand = ['a', ['b']]", "a program with its arguments"),
+        ] {
+            let refused = of(file).unwrap_err();
+            assert!(refused.contains(said), "{file}: {refused}");
+        }
+    }
+}
+
+#[test]
+fn a_path_from_a_flag_or_a_variable_need_not_be_utf8() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let path = OsString::from_vec(b"/d\xff".to_vec());
+    let folders = Folders::default();
+    let flags = Flags { values: [("data", path.clone())].into(), ..Flags::default() };
+    let variables = [("TENURE_DATA".into(), path.clone())].into();
+    for sources in [
+        Sources::new(flags, &BTreeMap::new(), &folders).unwrap(),
+        Sources::new(Flags::default(), &variables, &folders).unwrap(),
+    ] {
+        assert_eq!(Configuration::data(&sources, &folders).unwrap(), Path::new(&path));
     }
 }

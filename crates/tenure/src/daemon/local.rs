@@ -11,7 +11,6 @@ use crate::configuration::{ConfigurationError, Here, Place};
 /// Where the server of this machine listens, and where one that is started by itself says what it has to say.
 #[derive(Debug, Clone)]
 pub struct Local {
-    /// The socket, absolute.
     pub socket: PathBuf,
     /// The file that takes what the daemon says. Nothing where the environment does not say where it belongs.
     pub log: Option<PathBuf>,
@@ -20,10 +19,8 @@ pub struct Local {
 /// Why nobody can be asked on this machine.
 #[derive(Debug, Error)]
 pub enum NoPlace {
-    /// The configuration cannot be used.
     #[error("the configuration cannot be used: {0}")]
     Configuration(#[from] ConfigurationError),
-    /// The configuration wants no socket.
     #[error("the configuration says `socket = \"none\"`, and agents are answered on the local socket alone")]
     NoSocket,
     /// The client takes no such place.

@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 
 use super::start::listens;
 
-/// No path is longer.
 const MOST_BYTES: usize = 4096;
 
 /// Writes down that the server of the ledger in `data` listens on `socket`.

@@ -13,21 +13,16 @@ pub const BY_HAND: &str = "tenure serve --listen none";
 /// What to do where there is one that does not answer.
 pub const LOOK: &str = "tenure doctor";
 
-/// Whoever asks.
 pub struct Questions {
     local: Local,
     client: Client,
     patience: Duration,
 }
 
-/// Why there is no answer.
 #[derive(Debug)]
 pub enum Unanswered {
-    /// Nobody can be asked.
     NoServer {
-        /// What is wrong.
         why: String,
-        /// The one command that helps.
         fix: String,
     },
     /// The server says itself what is wrong.
@@ -42,49 +37,36 @@ impl Questions {
         Ok(Self { local, client, patience })
     }
 
-    /// Where it is looked for.
     pub fn local(&self) -> &Local {
         &self.local
     }
 
     /// Whether these files may be changed.
     pub async fn acquire(&self, ask: &FileAsk) -> Result<FileVerdict, Unanswered> {
-        self.in_time(async {
-            match self.client.acquire_files(ask).await {
-                Err(error) if may_be_gone(&error) => {
-                    self.start().await?;
-                    self.client.acquire_files(ask).await.map_err(unanswered)
-                }
-                other => other.map_err(unanswered),
-            }
-        })
-        .await
+        self.ask(|| self.client.acquire_files(ask)).await
     }
 
     /// What anybody has in this folder.
     pub async fn files_below(&self, folder: &str) -> Result<Files, Unanswered> {
-        self.in_time(async {
-            match self.client.files_below(folder).await {
-                Err(error) if may_be_gone(&error) => {
-                    self.start().await?;
-                    self.client.files_below(folder).await.map_err(unanswered)
-                }
-                other => other.map_err(unanswered),
-            }
-        })
-        .await
+        self.ask(|| self.client.files_below(folder)).await
     }
 
-    /// Says something.
     pub async fn tell(&self, news: &FileNews) -> Result<(), Unanswered> {
+        self.ask(|| self.client.tell_files(news)).await
+    }
+
+    /// Asks, and once more after a server was started where there may be none.
+    async fn ask<T, F>(&self, request: impl Fn() -> F) -> Result<T, Unanswered>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
         self.in_time(async {
-            match self.client.tell_files(news).await {
-                Ok(()) => Ok(()),
-                Err(Error::Problem(problem)) => Err(Unanswered::Refused(problem.detail)),
-                Err(_) => {
+            match request().await {
+                Err(error) if may_be_gone(&error) => {
                     self.start().await?;
-                    self.client.tell_files(news).await.map_err(unanswered)
+                    request().await.map_err(unanswered)
                 }
+                other => other.map_err(unanswered),
             }
         })
         .await

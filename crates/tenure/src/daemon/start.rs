@@ -24,7 +24,6 @@ use crate::guard;
 const PATIENCE: Duration = Duration::from_secs(8);
 /// How long to look on after a daemon ended: somebody else's may be about to listen.
 const AFTERWARDS: Duration = Duration::from_millis(600);
-/// How long between two looks.
 const PAUSE: Duration = Duration::from_millis(10);
 /// A log that is larger begins anew.
 const MOST_LOG: u64 = 1 << 20;
@@ -60,27 +59,14 @@ pub enum NoDaemon {
     NoHome,
     /// Its log cannot be written, so it would fail without a word.
     #[error("its log {} cannot be written: {source}", path.display())]
-    Log {
-        /// Where it would be.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// No process can be started.
+    Log { path: PathBuf, source: io::Error },
     #[error("it cannot be started: {0}")]
     Spawn(#[from] io::Error),
-    /// It ended before it listened.
     #[error("it was started and ended at once: {said}")]
-    Ended {
-        /// What it said last.
-        said: String,
-    },
+    Ended { said: String },
     /// It does not listen yet, or somebody else starts it and does not get on.
     #[error("it does not listen after 8 s")]
-    Slow {
-        /// Where more is.
-        log: PathBuf,
-    },
+    Slow { log: PathBuf },
 }
 
 impl NoDaemon {

@@ -19,10 +19,8 @@ pub struct Heard {
     masks: [SigSet; 2],
 }
 
-/// A signal that came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sent {
-    /// Which.
     pub signal: Signal,
     /// Whether the system itself sent it, as it does for a terminal, and not a process.
     pub is_systems: bool,
@@ -71,7 +69,6 @@ impl Heard {
         }
     }
 
-    /// One that has come already.
     pub fn waiting(&self) -> Option<Sent> {
         let about = self.signals.get_ref().read_signal().ok().flatten()?;
         let signal = Signal::from_named_raw(i32::try_from(about.ssi_signo).ok()?)?;

@@ -5,33 +5,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::watched::Ended;
 
-/// To the keeper.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Order {
     /// Send this signal to the command.
     Signal(i32),
 }
 
-/// From the keeper.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Report {
     /// It cannot be watched, so it was not run.
-    NotWatched {
-        /// Why.
-        why: String,
-        /// What to do.
-        remedy: String,
-    },
-    /// The command was stopped.
+    NotWatched { why: String, remedy: String },
     Stopped {
-        /// By this signal.
         signal: i32,
         /// When that was seen, in microseconds of CLOCK_BOOTTIME: who was let go on since then need not stop.
         at: u64,
     },
     /// The command is gone. What it left in the background is still watched.
     Ended {
-        /// How.
         how: Ended,
         /// Whether nothing is left to watch, so that the keeper ends too.
         is_last: bool,

@@ -10,7 +10,6 @@ use crate::configuration::variable;
 pub struct Naming {
     /// What the agent calls its session.
     pub session: Option<String>,
-    /// And the subagent in it.
     pub subagent: Option<String>,
 }
 

@@ -40,13 +40,11 @@ pub fn session_property() -> Value {
         "What you work on, in a word. Leave it out unless your user named one."})
 }
 
-/// How leases are named.
 pub fn leases_property(without: &str) -> Value {
     json!({"type": "array", "items": {"type": "string"}, "maxItems": 1_024, "description":
         format!("The ids of leases, as `declare` gave them. {without}")})
 }
 
-/// All that the agent has.
 pub async fn held(client: &Client, agent: &str) -> Result<Vec<AgentLease>, Refused> {
     match client.agent(agent).await {
         Ok(view) => Ok(view.leases),

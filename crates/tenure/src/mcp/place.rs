@@ -7,7 +7,6 @@ use std::path::{Component, Path, PathBuf};
 pub enum Places {
     /// The files are on this machine: a path starts here, and its links are followed.
     Here {
-        /// Where a relative path starts.
         folder: PathBuf,
         /// What lies below is named from there on. Without it, names are whole paths.
         root: Option<PathBuf>,

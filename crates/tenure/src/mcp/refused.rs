@@ -16,7 +16,6 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// The arguments cannot be understood.
     pub fn argument(what: &str) -> Self {
         Self::new(Code::Invalid.as_str(), what, "Call the tool again with arguments as its schema says.")
     }
@@ -54,13 +53,11 @@ impl Refused {
         self.priority
     }
 
-    /// What is said.
     #[cfg(test)]
     pub fn text(&self) -> &str {
         self.said.text()
     }
 
-    /// The answer to the call.
     pub fn into_said(self) -> Said {
         self.said
     }

@@ -9,7 +9,6 @@ use tenure_api::{AgentLease, AgentWait};
 
 use crate::duration::short;
 
-/// An answer in the making.
 #[derive(Debug, Default)]
 pub struct Said {
     text: String,
@@ -18,13 +17,11 @@ pub struct Said {
 }
 
 impl Said {
-    /// An answer that carries this.
     pub fn with(data: &impl Serialize) -> Self {
         let data = serde_json::to_value(data).unwrap_or_default();
         Self { data, ..Self::default() }
     }
 
-    /// One more line.
     #[must_use]
     pub fn line(mut self, line: &str) -> Self {
         if !self.text.is_empty() {
@@ -34,7 +31,6 @@ impl Said {
         self
     }
 
-    /// One more line for each.
     #[must_use]
     pub fn lines(self, lines: impl IntoIterator<Item = String>) -> Self {
         lines.into_iter().fold(self, |said, line| said.line(&line))
@@ -56,7 +52,6 @@ impl Said {
         self
     }
 
-    /// The text alone.
     #[cfg(test)]
     pub fn text(&self) -> &str {
         &self.text
@@ -72,13 +67,11 @@ impl Said {
     }
 }
 
-/// A lease in one line.
 pub fn lease_line(lease: &AgentLease) -> String {
     let AgentLease { id, resource, predicate, remaining_ms, expires_at, .. } = lease;
     format!("- {resource} ({predicate}): lease {id}, {} left, until {expires_at}", short(*remaining_ms))
 }
 
-/// A wait in one line.
 pub fn wait_line(wait: &AgentWait) -> String {
     let mut line = "- ".to_owned();
     for (number, want) in wait.wants.iter().enumerate() {
@@ -90,7 +83,6 @@ pub fn wait_line(wait: &AgentWait) -> String {
     line
 }
 
-/// Names, one after the other.
 pub fn names(names: &[String]) -> String {
     if names.is_empty() { "nobody".to_owned() } else { names.join(", ") }
 }

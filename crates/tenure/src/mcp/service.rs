@@ -21,9 +21,7 @@ use super::{declare, heartbeat, release, report, status, who};
 /// Who asks, if a call does not say it.
 #[derive(Debug, Clone, Default)]
 pub struct Defaults {
-    /// The agent's name.
     pub agent: Option<String>,
-    /// The session's.
     pub session: Option<String>,
 }
 
@@ -43,11 +41,9 @@ struct Shared {
     places: Places,
 }
 
-/// One call of a tool.
 pub struct Call<'a> {
     /// Speaks to the Tenure server as the caller.
     pub client: &'a Client,
-    /// What a path means.
     pub places: &'a Places,
     defaults: &'a Defaults,
 }
@@ -81,7 +77,6 @@ impl Call<'_> {
             .map_err(|error| Refused::unread(&error, culprit::<T>(&arguments)))
     }
 
-    /// Who asks.
     pub fn agent(&self, said: Option<String>) -> Result<String, Refused> {
         said.or_else(|| self.defaults.agent.clone()).ok_or_else(|| {
             Refused::argument(
@@ -90,7 +85,6 @@ impl Call<'_> {
         })
     }
 
-    /// In which session.
     pub fn session(&self, said: Option<String>) -> String {
         said.or_else(|| self.defaults.session.clone()).unwrap_or_else(|| USUAL_SESSION.to_owned())
     }

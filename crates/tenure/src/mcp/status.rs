@@ -53,7 +53,6 @@ pub async fn call(call: &Call<'_>, arguments: JsonObject) -> Result<Said, Refuse
     })
 }
 
-/// An agent as it is.
 pub fn said(view: &AgentView) -> Said {
     let mut said = Said::with(view);
     if let Some(state) = &view.state {

@@ -85,7 +85,6 @@ impl Touching {
         }
     }
 
-    /// The same in a manifest.
     pub fn intent(&self, places: &Places) -> Result<ManifestIntent, Refused> {
         Ok(ManifestIntent {
             id: None,
@@ -138,7 +137,6 @@ impl Touching {
     }
 }
 
-/// The name of a resource.
 pub fn resource_of(object: &ManifestObject) -> String {
     format!("{}:{}", object.resource_type, object.path)
 }

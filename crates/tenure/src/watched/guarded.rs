@@ -18,7 +18,6 @@ use crate::descriptors;
 #[derive(Debug, Clone, Copy)]
 pub struct Standard<'a>(pub [BorrowedFd<'a>; 3]);
 
-/// A command that is watched.
 #[derive(Debug)]
 pub struct Guarded {
     watchdog: Child,
@@ -54,7 +53,6 @@ impl Guarded {
         Ok(Self { watchdog: strays::start(&mut process)?, link: Link::new(ours)?, group: None })
     }
 
-    /// Starts the command.
     pub async fn start(
         &mut self,
         deadline: u64,
@@ -66,7 +64,6 @@ impl Guarded {
         self.order(&Order::Start { deadline, grace: grace.0, reserve: reserve.0, leaves, environment }).await;
     }
 
-    /// The lease was renewed.
     pub async fn move_deadline(&mut self, deadline: u64) {
         self.order(&Order::Deadline(deadline)).await;
     }
@@ -76,7 +73,6 @@ impl Guarded {
         self.order(&Order::Signal(signal.as_raw())).await;
     }
 
-    /// The command has to end.
     pub async fn end(&mut self) {
         self.order(&Order::End).await;
         self.wake();
@@ -106,12 +102,10 @@ impl Guarded {
         strays::kill(&self.watchdog);
     }
 
-    /// The command's group.
     pub fn group(&self) -> Option<Pid> {
         self.group
     }
 
-    /// The watchdog's number.
     pub fn watchdog(&self) -> u32 {
         self.watchdog.id()
     }

@@ -10,10 +10,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
-/// To the watchdog.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Order {
-    /// Start the command.
     Start {
         /// Until when the lease is surely ours, in microseconds of CLOCK_BOOTTIME.
         deadline: u64,
@@ -21,36 +19,30 @@ pub enum Order {
         grace: u64,
         /// How long before the deadline it is killed, in microseconds.
         reserve: u64,
-        /// Who may live on.
         leaves: Leaves,
         /// What the command finds in its environment besides ours.
         environment: Vec<(String, String)>,
     },
-    /// The lease was renewed.
     Deadline(u64),
     /// Send this signal to the command's group.
     Signal(i32),
     /// The lease is lost, or the command is not wanted any more: end it.
     End,
-    /// The same, at once.
     Kill,
 }
 
 /// Who may live on when a command has ended by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Leaves {
-    /// Daemons that left its group.
     Daemons,
     /// Nobody: whoever is left could still use what the lease is for.
     Nobody,
 }
 
-/// From the watchdog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Report {
     /// The command runs, and leads the group with this number.
     Started(i32),
-    /// The command cannot be run.
     NotStarted {
         /// What the system's error is called by its number.
         error: Option<i32>,
@@ -65,16 +57,12 @@ pub enum Report {
     Ended(Ended),
 }
 
-/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
-    /// By itself, with this code.
     Code(i32),
-    /// By this signal.
     Signal(i32),
 }
 
-/// One end of the connection.
 #[derive(Debug)]
 pub struct Link {
     lines: Lines<BufReader<OwnedReadHalf>>,
@@ -89,7 +77,6 @@ impl Link {
         Ok(Self { lines: BufReader::new(reader).lines(), writer })
     }
 
-    /// Says something.
     pub async fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');

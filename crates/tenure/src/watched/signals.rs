@@ -29,7 +29,6 @@ const BACKGROUND: [Signal; 2] = [Signal::TTIN, Signal::TTOU];
 pub struct Signals(Vec<(Signal, unix::Signal)>);
 
 impl Signals {
-    /// Catches what steers a command.
     pub fn steering() -> io::Result<Self> {
         Self::catch(STEERING.into_iter())
     }
@@ -46,7 +45,6 @@ impl Signals {
         streams.collect::<io::Result<_>>().map(Self)
     }
 
-    /// The next signal.
     pub async fn next(&mut self) -> Signal {
         poll_fn(|context| {
             for (signal, stream) in &mut self.0 {

@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 use std::io;
 use std::process::{Child, Command};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use super::watchdog::children;
@@ -18,7 +18,7 @@ static WATCHDOGS: Mutex<Option<HashSet<Pid>>> = Mutex::new(None);
 /// Starts a watchdog. Nobody takes it for a stray.
 pub fn start(command: &mut Command) -> io::Result<Child> {
     // Held while it starts: else somebody could see it before it is known.
-    let mut known = watchdogs();
+    let mut known = WATCHDOGS.lock();
     let child = command.spawn()?;
     known.get_or_insert_default().extend(number(&child));
     Ok(child)
@@ -36,7 +36,7 @@ pub fn kill(watchdog: &Child) {
     forget(watchdog);
     loop {
         let strays: Vec<Pid> = {
-            let known = watchdogs();
+            let known = WATCHDOGS.lock();
             let is_known = |child: &Pid| known.as_ref().is_some_and(|known| known.contains(child));
             children().into_iter().filter(|child| !is_known(child)).collect()
         };
@@ -51,16 +51,11 @@ pub fn kill(watchdog: &Child) {
 }
 
 fn forget(watchdog: &Child) {
-    if let (Some(known), Some(number)) = (watchdogs().as_mut(), number(watchdog)) {
+    if let (Some(known), Some(number)) = (WATCHDOGS.lock().as_mut(), number(watchdog)) {
         known.remove(&number);
     }
 }
 
-/// The number of a watchdog.
 pub fn number(child: &Child) -> Option<Pid> {
     Pid::from_raw(i32::try_from(child.id()).ok()?)
-}
-
-fn watchdogs() -> MutexGuard<'static, Option<HashSet<Pid>>> {
-    WATCHDOGS.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -15,12 +15,9 @@ use crate::watched::clock::now;
 /// How often to look whether the guard is free.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The guard, which is ours.
 #[derive(Debug, Clone)]
 pub struct Guard {
-    /// Its fence.
     pub fence: u64,
-    /// Its id.
     pub lease: String,
     /// Until when it is believed in.
     pub until: u64,

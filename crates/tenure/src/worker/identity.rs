@@ -8,7 +8,6 @@ use rustix::process::getpid;
 
 use super::process::{Process, is_gone};
 
-/// A worker's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// Since when the machine runs, as a name.
@@ -21,7 +20,6 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// This process.
     pub fn own() -> io::Result<Self> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
         let link = fs::read_link("/proc/self/ns/pid")?;
@@ -38,7 +36,6 @@ impl Identity {
         Ok(Self { boot, namespace, number, started: process.started })
     }
 
-    /// The worker with this name.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.strip_prefix("worker:")?.split(':');
         let identity = Self {

@@ -10,7 +10,6 @@ use tokio::task::JoinHandle;
 use super::{Asked, Over, Settings, Stop, work};
 use crate::message::{complain, tell};
 
-/// Before it starts over.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long an end in good order takes at the most. After that, the watchdogs end what is left.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -23,7 +22,6 @@ pub struct InServer {
 }
 
 impl InServer {
-    /// Starts.
     pub fn start(server: &Server, settings: Settings) -> Self {
         let (stop, told) = watch::channel(false);
         let working = tokio::spawn(again_and_again(Asked::Here(server.office()), Arc::new(settings), told));

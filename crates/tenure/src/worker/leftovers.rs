@@ -15,7 +15,6 @@ use super::recorded::Recorded;
 use crate::watched;
 use crate::watched::clock::now;
 
-/// How often to look.
 const ROUND: Duration = Duration::from_millis(20);
 /// How long a watchdog has to find out that nobody is left: microseconds.
 const WATCHDOG_PATIENCE: u64 = 2_000_000;
@@ -25,13 +24,11 @@ const PATIENCE: u64 = 15_000_000;
 /// What became of the sessions whose processes had to go.
 #[derive(Debug, Default)]
 pub struct Ended {
-    /// Nobody is left of these.
     pub gone: Vec<String>,
     /// Of these somebody lives on, with these numbers.
     pub stuck: Vec<(String, Vec<i32>)>,
 }
 
-/// The processes of one session.
 struct Family {
     session: String,
     recorded: Option<Recorded>,

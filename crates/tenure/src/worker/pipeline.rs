@@ -35,22 +35,17 @@ const OWN: [&str; 9] = [
     "TENURE_PARAMS",
 ];
 
-/// To a pipeline.
 #[derive(Debug)]
 pub enum Order {
     /// It may run until then.
     Extend(u64),
-    /// End it.
     End,
-    /// End it at once.
     Kill,
 }
 
 /// A pipeline that is to be started.
 pub struct Pipeline {
-    /// Of which session.
     pub session: SessionView,
-    /// What that holds.
     pub taken: Taken,
     /// Until when, unless it is extended.
     pub until: u64,

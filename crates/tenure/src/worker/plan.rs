@@ -45,7 +45,6 @@ struct Seat {
     why: Option<Why>,
 }
 
-/// One worker under one guard.
 #[derive(Debug)]
 pub struct Plan {
     seats: BTreeMap<String, Seat>,
@@ -104,7 +103,6 @@ impl Plan {
         keeps
     }
 
-    /// What follows from what happened.
     pub fn tell(&mut self, input: Input) -> Vec<Act> {
         if self.is_over {
             return Vec::new();

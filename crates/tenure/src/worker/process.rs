@@ -5,15 +5,13 @@ use std::io;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
+use tenure_gate::process::Stat;
 
 /// One process, as it was a moment ago. A number comes again; a number with the time of its start does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
     pub number: i32,
-    /// Its parent.
     pub parent: i32,
-    /// Its group.
     pub group: i32,
     /// When it was started, in ticks since the machine was.
     pub started: u64,
@@ -24,8 +22,10 @@ pub struct Process {
 impl Process {
     /// The process with this number. Nothing: the system shows none.
     pub fn find(number: i32) -> Option<Self> {
-        let line = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-        Self::read(&line)
+        let stat = Stat::of(u32::try_from(number).ok()?)?;
+        let is_dead = stat.is_over() && !has_threads(number);
+        let parent = i32::try_from(stat.parent).ok()?;
+        Some(Self { number, parent, group: stat.group, started: stat.started, is_dead })
     }
 
     /// Every process that the system shows.
@@ -33,21 +33,6 @@ impl Process {
         let entries = fs::read_dir("/proc")?.flatten();
         let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         Ok(numbers.filter_map(Self::find).collect())
-    }
-
-    fn read(line: &str) -> Option<Self> {
-        let number = line.split(' ').next()?.parse().ok()?;
-        // The name may hold anything, but nothing behind it holds a bracket.
-        let (_, behind) = line.rsplit_once(") ")?;
-        let fields: Vec<&str> = behind.split(' ').collect();
-        let is_dead = matches!(*fields.first()?, "Z" | "X") && !has_threads(number);
-        Some(Self {
-            number,
-            parent: fields.get(1)?.parse().ok()?,
-            group: fields.get(2)?.parse().ok()?,
-            started: fields.get(19)?.parse().ok()?,
-            is_dead,
-        })
     }
 
     /// A variable of the environment that it was started with, if the system shows it.
@@ -113,12 +98,5 @@ mod tests {
         assert!(is_gone(number, found.started), "a zombie");
         child.wait().unwrap();
         assert!(is_gone(number, found.started));
-    }
-
-    #[test]
-    fn a_name_with_brackets_and_spaces_is_read() {
-        let line = "7 (a) b (c) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0";
-        let found = Process::read(line).unwrap();
-        assert_eq!((found.number, found.parent, found.group, found.started), (7, 1, 7, 4_711));
     }
 }

@@ -9,7 +9,6 @@ use super::process::Process;
 pub struct Recorded {
     /// The command, which leads a group.
     pub command: (i32, u64),
-    /// Its parent.
     pub watchdog: (i32, u64),
 }
 

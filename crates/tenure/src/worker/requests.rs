@@ -35,17 +35,14 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Asks under this guard.
     pub fn new(asked: Asked, settings: Arc<Settings>, guard: u64, tell: UnboundedSender<Input>) -> Self {
         Self { asked, settings, guard, tell }
     }
 
-    /// Whom it asks.
     pub fn asked(&self) -> &Asked {
         &self.asked
     }
 
-    /// Under which guard.
     pub fn guard(&self) -> u64 {
         self.guard
     }

@@ -14,15 +14,11 @@ pub struct Settings {
     pub tuners: u32,
     /// How long the leases of sessions last, and the guard.
     pub ttl_ms: u64,
-    /// How often they are renewed.
     pub renew_every_ms: u64,
     /// How long a pipeline has between SIGTERM and SIGKILL.
     pub stop_grace_ms: u64,
-    /// Where the pipelines' output goes.
     pub logs: PathBuf,
-    /// How many logs are kept.
     pub logs_kept: usize,
-    /// What carries out a session.
     pub command: Template,
     /// What carries out a session of a recording, if that is another one.
     pub recording_command: Option<Template>,

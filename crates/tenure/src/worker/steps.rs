@@ -4,10 +4,8 @@ use tenure_api::{SessionNow, SessionView, Taken};
 
 use crate::watched::Ended;
 
-/// What happened.
 #[derive(Debug)]
 pub enum Input {
-    /// These sessions are so now.
     Changed(Vec<SessionView>),
     /// A session is ours until then, or it is not.
     Taken(String, SessionNow, u64),
@@ -29,7 +27,6 @@ pub enum Input {
     Kept(u64, Vec<Kept>),
     /// The server knows that it is over.
     Finished(String),
-    /// The guard is somebody else's.
     GuardLost(String),
     /// The worker is told to end.
     Stop,
@@ -38,15 +35,12 @@ pub enum Input {
 /// What became of the leases of one session.
 #[derive(Debug, Clone)]
 pub struct Kept {
-    /// Which session.
     pub session: String,
     /// Until when they are believed in; nothing: they are lost.
     pub until: Option<u64>,
-    /// Where the session is.
     pub state: Option<String>,
 }
 
-/// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Act {
     /// Ask for a session with its leases.
@@ -57,7 +51,6 @@ pub enum Act {
     Report(String, String),
     /// Its pipeline may run until then.
     Extend(String, u64),
-    /// End its pipeline.
     End(String),
     /// Tell the server that it is over: the reason, and more for people.
     Finish(String, &'static str, String),

@@ -15,7 +15,6 @@ enum Placeholder {
     Session,
 }
 
-/// Every name there is.
 const NAMES: [(&str, Placeholder); 7] = [
     ("service", Placeholder::Service),
     ("recording", Placeholder::Recording),
@@ -26,18 +25,15 @@ const NAMES: [(&str, Placeholder); 7] = [
     ("session", Placeholder::Session),
 ];
 
-/// A piece of an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
     Text(String),
     Placeholder(Placeholder),
 }
 
-/// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(Vec<Vec<Piece>>);
 
-/// Why something is no template.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum InvalidTemplate {
     /// Not a list. It is not repeated: there may be a password in it.
@@ -45,16 +41,11 @@ pub enum InvalidTemplate {
         "is not a program with its arguments, as a list of strings such as [\"ffmpeg\", \"-i\", \"{{service}}\"]"
     )]
     NotAList,
-    /// There is no program.
     #[error("names no program; write a list such as [\"ffmpeg\", \"-i\", \"{{service}}\"]")]
     Empty,
     /// A name that stands for nothing.
     #[error("has {{{name}}}, which stands for nothing; there are {}", known())]
-    Unknown {
-        /// Which.
-        name: String,
-    },
-    /// A brace on its own.
+    Unknown { name: String },
     #[error("has a brace that belongs to no name; write {{{{ for {{ and }}}} for }}")]
     Brace,
 }

@@ -2,7 +2,6 @@
 
 use tenure_api::SessionView;
 
-/// A session of a channel.
 pub fn session(id: &str, state: &str) -> SessionView {
     SessionView {
         session_id: id.to_owned(),

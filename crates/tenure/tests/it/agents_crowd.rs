@@ -4,12 +4,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tenure_testkit::{ServerProcess, TestClient, now, pause, serve};
 
 use crate::agents_ledger::{Figures, check};
-use crate::client::{Client, now, pause};
 use crate::histories_stage::Chance;
 use crate::intents_ledger::Story;
-use crate::program::{Served, serve};
 
 const AGENTS: u64 = 32;
 const PATHS: [&str; 12] = [
@@ -48,13 +47,13 @@ fn play(duration: Duration) -> Figures {
     let mut command = serve(folder.path());
     // They come back soon, so that much happens in little time.
     command.env("TENURE_AGENTS_BACKOFF_MS", "10").env("TENURE_AGENTS_LONGEST_BACKOFF_MS", "200");
-    let served = Served::start(&mut command);
+    let served = ServerProcess::start(&mut command);
     let data = folder.path().join("data");
     let end = now() + duration;
     let told = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for number in 0..AGENTS {
-            let client = Client::connect(&served.address, &data);
+            let client = served.client();
             let told = &told;
             scope.spawn(move || {
                 let mut agent = Agent { client, number, chance: Chance::new(number + 1), fences: Vec::new() };
@@ -67,15 +66,14 @@ fn play(duration: Duration) -> Figures {
             });
         }
     });
-    served.signal("TERM");
-    assert_eq!(served.end().0, Some(0));
+    served.stop();
     let told: Vec<Vec<u64>> = told.into_inner().unwrap();
     check(&Story::read(folder.path(), &data), &told)
 }
 
 /// One agent, which does one thing after the other and keeps to the protocol.
 struct Agent {
-    client: Client,
+    client: TestClient,
     number: u64,
     chance: Chance,
     /// Every fence that it was told of, in the order in which it was.

@@ -3,9 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
-
-use crate::program::{Served, run, serve};
+use tenure_testkit::{ServerProcess, run, serve};
 
 const LINE: &str = "POST /api/v3/intents";
 
@@ -14,13 +12,20 @@ fn admin(folder: &Path) -> String {
 }
 
 /// The statuses of two equal intents, one after the other, that nobody sent before.
-fn two(served: &Served, token: &str, channel: u32) -> [u16; 2] {
+fn two(served: &ServerProcess, token: &str, channel: u32) -> [u16; 2] {
     let wish = format!(r#"{{"serviceRef":"channel-{channel}","profileID":"hd"}}"#);
-    [(); 2].map(|()| served.ask(LINE, token, &wish).0)
+    [(); 2].map(|()| served.ask(LINE, token, &wish).status)
 }
 
 /// Says so in the file, and waits until it counts.
-fn say(served: &Served, config: &Path, token: &str, text: &str, expected: [u16; 2], channels: &mut u32) {
+fn say(
+    served: &ServerProcess,
+    config: &Path,
+    token: &str,
+    text: &str,
+    expected: [u16; 2],
+    channels: &mut u32,
+) {
     fs::write(config, text).unwrap();
     served.signal("HUP");
     // Nobody says when the signal was heard.
@@ -41,7 +46,7 @@ fn the_phases_change_by_a_file_and_a_signal_and_nobody_is_turned_away() {
     fs::write(&config, "[intents]\napi_leases = false\n").unwrap();
     let mut command = serve(folder.path());
     command.arg("--config").arg(&config).env("XG2G_V3_API_LEASES", "true");
-    let served = Served::start(&mut command);
+    let served = ServerProcess::start(&mut command);
     let token = admin(folder.path());
     let mut channels = 0;
     assert_eq!(two(&served, &token, channels), [202, 409], "the environment says how it starts");
@@ -75,31 +80,29 @@ fn the_phases_change_by_a_file_and_a_signal_and_nobody_is_turned_away() {
 fn without_a_secret_it_says_what_that_means_and_with_one_an_intent_is_found_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let wish = r#"{"serviceRef":"a","profileID":"hd"}"#;
-    let session = |served: &Served| {
-        let (status, body) = served.ask(LINE, &admin(folder.path()), wish);
-        assert_eq!(status, 202, "{body}");
-        serde_json::from_str::<Value>(&body).unwrap()["session_id"].clone()
+    let session = |served: &ServerProcess| {
+        served.ask(LINE, &admin(folder.path()), wish).with_status(202)["session_id"].clone()
     };
     let with = |variables: &[(&str, &str)]| {
         let mut command = serve(folder.path());
         command.env_remove("TENURE_IDEM_SECRET").envs(variables.iter().copied());
         command
     };
-    let ended = |served: Served| {
+    let ended = |served: ServerProcess| {
         served.signal("TERM");
         let (code, _, errors) = served.end();
         assert_eq!(code, Some(0));
         errors
     };
-    let served = Served::start(&mut with(&[("XG2G_IDEM_SECRET", "a-first-secret")]));
+    let served = ServerProcess::start(&mut with(&[("XG2G_IDEM_SECRET", "a-first-secret")]));
     let first = session(&served);
     assert_eq!(ended(served), "");
     let rotated =
         [("TENURE_IDEM_SECRET", "a-second-secret"), ("XG2G_IDEM_SECRET_PREVIOUS", "a-first-secret")];
-    let served = Served::start(&mut with(&rotated));
+    let served = ServerProcess::start(&mut with(&rotated));
     assert_eq!(session(&served), first);
     assert_eq!(ended(served), "");
-    let served = Served::start(&mut with(&[]));
+    let served = ServerProcess::start(&mut with(&[]));
     assert_ne!(session(&served), first);
     let errors = ended(served);
     assert!(errors.contains("WARNING") && errors.contains("after a restart"), "{errors}");

@@ -4,105 +4,103 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
 use serde_json::Value;
-
-use crate::client::wait_until;
-use crate::commands::World;
+use tenure_testkit::{TestHome, wait_until};
 
 #[test]
 fn a_lease_from_its_beginning_to_its_end() {
-    let world = World::new();
+    let home = TestHome::new();
     let granted =
-        world.json(&["acquire", "db:a", "--ttl", "1m", "--holder", "ann", "--label", "k=v", "--json"]);
+        home.json(&["acquire", "db:a", "--ttl", "1m", "--holder", "ann", "--label", "k=v", "--json"]);
     let id = granted["lease"]["id"].as_str().unwrap();
     assert_eq!((&granted["lease"]["fence"], &granted["lease"]["ttlMs"]), (&1.into(), &60_000.into()));
     let token = granted["token"].as_str().unwrap();
 
-    let shown = world.run(&["show", id]);
+    let shown = home.run(&["show", id]);
     assert!(shown.output.contains("ann") && shown.output.contains("k=v"), "{shown:?}");
     assert!(!shown.output.contains(token));
 
-    let mut renew = world.command(&["renew", id, "--ttl", "2m", "--json"]);
+    let mut renew = home.command(&["renew", id, "--ttl", "2m", "--json"]);
     let renewed = renew.env("TENURE_LEASE_TOKEN", token).output().unwrap();
     let renewed: Value = serde_json::from_slice(&renewed.stdout).unwrap();
     assert_eq!(renewed["lease"]["ttlMs"], 120_000);
 
-    let mut transfer = world.command(&["transfer", id, "--to", "bob", "--json"]);
+    let mut transfer = home.command(&["transfer", id, "--to", "bob", "--json"]);
     let handed = transfer.env("TENURE_LEASE_TOKEN", token).output().unwrap();
     let handed: Value = serde_json::from_slice(&handed.stdout).unwrap();
     assert_eq!((&handed["lease"]["holder"], &handed["lease"]["fence"]), (&"bob".into(), &2.into()));
 
-    let mut stale = world.command(&["renew", id]);
+    let mut stale = home.command(&["renew", id]);
     assert_eq!(stale.env("TENURE_LEASE_TOKEN", token).status().unwrap().code(), Some(76), "it was handed on");
 
     let (id, token) = (handed["lease"]["id"].as_str().unwrap(), handed["token"].as_str().unwrap());
-    let mut wrong = world.command(&["release", id]);
+    let mut wrong = home.command(&["release", id]);
     assert_eq!(wrong.env("TENURE_LEASE_TOKEN", "wrong").status().unwrap().code(), Some(77));
-    assert_eq!(world.run(&["release", id]).code, Some(64), "without a token");
-    let released = world.run(&["release", id, "--token", token, "--reason", "aborted"]);
+    assert_eq!(home.run(&["release", id]).code, Some(64), "without a token");
+    let released = home.run(&["release", id, "--token", token, "--reason", "aborted"]);
     assert_eq!(released.code, Some(0), "{released:?}");
     assert!(released.output.contains("ABORTED"), "{released:?}");
-    assert_eq!(world.run(&["show", "4f1d09aa-9"]).code, Some(1));
+    assert_eq!(home.run(&["show", "4f1d09aa-9"]).code, Some(1));
 }
 
 #[test]
 fn a_token_can_go_into_a_file_that_only_its_owner_reads() {
-    let world = World::new();
+    let home = TestHome::new();
     // A file that everybody can read does not stay so.
-    std::fs::write(world.path("token"), "old").unwrap();
-    let granted = world.run(&["acquire", "db:a", "--token-file", "token"]);
+    std::fs::write(home.path("token"), "old").unwrap();
+    let granted = home.run(&["acquire", "db:a", "--token-file", "token"]);
     assert_eq!(granted.code, Some(0), "{granted:?}");
-    let token = std::fs::read_to_string(world.path("token")).unwrap();
-    let mode = world.path("token").metadata().unwrap().permissions().mode();
+    let token = std::fs::read_to_string(home.path("token")).unwrap();
+    let mode = home.path("token").metadata().unwrap().permissions().mode();
     assert_eq!((mode & 0o777, token.trim().len() > 20), (0o600, true));
     assert!(!granted.output.contains(token.trim()) && !granted.errors.contains(token.trim()));
     let id = granted.output.lines().find_map(|line| line.strip_prefix("lease")).unwrap().trim();
-    assert_eq!(world.run(&["release", id, "--token-file", "token"]).code, Some(0));
+    assert_eq!(home.run(&["release", id, "--token-file", "token"]).code, Some(0));
 }
 
 #[test]
 fn several_resources_are_taken_together_or_not_at_all() {
-    let world = World::new();
-    let both = world.json(&["acquire", "db:a", "db:b", "--holder", "ann", "--json"]);
+    let home = TestHome::new();
+    let both = home.json(&["acquire", "db:a", "db:b", "--holder", "ann", "--json"]);
     assert_eq!(both["leases"].as_array().unwrap().len(), 2);
-    assert_eq!(world.run(&["acquire", "db:c", "db:b", "--holder", "bob"]).code, Some(75));
-    assert_eq!(world.run(&["who", "db:c"]).code, Some(1));
+    assert_eq!(home.run(&["acquire", "db:c", "db:b", "--holder", "bob"]).code, Some(75));
+    assert_eq!(home.run(&["who", "db:c"]).code, Some(1));
 }
 
 #[test]
 fn the_same_key_finds_the_same_lease_again() {
-    let world = World::new();
+    let home = TestHome::new();
     let acquire = ["acquire", "db:a", "--holder", "ann", "--key", "job-1", "--json"];
-    assert_eq!(world.json(&acquire)["lease"]["id"], world.json(&acquire)["lease"]["id"]);
-    let other = world.run(&["acquire", "db:b", "--holder", "ann", "--key", "job-1"]);
+    assert_eq!(home.json(&acquire)["lease"]["id"], home.json(&acquire)["lease"]["id"]);
+    let other = home.run(&["acquire", "db:b", "--holder", "ann", "--key", "job-1"]);
     assert_eq!(other.code, Some(64), "{other:?}");
 }
 
 #[test]
 fn who_says_who_and_ends_with_one_if_nobody_does() {
-    let world = World::new();
-    let free = world.run(&["who", "db:a"]);
+    let home = TestHome::new();
+    let free = home.run(&["who", "db:a"]);
     assert_eq!((free.code, free.output.as_str()), (Some(1), "Nobody holds db:a.\n"));
-    world.json(&["acquire", "db:a", "--holder", "ann", "--mode", "shared", "--json"]);
-    world.json(&["acquire", "db:a", "--holder", "bob", "--mode", "shared", "--json"]);
-    let held = world.run(&["who", "db:a"]);
+    home.json(&["acquire", "db:a", "--holder", "ann", "--mode", "shared", "--json"]);
+    home.json(&["acquire", "db:a", "--holder", "bob", "--mode", "shared", "--json"]);
+    let held = home.run(&["who", "db:a"]);
     assert_eq!((held.code, held.output.lines().count()), (Some(0), 2));
     assert!(held.output.starts_with("ann (shared, fence 1, lease "), "{held:?}");
-    assert_eq!(world.json(&["who", "db:a", "--json"])["leases"].as_array().unwrap().len(), 2);
+    assert_eq!(home.json(&["who", "db:a", "--json"])["leases"].as_array().unwrap().len(), 2);
 }
 
 #[test]
 fn lists_go_to_their_end_and_a_reader_that_has_enough_ends_them() {
-    let world = World::new();
-    let mut client = world.client();
+    let home = TestHome::new();
+    let mut client = home.client();
     // More than the server tells at once.
     for number in 0..1_005 {
-        client.acquire(&format!("db:{number}"), 600_000, None).unwrap().granted();
+        client.acquire(&format!("db:{number}"), 600_000, None).unwrap().held();
     }
-    assert_eq!(world.json(&["list", "--json"])["leases"].as_array().unwrap().len(), 1_005);
-    assert_eq!(world.run(&["list"]).output.lines().count(), 1_006);
-    assert_eq!(world.run(&["list", "--resource", "db:7"]).output.lines().count(), 2);
-    assert_eq!(world.run(&["list", "--holder", "nobody"]).output, "No leases.\n");
-    let mut list = world.command(&["list"]).spawn().unwrap();
+    assert_eq!(home.json(&["list", "--json"])["leases"].as_array().unwrap().len(), 1_005);
+    assert_eq!(home.run(&["list"]).output.lines().count(), 1_006);
+    assert_eq!(home.run(&["list", "--resource", "db:7"]).output.lines().count(), 2);
+    assert_eq!(home.run(&["list", "--holder", "nobody"]).output, "No leases.\n");
+    let mut list = home.command(&["list"]).spawn().unwrap();
     drop(list.stdout.take());
     let done = list.wait_with_output().unwrap();
     assert_eq!((done.status.code(), String::from_utf8(done.stderr).unwrap().as_str()), (Some(0), ""));
@@ -110,41 +108,41 @@ fn lists_go_to_their_end_and_a_reader_that_has_enough_ends_them() {
 
 #[test]
 fn tables_are_plain_where_no_terminal_shows_them() {
-    let world = World::new();
-    world.json(&["acquire", "db:a", "--json"]);
-    let list = world.run(&["list"]);
+    let home = TestHome::new();
+    home.json(&["acquire", "db:a", "--json"]);
+    let list = home.run(&["list"]);
     assert!(list.output.starts_with("LEASE") && !list.output.contains('\x1b'), "{list:?}");
 }
 
 #[test]
 fn explain_tells_people_and_programs_the_same() {
-    let world = World::new();
-    world.json(&["acquire", "db:a", "--holder", "ann", "--json"]);
-    assert_eq!(world.run(&["acquire", "db:a", "--holder", "bob"]).code, Some(75));
-    let explained = world.run(&["explain", "db:a"]);
+    let home = TestHome::new();
+    home.json(&["acquire", "db:a", "--holder", "ann", "--json"]);
+    assert_eq!(home.run(&["acquire", "db:a", "--holder", "bob"]).code, Some(75));
+    let explained = home.run(&["explain", "db:a"]);
     assert!(explained.output.contains("ann") && explained.output.contains("bob"), "{explained:?}");
-    let explained = world.json(&["explain", "db:a", "--json"]);
+    let explained = home.json(&["explain", "db:a", "--json"]);
     assert_eq!(explained["lastRefusal"]["holder"], "bob");
 }
 
 #[test]
 fn watch_shows_what_happens_from_the_beginning_and_as_it_happens() {
-    let world = World::new();
-    world.json(&["acquire", "db:a", "--holder", "ann", "--json"]);
-    let output = std::fs::File::create(world.path("seen")).unwrap();
-    let mut command = world.command(&["watch", "--resource", "db:b", "--json"]);
+    let home = TestHome::new();
+    home.json(&["acquire", "db:a", "--holder", "ann", "--json"]);
+    let output = std::fs::File::create(home.path("seen")).unwrap();
+    let mut command = home.command(&["watch", "--resource", "db:b", "--json"]);
     let mut watching = command.stdout(output).spawn().unwrap();
-    let past = std::fs::File::create(world.path("past")).unwrap();
-    let mut command = world.command(&["watch", "--from", "1", "--resource", "db:a"]);
+    let past = std::fs::File::create(home.path("past")).unwrap();
+    let mut command = home.command(&["watch", "--from", "1", "--resource", "db:a"]);
     let mut past = command.stdout(Stdio::from(past)).spawn().unwrap();
-    let read = |name: &str| std::fs::read_to_string(world.path(name)).unwrap();
+    let read = |name: &str| std::fs::read_to_string(home.path(name)).unwrap();
     wait_until("what was before is told", || {
         read("past").contains("lease.issued") && read("past").contains("ann")
     });
     let mut number = 0;
     wait_until("what happens is told", || {
         number += 1;
-        world.run(&["acquire", "db:b", "--holder", &format!("bob-{number}")]);
+        home.run(&["acquire", "db:b", "--holder", &format!("bob-{number}")]);
         read("seen").contains("lease.issued")
     });
     let first: Value = serde_json::from_str(read("seen").lines().next().unwrap()).unwrap();
@@ -157,9 +155,9 @@ fn watch_shows_what_happens_from_the_beginning_and_as_it_happens() {
 
 #[test]
 fn on_the_servers_machine_nothing_has_to_be_set_up() {
-    let world = World::new();
+    let home = TestHome::new();
     let local = |arguments: &[&str]| {
-        let mut command = world.command(arguments);
+        let mut command = home.command(arguments);
         command.env_remove("TENURE_URL").env_remove("TENURE_TOKEN");
         command
     };
@@ -173,8 +171,8 @@ fn on_the_servers_machine_nothing_has_to_be_set_up() {
 
 #[test]
 fn a_token_reaches_as_far_as_it_says_until_it_is_revoked() {
-    let world = World::new();
-    let made = world.run(&["token", "create", "ci", "--scope", "leases:write", "--resource", "deploy:"]);
+    let home = TestHome::new();
+    let made = home.run(&["token", "create", "ci", "--scope", "leases:write", "--resource", "deploy:"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     let secret = made.output.trim_end();
     assert!(
@@ -182,28 +180,28 @@ fn a_token_reaches_as_far_as_it_says_until_it_is_revoked() {
         "the secret alone goes to standard output"
     );
     let code =
-        |arguments: &[&str]| world.command(arguments).env("TENURE_TOKEN", secret).status().unwrap().code();
+        |arguments: &[&str]| home.command(arguments).env("TENURE_TOKEN", secret).status().unwrap().code();
     assert_eq!(code(&["run", "--on", "deploy:prod", "--quiet", "--", "true"]), Some(0));
     assert_eq!(code(&["acquire", "db:a"]), Some(77), "another prefix");
     assert_eq!(code(&["token", "list"]), Some(77), "another scope");
-    let listed = world.run(&["token", "list"]);
+    let listed = home.run(&["token", "list"]);
     assert!(listed.output.contains("deploy:") && !listed.output.contains(secret), "{listed:?}");
-    let listed = world.json(&["token", "list", "--json"]);
+    let listed = home.json(&["token", "list", "--json"]);
     let id = listed["tokens"][0]["id"].as_str().unwrap();
     assert_eq!(code(&["acquire", "deploy:prod", "--ttl", "1h"]), Some(0));
-    let revoked = world.json(&["token", "revoke", id, "--json"]);
+    let revoked = home.json(&["token", "revoke", id, "--json"]);
     assert_eq!(revoked["revokedLeases"], 1);
     assert_eq!(code(&["acquire", "deploy:test"]), Some(77));
-    assert_eq!(world.run(&["who", "deploy:prod"]).code, Some(1));
+    assert_eq!(home.run(&["who", "deploy:prod"]).code, Some(1));
 }
 
 #[test]
 fn completions_and_pages_are_written_for_every_command() {
-    let world = World::new();
+    let home = TestHome::new();
     for shell in ["bash", "zsh", "fish"] {
-        let text = world.run(&["completions", shell]).output;
+        let text = home.run(&["completions", shell]).output;
         assert!(text.contains("transfer") && !text.contains("__watchdog"), "{shell}");
     }
-    assert_eq!(world.run(&["completions", "man", "--to", "pages"]).code, Some(0));
-    assert!(world.path("pages/tenure-run.1").exists() && world.path("pages/tenure-token-create.1").exists());
+    assert_eq!(home.run(&["completions", "man", "--to", "pages"]).code, Some(0));
+    assert!(home.path("pages/tenure-run.1").exists() && home.path("pages/tenure-token-create.1").exists());
 }

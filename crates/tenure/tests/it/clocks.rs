@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::client::{Client, now, pause};
-use crate::program::{Served, serve};
+use tenure_testkit::{ServerProcess, now, pause, serve};
+
 use crate::wrapped::under;
 
 /// The time between two marks, and what a busy machine adds to that.
@@ -12,9 +12,10 @@ const MARK: i64 = 1_000;
 const SLACK: i64 = 1_000;
 
 /// A server in a time namespace of its own, whose clock is this many seconds ahead of the machine's.
-fn serve_ahead(folder: &Path, seconds: u64) -> Served {
+fn serve_ahead(folder: &Path, seconds: u64) -> ServerProcess {
     let boottime = seconds.to_string();
-    let served = Served::start(&mut under("unshare", &["--time", "--boottime", &boottime], &serve(folder)));
+    let served =
+        ServerProcess::start(&mut under("unshare", &["--time", "--boottime", &boottime], &serve(folder)));
     let namespace = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/time")).unwrap();
     let process = served.process().to_string();
     assert_ne!(namespace(&process), namespace("self"), "this kernel is too old: exec must change the clock");
@@ -33,20 +34,18 @@ fn milliseconds(duration: Duration) -> i64 {
 /// Restarts on a clock that says something else: what is left is never less than it really is, and not much more.
 fn restart(ahead_before: u64, ahead_after: u64) {
     let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("data");
     let served = serve_ahead(folder.path(), ahead_before);
-    let mut client = Client::connect(&served.address, &data);
+    let mut client = served.client();
     let asked = now();
-    let held = client.acquire("db:1", 60_000, None).unwrap().granted();
+    let held = client.acquire("db:1", 60_000, None).unwrap().held();
     let answered = now();
     // Long enough that time which nobody noted would be missed.
     pause(Duration::from_millis(3_500));
-    served.signal("KILL");
-    assert_eq!(served.end().0, None);
+    served.kill();
     let killed = now();
     let served = serve_ahead(folder.path(), ahead_after);
     let without = milliseconds(now() - killed);
-    let mut client = Client::connect(&served.address, &data);
+    let mut client = served.client();
     let most = left(60_000, answered) + without + MARK + SLACK;
     let shown = client.show(&held.id).unwrap();
     let least = left(60_000, asked);
@@ -77,23 +76,21 @@ fn nobody_else_is_let_in_before_the_time_is_really_over() {
 /// Somebody waits for a lease over a restart on another clock.
 fn hand_over(ahead_before: u64, ahead_after: u64) {
     let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("data");
     let served = serve_ahead(folder.path(), ahead_before);
     let asked = now();
-    let held = Client::connect(&served.address, &data).acquire("db:1", 4_000, None).unwrap().granted();
-    served.signal("KILL");
-    assert_eq!(served.end().0, None);
+    let held = served.client().acquire("db:1", 4_000, None).unwrap().held();
+    served.kill();
     let killed = now();
     let served = serve_ahead(folder.path(), ahead_after);
     let without = milliseconds(now() - killed);
-    let mut client = Client::connect(&served.address, &data);
+    let mut client = served.client();
     loop {
         let late = -left(4_000, asked);
         let answer = client.acquire("db:1", 4_000, None).unwrap();
         if answer.status == 201 {
             // Its answer came after the decision: what is left now was not more then.
             assert!(left(4_000, asked) <= 0, "let in {} ms too early", left(4_000, asked));
-            assert!(answer.granted().fence > held.fence);
+            assert!(answer.held().fence > held.fence);
             break;
         }
         assert_eq!(answer.code(), (409, "HELD"), "{answer:?}");

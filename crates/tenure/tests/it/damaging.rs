@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use tenure_ledger::embedded::{Archive, verify};
 use tenure_registrar::shell::{audit, audit_archive};
-
-use crate::history::{History, acquire, start, stop};
+use tenure_testkit::history::{History, acquire, start};
 
 /// Flips bit after bit of a file, and sees that each is found.
 fn flip_all(path: &Path, is_found: impl Fn() -> bool) -> u64 {
@@ -51,7 +50,7 @@ fn every_flipped_bit_of_a_checkpoint_is_found() {
         }
         thread::park_timeout(Duration::from_millis(20));
     }
-    stop(served);
+    served.stop();
     let data = history.data();
     let look = || audit_archive(&Archive::open(&data)?, &mut |_, _| {});
     assert!(look().expect("whole").report.checkpoints > 0);

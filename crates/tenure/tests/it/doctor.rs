@@ -4,20 +4,18 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
+use tenure_testkit::{CommandOutput, FakeAgent, Repository, signal, wait_until};
 
-use crate::client::wait_until;
-use crate::commands::signal;
 use crate::doctor_stage::{
     PROGRAM, change, doctor, has_own_shell, installed, nothing_stays, read, with_shell,
 };
-use crate::hook_stage::{FakeAgent, Said, Stage};
 
 // S4-15
 #[test]
 fn where_all_is_in_place_the_doctor_finds_no_gap_and_leaves_nothing() {
-    let stage = installed(&["claude"]);
-    with_shell(&stage);
-    let found = doctor(&stage);
+    let repo = installed(&["claude"]);
+    with_shell(&repo);
+    let found = doctor(&repo);
     assert_eq!((found.1.code, found.gaps()), (Some(0), vec![]), "{:?}", found.1);
     for name in [
         "tree",
@@ -37,25 +35,25 @@ fn where_all_is_in_place_the_doctor_finds_no_gap_and_leaves_nothing() {
     for name in ["claude.local.hooks", "claude.user.hooks", "codex.project.hooks", "opencode.user.hooks"] {
         assert_eq!(found.status(name), "not_installed", "{name}");
     }
-    nothing_stays(&stage);
-    let said = stage.run(&["doctor"]);
+    nothing_stays(&repo);
+    let said = repo.run(&["doctor"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.output.starts_with("CHECK") && said.output.ends_with("\nNo gap was found.\n"), "{said:?}");
-    nothing_stays(&stage);
+    nothing_stays(&repo);
 }
 
 // S4-15, S4-16
 #[test]
 fn below_an_agent_and_inside_a_guard_its_canaries_are_nobodys_else() {
-    let stage = installed(&["claude"]);
-    with_shell(&stage);
-    let mut agent = FakeAgent::start(&stage, "one");
-    assert!(agent.hook(&stage.edit("s1", "a")).allows());
+    let repo = installed(&["claude"]);
+    with_shell(&repo);
+    let mut agent = FakeAgent::start(&repo, "one");
+    assert!(agent.hook(&repo.edit("s1", "a")).allows());
     for line in ["\"$TENURE\" doctor --json", "\"$TENURE\" guard -- \"$TENURE\" doctor --json"] {
         let found = read(agent.run(line));
         assert_eq!(found.gaps(), Vec::<&str>::new(), "{line}: {:?}", found.1);
-        assert_eq!(stage.held(), ["a"], "what the agent has it still has, and nothing more");
-        let sessions = stage.shell("curl -s --unix-socket ../tenure/tenure.sock http://localhost/v1/files");
+        assert_eq!(repo.held(), ["a"], "what the agent has it still has, and nothing more");
+        let sessions = repo.shell("curl -s --unix-socket ../tenure/tenure.sock http://localhost/v1/files");
         assert!(!sessions.output.contains("tenure-doctor"), "{sessions:?}");
     }
 }
@@ -63,9 +61,9 @@ fn below_an_agent_and_inside_a_guard_its_canaries_are_nobodys_else() {
 // S4-15
 #[test]
 fn every_agent_is_asked_in_its_own_form() {
-    let stage = installed(&["codex", "gemini", "cursor", "opencode", "claude --user", "claude --local"]);
-    let found = doctor(&stage);
-    let has_node = stage.shell("node --version").code == Some(0);
+    let repo = installed(&["codex", "gemini", "cursor", "opencode", "claude --user", "claude --local"]);
+    let found = doctor(&repo);
+    let has_node = repo.shell("node --version").code == Some(0);
     for agent in ["codex.project", "gemini.project", "cursor.project", "claude.user", "claude.local"] {
         for what in ["hooks", "canary"] {
             let name = format!("{agent}.{what}");
@@ -85,16 +83,16 @@ fn every_agent_is_asked_in_its_own_form() {
     }
     assert!(found.detail("codex.shell").contains("audit only"), "{:?}", found.1);
     assert_eq!(found.find("cursor.shell")["fix"], "tenure guard -- cursor-agent");
-    nothing_stays(&stage);
+    nothing_stays(&repo);
 }
 
 #[test]
 fn a_program_that_is_gone_is_a_gap_with_the_words_of_the_shell() {
-    let stage = installed(&["claude"]);
-    let path = stage.repository(".claude/settings.json");
+    let repo = installed(&["claude"]);
+    let path = repo.file(".claude/settings.json");
     let text = fs::read_to_string(&path).unwrap().replace(PROGRAM, "/gone/tenure");
     fs::write(&path, text).unwrap();
-    let found = doctor(&stage);
+    let found = doctor(&repo);
     assert_eq!(found.1.code, Some(1));
     assert!(found.detail("claude.project.hooks").contains("/gone/tenure, which is gone"), "{:?}", found.1);
     assert_eq!(found.find("claude.project.hooks")["fix"], "tenure install claude");
@@ -105,15 +103,15 @@ fn a_program_that_is_gone_is_a_gap_with_the_words_of_the_shell() {
 // S4-15
 #[test]
 fn a_hook_that_says_yes_without_asking_is_found_out() {
-    let stage = installed(&["claude"]);
-    let liar = stage.path("bin/tenure");
-    fs::create_dir(stage.path("bin")).unwrap();
+    let repo = installed(&["claude"]);
+    let liar = repo.path("bin/tenure");
+    fs::create_dir(repo.path("bin")).unwrap();
     fs::write(&liar, "#!/bin/sh\ncat > /dev/null\nexit 0\n").unwrap();
     fs::set_permissions(&liar, fs::Permissions::from_mode(0o755)).unwrap();
-    let path = stage.repository(".claude/settings.json");
+    let path = repo.file(".claude/settings.json");
     let text = fs::read_to_string(&path).unwrap().replace(PROGRAM, liar.to_str().unwrap());
     fs::write(&path, text).unwrap();
-    let found = doctor(&stage);
+    let found = doctor(&repo);
     assert!(found.detail("claude.project.hooks").contains("another program"), "{:?}", found.1);
     assert_eq!(found.status("claude.project.canary"), "gap");
     assert!(found.detail("claude.project.canary").contains("the server was not asked"), "{:?}", found.1);
@@ -121,59 +119,59 @@ fn a_hook_that_says_yes_without_asking_is_found_out() {
 
 #[test]
 fn hooks_that_are_switched_off_or_not_all_there_are_gaps() {
-    let stage = installed(&["claude"]);
-    with_shell(&stage);
-    let home = stage.path(".claude/settings.json");
+    let repo = installed(&["claude"]);
+    with_shell(&repo);
+    let home = repo.path(".claude/settings.json");
     change(&home, |settings| settings["disableAllHooks"] = json!(true));
-    let found = doctor(&stage);
+    let found = doctor(&repo);
     assert_eq!(found.gaps(), ["claude.project.hooks"], "{:?}", found.1);
     assert!(found.detail("claude.project.hooks").contains("disableAllHooks"), "{:?}", found.1);
     // The project says otherwise, and is nearer.
-    let project = stage.repository(".claude/settings.json");
+    let project = repo.file(".claude/settings.json");
     change(&project, |settings| settings["disableAllHooks"] = json!(false));
-    assert_eq!(doctor(&stage).gaps(), Vec::<&str>::new());
+    assert_eq!(doctor(&repo).gaps(), Vec::<&str>::new());
     change(&project, |settings| drop(settings["hooks"].as_object_mut().unwrap().remove("SessionEnd")));
-    let found = doctor(&stage);
+    let found = doctor(&repo);
     assert_eq!(found.gaps(), ["claude.project.hooks", "claude.project.canary"], "{:?}", found.1);
     assert!(found.detail("claude.project.canary").contains("SessionEnd"), "{:?}", found.1);
-    nothing_stays(&stage);
+    nothing_stays(&repo);
 }
 
 #[test]
 fn hooks_of_git_that_git_does_not_look_at_are_a_gap() {
-    let stage = installed(&["claude"]);
-    with_shell(&stage);
-    let hook = stage.repository(".git/hooks/post-commit");
+    let repo = installed(&["claude"]);
+    with_shell(&repo);
+    let hook = repo.file(".git/hooks/post-commit");
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o644)).unwrap();
-    let found = doctor(&stage);
+    let found = doctor(&repo);
     // Root may execute nothing that nobody may.
     assert_eq!(found.gaps(), ["git.hooks"], "{:?}", found.1);
     assert!(found.find("git.hooks")["fix"].as_str().unwrap().starts_with("chmod +x "), "{:?}", found.1);
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-    assert_eq!(stage.shell("git config core.hooksPath .husky").code, Some(0));
-    let found = doctor(&stage);
+    assert_eq!(repo.shell("git config core.hooksPath .husky").code, Some(0));
+    let found = doctor(&repo);
     assert_eq!(found.gaps(), ["git.hooks"], "{:?}", found.1);
     assert!(found.detail("git.hooks").contains("core.hooksPath"), "{:?}", found.1);
-    assert_eq!(stage.run(&["install", "git"]).code, Some(0));
-    assert_eq!(doctor(&stage).gaps(), Vec::<&str>::new());
+    assert_eq!(repo.run(&["install", "git"]).code, Some(0));
+    assert_eq!(doctor(&repo).gaps(), Vec::<&str>::new());
 }
 
 // S4-15
 #[test]
 fn a_server_that_only_warns_is_a_gap() {
-    let stage = installed(&["claude"]);
-    with_shell(&stage);
-    stage.configure("[files]\nmode = \"warn\"\n");
-    let found = doctor(&stage);
+    let repo = installed(&["claude"]);
+    with_shell(&repo);
+    repo.configure("[files]\nmode = \"warn\"\n");
+    let found = doctor(&repo);
     assert_eq!((found.1.code, found.gaps()), (Some(1), vec!["server.mode"]), "{:?}", found.1);
-    nothing_stays(&stage);
+    nothing_stays(&repo);
 }
 
 #[test]
 fn a_server_that_does_not_start_says_why_and_nothing_is_fired() {
-    let stage = installed(&["claude"]);
-    stage.configure("[files]\nmode = \"sometimes\"\n");
-    let found = doctor(&stage);
+    let repo = installed(&["claude"]);
+    repo.configure("[files]\nmode = \"sometimes\"\n");
+    let found = doctor(&repo);
     assert_eq!(found.status("server"), "gap");
     assert!(found.detail("server").contains("files.mode"), "{:?}", found.1);
     assert_eq!(found.status("claude.project.canary"), "unknown", "{:?}", found.1);
@@ -182,22 +180,23 @@ fn a_server_that_does_not_start_says_why_and_nothing_is_fired() {
 
 #[test]
 fn a_shell_that_is_none_of_ours_is_a_gap() {
-    let stage = installed(&["claude"]);
-    assert_eq!(doctor(&stage).status("claude.shell"), if has_own_shell(&stage) { "ok" } else { "gap" });
-    change(&stage.repository(".claude/settings.local.json"), |settings| {
+    let repo = installed(&["claude"]);
+    assert_eq!(doctor(&repo).status("claude.shell"), if has_own_shell(&repo) { "ok" } else { "gap" });
+    change(&repo.file(".claude/settings.local.json"), |settings| {
         settings["env"] = json!({"CLAUDE_CODE_SHELL": "/bin/bash"});
     });
-    let found = doctor(&stage);
+    let found = doctor(&repo);
     assert_eq!(found.status("claude.shell"), "gap");
     assert!(found.detail("claude.shell").contains("settings.local.json"), "{:?}", found.1);
     assert_eq!(found.find("claude.shell")["fix"], "tenure guard -- claude");
-    nothing_stays(&stage);
+    nothing_stays(&repo);
 }
 
 #[test]
 fn outside_of_a_working_tree_only_the_machine_is_looked_at() {
-    let stage = installed(&["claude --user"]);
-    let said = Said::of(stage.command(&["doctor", "--json"]).current_dir(stage.path("")).output().unwrap());
+    let repo = installed(&["claude --user"]);
+    let said =
+        CommandOutput::of(repo.command(&["doctor", "--json"]).current_dir(repo.path("")).output().unwrap());
     let found = read(said);
     assert_eq!(found.status("tree"), "unknown");
     assert_eq!((found.status("server"), found.status("gate.kernel")), ("ok", "ok"));
@@ -211,31 +210,31 @@ fn outside_of_a_working_tree_only_the_machine_is_looked_at() {
 }
 
 /// A `codex` that lists this, whatever it is asked.
-fn codex(stage: &Stage, trust: &str) {
-    let settings = fs::read_to_string(stage.repository(".codex/hooks.json")).unwrap();
+fn codex(repo: &Repository, trust: &str) {
+    let settings = fs::read_to_string(repo.file(".codex/hooks.json")).unwrap();
     let settings: Value = serde_json::from_str(&settings).unwrap();
     let command = &settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"];
     let hook = json!({"eventName": "preToolUse", "command": command, "trustStatus": trust});
     let list = json!({"id": 2, "result": {"data": [{"cwd": "/", "hooks": [hook]}]}});
-    fs::create_dir_all(stage.path("bin")).unwrap();
-    fs::write(stage.path("bin/list"), format!("{list}\n")).unwrap();
+    fs::create_dir_all(repo.path("bin")).unwrap();
+    fs::write(repo.path("bin/list"), format!("{list}\n")).unwrap();
     let script = "#!/bin/sh\nread -r line\necho '{\"id\":1,\"result\":{}}'\nread -r line\nread -r line\n\
                   case $line in *hooks/list*repository*) cat \"${0%/*}/list\";; esac\nexec sleep 600\n";
-    fs::write(stage.path("bin/codex"), script).unwrap();
-    fs::set_permissions(stage.path("bin/codex"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(repo.path("bin/codex"), script).unwrap();
+    fs::set_permissions(repo.path("bin/codex"), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]
 fn codex_itself_says_whether_it_trusts_the_hooks() {
-    let stage = installed(&["codex"]);
-    let path = format!("{}:/usr/bin:/bin", stage.path("bin").display());
+    let repo = installed(&["codex"]);
+    let path = format!("{}:/usr/bin:/bin", repo.path("bin").display());
     let ask = || {
-        let mut command = stage.command(&["doctor", "--json"]);
-        read(Said::of(command.env("PATH", &path).output().unwrap()))
+        let mut command = repo.command(&["doctor", "--json"]);
+        read(CommandOutput::of(command.env("PATH", &path).output().unwrap()))
     };
-    codex(&stage, "trusted");
+    codex(&repo, "trusted");
     assert_eq!(ask().status("codex.trust"), "ok");
-    codex(&stage, "untrusted");
+    codex(&repo, "untrusted");
     let found = ask();
     assert_eq!(found.status("codex.trust"), "gap", "{:?}", found.1);
     assert!(found.find("codex.trust")["fix"].as_str().unwrap().contains("/hooks"), "{:?}", found.1);
@@ -244,23 +243,23 @@ fn codex_itself_says_whether_it_trusts_the_hooks() {
 // S4-20
 #[test]
 fn a_doctor_that_is_killed_leaves_no_lease() {
-    let stage = installed(&["claude"]);
+    let repo = installed(&["claude"]);
     // A hook that has got its lease, and then never ends.
-    let slow = stage.path("bin/tenure");
-    fs::create_dir(stage.path("bin")).unwrap();
+    let slow = repo.path("bin/tenure");
+    fs::create_dir(repo.path("bin")).unwrap();
     fs::write(&slow, format!("#!/bin/sh\n{PROGRAM} \"$@\"\ntouch ../waiting\nexec sleep 20\n")).unwrap();
     fs::set_permissions(&slow, fs::Permissions::from_mode(0o755)).unwrap();
-    let path = stage.repository(".claude/settings.json");
+    let path = repo.file(".claude/settings.json");
     let text = fs::read_to_string(&path).unwrap().replace(PROGRAM, slow.to_str().unwrap());
     fs::write(&path, text).unwrap();
     for name in ["KILL", "TERM"] {
-        let mut doctor = stage.command(&["doctor"]).spawn().unwrap();
-        wait_until("a canary is held", || stage.path("waiting").exists());
-        wait_until("and nothing else", || stage.held().len() == 1);
+        let mut doctor = repo.command(&["doctor"]).spawn().unwrap();
+        wait_until("a canary is held", || repo.path("waiting").exists());
+        wait_until("and nothing else", || repo.held().len() == 1);
         signal(doctor.id(), name);
         doctor.wait().unwrap();
-        wait_until("it is let go of", || stage.held().is_empty());
-        nothing_stays(&stage);
-        fs::remove_file(stage.path("waiting")).unwrap();
+        wait_until("it is let go of", || repo.held().is_empty());
+        nothing_stays(&repo);
+        fs::remove_file(repo.path("waiting")).unwrap();
     }
 }

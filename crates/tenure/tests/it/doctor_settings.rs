@@ -6,57 +6,57 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use serde_json::json;
+use tenure_testkit::{CommandOutput, Repository};
 
 use crate::doctor_stage::{PROGRAM, change, doctor, installed, read};
-use crate::hook_stage::{Said, Stage};
 
 #[test]
 fn hooks_that_gemini_does_not_run_are_gaps() {
-    let stage = installed(&["gemini"]);
-    assert!(!doctor(&stage).gaps().contains(&"gemini.project.hooks"));
+    let repo = installed(&["gemini"]);
+    assert!(!doctor(&repo).gaps().contains(&"gemini.project.hooks"));
     // Lists of several files add up, also where the nearer file says something else.
-    let (home, project) = (stage.path(".gemini/settings.json"), stage.repository(".gemini/settings.json"));
+    let (home, project) = (repo.path(".gemini/settings.json"), repo.file(".gemini/settings.json"));
     change(&home, |settings| settings["hooksConfig"] = json!({"disabled": ["tenure"]}));
     change(&project, |settings| settings["hooksConfig"] = json!({"enabled": true}));
-    let found = doctor(&stage);
+    let found = doctor(&repo);
     assert_eq!(found.status("gemini.project.hooks"), "gap");
     assert!(found.detail("gemini.project.hooks").contains("`hooksConfig.disabled`"), "{:?}", found.1);
     fs::remove_file(&home).unwrap();
-    let root = fs::canonicalize(stage.repository("")).unwrap();
-    let trust = stage.path(".gemini/trustedFolders.json");
+    let root = fs::canonicalize(repo.file("")).unwrap();
+    let trust = repo.path(".gemini/trustedFolders.json");
     change(&trust, |rules| rules[root.to_str().unwrap()] = json!("DO_NOT_TRUST"));
-    let found = doctor(&stage);
+    let found = doctor(&repo);
     assert_eq!(found.status("gemini.trust"), "gap", "{:?}", found.1);
     fs::write(&trust, "{ // mine\n}").unwrap();
-    assert_eq!(doctor(&stage).status("gemini.trust"), "unknown");
+    assert_eq!(doctor(&repo).status("gemini.trust"), "unknown");
 }
 
 #[test]
 fn comments_are_not_taken_for_hooks_that_are_missing() {
-    let stage = installed(&["gemini"]);
-    let path = stage.repository(".gemini/settings.json");
+    let repo = installed(&["gemini"]);
+    let path = repo.file(".gemini/settings.json");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, format!("// mine\n{text}")).unwrap();
-    let found = doctor(&stage);
+    let found = doctor(&repo);
     assert_eq!(found.status("gemini.project.hooks"), "unknown");
     assert!(found.detail("gemini.project.hooks").contains("it has comments (line 1)"), "{:?}", found.1);
-    let said = stage.run(&["install", "gemini"]);
+    let said = repo.run(&["install", "gemini"]);
     assert!(said.code == Some(1) && said.errors.contains("take the comments out"), "{said:?}");
 }
 
 #[test]
 fn hooks_for_one_person_are_where_the_agent_looks_for_them() {
-    let stage = Stage::new();
+    let repo = Repository::new();
     let run = |arguments: &[&str]| {
-        let mut command = stage.command(arguments);
-        command.env("CLAUDE_CONFIG_DIR", stage.path("else")).env("CODEX_HOME", stage.path("codex"));
-        Said::of(command.output().unwrap())
+        let mut command = repo.command(arguments);
+        command.env("CLAUDE_CONFIG_DIR", repo.path("else")).env("CODEX_HOME", repo.path("codex"));
+        CommandOutput::of(command.output().unwrap())
     };
     for agent in ["claude", "codex"] {
         assert_eq!(run(&["install", agent, "--user"]).code, Some(0));
     }
-    assert!(stage.path("else/settings.json").exists() && stage.path("codex/hooks.json").exists());
-    assert!(!stage.path(".claude").exists() && !stage.path(".codex").exists());
+    assert!(repo.path("else/settings.json").exists() && repo.path("codex/hooks.json").exists());
+    assert!(!repo.path(".claude").exists() && !repo.path(".codex").exists());
     let found = read(run(&["doctor", "--json"]));
     assert_eq!(
         (found.status("claude.user.hooks"), found.status("codex.user.hooks")),
@@ -64,7 +64,7 @@ fn hooks_for_one_person_are_where_the_agent_looks_for_them() {
         "{:?}",
         found.1
     );
-    assert_eq!(doctor(&stage).status("claude.user.hooks"), "not_installed", "who looks elsewhere finds none");
+    assert_eq!(doctor(&repo).status("claude.user.hooks"), "not_installed", "who looks elsewhere finds none");
     let said = run(&["uninstall", "claude"]);
     assert_eq!(
         said.output,
@@ -72,69 +72,69 @@ fn hooks_for_one_person_are_where_the_agent_looks_for_them() {
     );
     let said = run(&["uninstall", "claude", "--user", "--json"]);
     assert!(said.output.contains("\"changes\":[\"remove "), "{said:?}");
-    assert!(!stage.path("else/settings.json").exists());
+    assert!(!repo.path("else/settings.json").exists());
 }
 
 #[test]
 fn a_shell_says_nothing_about_events_and_one_that_is_gone_is_put_back_by_installing() {
-    let stage = installed(&["claude"]);
-    let output = stage.command(&["doctor", "--json"]).env("CLAUDE_CODE_SHELL", "/bin/zsh").output().unwrap();
-    let found = read(Said::of(output));
+    let repo = installed(&["claude"]);
+    let output = repo.command(&["doctor", "--json"]).env("CLAUDE_CODE_SHELL", "/bin/zsh").output().unwrap();
+    let found = read(CommandOutput::of(output));
     assert_eq!(found.gaps(), Vec::<&str>::new(), "{:?}", found.1);
-    fs::remove_dir_all(stage.path(".local/state/tenure-installed/bin")).unwrap();
-    let found = doctor(&stage);
+    fs::remove_dir_all(repo.path(".local/state/tenure-installed/bin")).unwrap();
+    let found = doctor(&repo);
     assert_eq!(found.gaps(), ["claude.shell"], "{:?}", found.1);
     assert_eq!(found.find("claude.shell")["fix"], "tenure install claude");
-    assert_eq!(stage.run(&["install", "claude"]).code, Some(0));
-    assert_eq!(doctor(&stage).gaps(), Vec::<&str>::new());
+    assert_eq!(repo.run(&["install", "claude"]).code, Some(0));
+    assert_eq!(doctor(&repo).gaps(), Vec::<&str>::new());
 }
 
 #[test]
 fn a_shell_that_opencode_is_configured_with_is_a_gap() {
-    let stage = installed(&["opencode"]);
-    assert_eq!(doctor(&stage).status("opencode.shell"), "ok");
-    fs::write(stage.repository("opencode.json"), "{\"shell\": \"/bin/zsh\"}").unwrap();
-    let found = doctor(&stage);
+    let repo = installed(&["opencode"]);
+    assert_eq!(doctor(&repo).status("opencode.shell"), "ok");
+    fs::write(repo.file("opencode.json"), "{\"shell\": \"/bin/zsh\"}").unwrap();
+    let found = doctor(&repo);
     assert_eq!(found.status("opencode.shell"), "gap");
     assert!(found.detail("opencode.shell").contains("`shell` in "), "{:?}", found.1);
-    let said = stage.run(&["install", "opencode"]);
+    let said = repo.run(&["install", "opencode"]);
     assert!(said.output.contains("You have chosen a shell yourself"), "{said:?}");
-    fs::write(stage.repository("opencode.json"), "{ // mine\n\"shell\": \"/bin/zsh\"}").unwrap();
-    assert_eq!(doctor(&stage).status("opencode.shell"), "unknown");
+    fs::write(repo.file("opencode.json"), "{ // mine\n\"shell\": \"/bin/zsh\"}").unwrap();
+    assert_eq!(doctor(&repo).status("opencode.shell"), "unknown");
 }
 
 #[test]
 fn another_copy_of_the_program_that_works_is_no_gap() {
-    let stage = Stage::new();
-    let copy = stage.path("opt/tenure");
-    fs::create_dir(stage.path("opt")).unwrap();
+    let repo = Repository::new();
+    let copy = repo.path("opt/tenure");
+    fs::create_dir(repo.path("opt")).unwrap();
     assert!(Command::new("cp").arg(PROGRAM).arg(&copy).status().unwrap().success());
     // Other bytes, and as good.
     fs::OpenOptions::new().append(true).open(&copy).unwrap().write_all(b"more").unwrap();
     let mut command = Command::new(&copy);
-    let environment = stage.command(&[]);
+    let environment = repo.command(&[]);
     command.env_clear().envs(environment.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let said =
-        Said::of(command.current_dir(stage.repository("")).args(["install", "claude"]).output().unwrap());
+        CommandOutput::of(command.current_dir(repo.file("")).args(["install", "claude"]).output().unwrap());
     assert_eq!(said.code, Some(0), "{said:?}");
-    let found = doctor(&stage);
+    let found = doctor(&repo);
     assert_eq!(found.gaps(), Vec::<&str>::new(), "{:?}", found.1);
     assert!(found.detail("claude.project.hooks").contains("another program"), "{:?}", found.1);
 }
 
 #[test]
 fn hooks_name_the_link_by_which_the_program_was_called() {
-    let stage = Stage::new();
-    let link = stage.path("bin/tenure");
-    fs::create_dir(stage.path("bin")).unwrap();
+    let repo = Repository::new();
+    let link = repo.path("bin/tenure");
+    fs::create_dir(repo.path("bin")).unwrap();
     symlink(PROGRAM, &link).unwrap();
-    let path = format!("{}:/usr/bin:/bin", stage.path("bin").display());
+    let path = format!("{}:/usr/bin:/bin", repo.path("bin").display());
     for (line, agent) in
         [("tenure install codex", "codex/hooks"), ("../bin/tenure install gemini", "gemini/settings")]
     {
-        let said = Said::of(stage.shell_command(line).env("PATH", &path).output().unwrap());
+        let said = CommandOutput::of(repo.shell_command(line).env("PATH", &path).output().unwrap());
         assert_eq!(said.code, Some(0), "{said:?}");
-        let text = fs::read_to_string(stage.repository(&format!(".{agent}.json"))).unwrap();
+        let text = fs::read_to_string(repo.file(&format!(".{agent}.json"))).unwrap();
         // One that is not absolute leads elsewhere from elsewhere.
         let named = if agent.starts_with("codex") { link.to_str().unwrap() } else { PROGRAM };
         assert!(text.contains(named), "{text}");
@@ -143,28 +143,28 @@ fn hooks_name_the_link_by_which_the_program_was_called() {
 
 #[test]
 fn where_git_takes_no_hooks_the_agent_gets_its_own_and_is_told_what_that_means() {
-    let stage = Stage::new();
-    assert_eq!(stage.shell("git config core.hooksPath /dev/null").code, Some(0));
-    let found = doctor(&stage);
+    let repo = Repository::new();
+    assert_eq!(repo.shell("git config core.hooksPath /dev/null").code, Some(0));
+    let found = doctor(&repo);
     assert_eq!((found.gaps(), found.status("git.hooks")), (vec![], "not_installed"), "{:?}", found.1);
-    let said = stage.run(&["install", "claude"]);
+    let said = repo.run(&["install", "claude"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(
         said.output.contains("The hooks of git are not in place") && said.output.contains("30 s"),
         "{said:?}"
     );
-    let found = doctor(&stage);
+    let found = doctor(&repo);
     assert_eq!(found.gaps(), ["git.hooks"], "{:?}", found.1);
     assert!(found.find("git.hooks")["fix"].as_str().unwrap().contains("core.hooksPath"), "{:?}", found.1);
-    assert_eq!(stage.run(&["install", "git"]).code, Some(1));
+    assert_eq!(repo.run(&["install", "git"]).code, Some(1));
 }
 
 #[test]
 fn what_was_done_before_a_failure_is_named_and_how_to_undo_it() {
-    let stage = Stage::new();
+    let repo = Repository::new();
     // Nobody can make a folder there, root neither; that is seen when it is tried.
-    assert_eq!(stage.shell("git config core.hooksPath /proc/hooks").code, Some(0));
-    let said = stage.run(&["install", "claude"]);
+    assert_eq!(repo.shell("git config core.hooksPath /proc/hooks").code, Some(0));
+    let said = repo.run(&["install", "claude"]);
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(
         said.errors.starts_with("tenure: only a part was done: ")
@@ -175,6 +175,6 @@ fn what_was_done_before_a_failure_is_named_and_how_to_undo_it() {
     let help = "`tenure uninstall claude` takes it out again, `tenure uninstall git` the hooks of git.\n";
     assert!(said.errors.ends_with(help), "{said:?}");
     assert_eq!(said.errors.matches("os error").count(), 1, "{said:?}");
-    assert_eq!(stage.run(&["uninstall", "claude"]).code, Some(0));
-    assert!(!stage.repository(".claude").exists());
+    assert_eq!(repo.run(&["uninstall", "claude"]).code, Some(0));
+    assert!(!repo.file(".claude").exists());
 }

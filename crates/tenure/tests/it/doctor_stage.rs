@@ -1,36 +1,35 @@
-//! A stage for the doctor: what is installed there, and what it finds.
+//! A repo for the doctor: what is installed there, and what it finds.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use serde_json::{Value, json};
-
-use crate::hook_stage::{Said, Stage};
+use tenure_testkit::{CommandOutput, Repository};
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_tenure");
 
-/// A stage where this was installed.
-pub fn installed(what: &[&str]) -> Stage {
-    let stage = Stage::new();
+/// A repo where this was installed.
+pub fn installed(what: &[&str]) -> Repository {
+    let repo = Repository::new();
     for what in what {
         let arguments: Vec<&str> = ["install"].into_iter().chain(what.split(' ')).collect();
-        let said = stage.run(&arguments);
+        let said = repo.run(&arguments);
         assert_eq!(said.code, Some(0), "{said:?}");
     }
-    stage
+    repo
 }
 
 /// Claude Code's commands run in our shell.
-pub fn with_shell(stage: &Stage) {
-    if has_own_shell(stage) {
+pub fn with_shell(repo: &Repository) {
+    if has_own_shell(repo) {
         return;
     }
-    let shell = stage.path("tenure-bash");
+    let shell = repo.path("tenure-bash");
     if !shell.exists() {
         symlink(PROGRAM, &shell).unwrap();
     }
-    change(&stage.repository(".claude/settings.json"), |settings| {
+    change(&repo.file(".claude/settings.json"), |settings| {
         settings["env"] = json!({"CLAUDE_CODE_SHELL": shell});
     });
 }
@@ -44,13 +43,13 @@ pub fn change(path: &Path, edit: impl FnOnce(&mut Value)) {
 }
 
 /// Every check with its status, and with its detail and what helps.
-pub struct Checks(pub Vec<Value>, pub Said);
+pub struct Checks(pub Vec<Value>, pub CommandOutput);
 
-pub fn doctor(stage: &Stage) -> Checks {
-    read(stage.run(&["doctor", "--json"]))
+pub fn doctor(repo: &Repository) -> Checks {
+    read(repo.run(&["doctor", "--json"]))
 }
 
-pub fn read(said: Said) -> Checks {
+pub fn read(said: CommandOutput) -> Checks {
     let list: Value = serde_json::from_str(&said.output).unwrap_or_else(|_| panic!("{said:?}"));
     Checks(list.as_array().unwrap().clone(), said)
 }
@@ -75,16 +74,16 @@ impl Checks {
 }
 
 /// No canary, no session, no lease.
-pub fn nothing_stays(stage: &Stage) {
-    let names = fs::read_dir(stage.repository("")).unwrap().map(|entry| entry.unwrap().file_name());
+pub fn nothing_stays(repo: &Repository) {
+    let names = fs::read_dir(repo.file("")).unwrap().map(|entry| entry.unwrap().file_name());
     let left: Vec<_> = names.filter(|name| name.to_string_lossy().contains("canary")).collect();
     assert!(left.is_empty(), "{left:?}");
     let line = "curl -s --unix-socket ../tenure/tenure.sock http://localhost/v1/files";
-    let said = stage.shell(line);
+    let said = repo.shell(line);
     let found: Value = serde_json::from_str(&said.output).unwrap_or_else(|_| panic!("{said:?}"));
     assert_eq!((&found["files"], &found["sessions"]), (&json!([]), &json!([])));
 }
 
-pub fn has_own_shell(stage: &Stage) -> bool {
-    fs::read_to_string(stage.repository(".claude/settings.json")).unwrap().contains("CLAUDE_CODE_SHELL")
+pub fn has_own_shell(repo: &Repository) -> bool {
+    fs::read_to_string(repo.file(".claude/settings.json")).unwrap().contains("CLAUDE_CODE_SHELL")
 }

@@ -1,7 +1,7 @@
 //! A disk that fails to sync: nobody knows what it holds, so nobody is told anything, and the process ends.
 
-use crate::client::{Client, Held};
-use crate::program::{Served, serve};
+use tenure_testkit::{HeldLease, ServerProcess, TestClient, serve};
+
 use crate::wrapped::Tracer;
 
 /// So long that no mark of the time is written meanwhile: the write that fails is a grant.
@@ -16,10 +16,9 @@ fn a_failed_sync_is_never_acknowledged_and_ends_the_process() {
 
 fn fails_at(nth: u32) {
     let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("data");
-    let served = Served::start(&mut serve(folder.path()));
-    let mut client = Client::connect(&served.address, &data);
-    let before = client.acquire("db:before", TTL_MS, Some("before")).unwrap().granted();
+    let served = ServerProcess::start(&mut serve(folder.path()));
+    let mut client = served.client();
+    let before = client.acquire("db:before", TTL_MS, Some("before")).unwrap().held();
     let _tracer = Tracer::attach_to_writer(&served, &format!("fdatasync:error=EIO:when={nth}"));
 
     let mut acknowledged = vec![before.clone()];
@@ -27,7 +26,7 @@ fn fails_at(nth: u32) {
         let name = format!("db:{number}");
         match client.acquire(&name, TTL_MS, Some(&name)) {
             Ok(answer) if answer.status == 201 => {
-                acknowledged.push(answer.granted());
+                acknowledged.push(answer.held());
                 false
             }
             Ok(answer) => {
@@ -46,21 +45,21 @@ fn fails_at(nth: u32) {
     assert!(errors.contains("the ledger could not be written") && errors.contains("start again"), "{errors}");
     assert!(errors.contains("Input/output error"), "the reason is named: {errors}");
 
-    let served = Served::start(&mut serve(folder.path()));
-    let mut client = Client::connect(&served.address, &data);
+    let served = ServerProcess::start(&mut serve(folder.path()));
+    let mut client = served.client();
     for lease in &acknowledged {
         is_there(&mut client, lease);
     }
     // Whether the failed one was written or not: asking again with its key gives one lease, and only one.
     let name = format!("db:{failed}");
-    let again = client.acquire(&name, TTL_MS, Some(&name)).unwrap().granted();
-    assert_eq!(client.acquire(&name, TTL_MS, Some(&name)).unwrap().granted().id, again.id);
+    let again = client.acquire(&name, TTL_MS, Some(&name)).unwrap().held();
+    assert_eq!(client.acquire(&name, TTL_MS, Some(&name)).unwrap().held().id, again.id);
     assert!(again.fence > acknowledged.last().unwrap().fence);
-    let repeated = client.acquire("db:before", TTL_MS, Some("before")).unwrap().granted();
+    let repeated = client.acquire("db:before", TTL_MS, Some("before")).unwrap().held();
     assert_eq!((repeated.id, repeated.token), (before.id, before.token));
 }
 
-fn is_there(client: &mut Client, lease: &Held) {
+fn is_there(client: &mut TestClient, lease: &HeldLease) {
     let shown = client.show(&lease.id).unwrap();
     assert_eq!(shown.state(), "ACTIVE", "{lease:?}: {shown:?}");
     assert!((lease.ends..lease.ends + 100).contains(&shown.ends()), "{lease:?}: {shown:?}");

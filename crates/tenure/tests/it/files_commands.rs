@@ -3,35 +3,34 @@
 use std::fs;
 
 use serde_json::json;
-
-use crate::hook_stage::{FakeAgent, Stage};
+use tenure_testkit::{FakeAgent, Repository};
 
 /// An agent that has `a`.
-fn owned() -> (Stage, FakeAgent) {
-    let stage = Stage::with_retry_after(1);
-    let mut agent = FakeAgent::start(&stage, "one");
-    let said = agent.hook(&stage.edit("session-one", "a"));
+fn owned() -> (Repository, FakeAgent) {
+    let repo = Repository::with_retry_after(1);
+    let mut agent = FakeAgent::start(&repo, "one");
+    let said = agent.hook(&repo.edit("session-one", "a"));
     assert!(said.allows(), "{said:?}");
-    (stage, agent)
+    (repo, agent)
 }
 
 #[test]
 fn a_person_sees_who_edits_what() {
-    let (stage, agent) = owned();
+    let (repo, agent) = owned();
     let pid = agent.process();
-    let who = stage.run(&["who", "a"]);
+    let who = repo.run(&["who", "a"]);
     let begin = format!("claude session-one (pid {pid}) has a for ");
     assert!(who.code == Some(0) && who.output.starts_with(&begin), "{who:?}");
-    let free = stage.run(&["who", "b"]);
+    let free = repo.run(&["who", "b"]);
     assert_eq!((free.code, free.output.as_str()), (Some(1), "Nobody has b.\n"), "{free:?}");
-    let table = stage.run(&["files"]);
+    let table = repo.run(&["files"]);
     let heads = "FILE  OWNER";
     assert!(table.code == Some(0) && table.output.starts_with(heads), "{table:?}");
     let owner = format!("a     claude session-one (pid {pid})");
     assert!(table.output.contains(&owner), "{table:?}");
-    assert_eq!(stage.run(&["report", "list"]).output, "No reports.\n");
-    assert_eq!(stage.run(&["report", "show", "R-99"]).code, Some(1));
-    let files = stage.json(&["files", "--json"]);
+    assert_eq!(repo.run(&["report", "list"]).output, "No reports.\n");
+    assert_eq!(repo.run(&["report", "show", "R-99"]).code, Some(1));
+    let files = repo.json(&["files", "--json"]);
     for field in ["path", "owner", "heldMs", "idleMs", "waiters"] {
         assert!(files[0].get(field).is_some(), "{field}: {files}");
     }
@@ -39,23 +38,23 @@ fn a_person_sees_who_edits_what() {
 
 #[test]
 fn without_a_server_a_person_is_told_so() {
-    let stage = Stage::new();
+    let repo = Repository::new();
     for arguments in [&["files"][..], &["who", "a"], &["blame", "a"], &["report", "list"], &["stop"]] {
-        let said = stage.run(arguments);
+        let said = repo.run(arguments);
         assert_eq!(said.code, Some(69), "{arguments:?}: {said:?}");
         assert!(said.errors.contains("no Tenure server answers on this machine"), "{said:?}");
     }
-    assert!(stage.servers().is_empty(), "asking starts nothing");
+    assert!(repo.servers().is_empty(), "asking starts nothing");
 }
 
 // S4-54
 #[test]
 fn a_person_gives_takes_and_lets_go_on_and_an_agent_may_not() {
-    let (stage, mut one) = owned();
-    let mut two = FakeAgent::start(&stage, "two");
-    let blocked = two.hook(&stage.edit("session-two", "a"));
+    let (repo, mut one) = owned();
+    let mut two = FakeAgent::start(&repo, "two");
+    let blocked = two.hook(&repo.edit("session-two", "a"));
     assert!(!blocked.allows(), "{blocked:?}");
-    let report = stage.json(&["report", "list", "--json"])["reports"][0]["id"].as_str().unwrap().to_owned();
+    let report = repo.json(&["report", "list", "--json"])["reports"][0]["id"].as_str().unwrap().to_owned();
     // What an agent runs is refused, whatever it is.
     for line in [
         "\"$TENURE\" force-release a".to_owned(),
@@ -67,126 +66,126 @@ fn a_person_gives_takes_and_lets_go_on_and_an_agent_may_not() {
         let said = two.run(&line);
         assert!(said.code == Some(77) && said.errors.contains("only a person"), "{line}: {said:?}");
     }
-    assert!(!stage.repository(".claude").exists());
-    assert_eq!(stage.run(&["report", "resume", &report]).code, Some(75), "it is still held");
-    let shown = stage.run(&["report", "show", &report]);
+    assert!(!repo.file(".claude").exists());
+    assert_eq!(repo.run(&["report", "resume", &report]).code, Some(75), "it is still held");
+    let shown = repo.run(&["report", "show", &report]);
     assert!(shown.output.contains("waiting_for_instruction"), "{shown:?}");
-    let taken = stage.run(&["force-release", "a", "--reason", "a test"]);
+    let taken = repo.run(&["force-release", "a", "--reason", "a test"]);
     assert!(
         taken.code == Some(0) && taken.output.starts_with("a was taken from claude session-one"),
         "{taken:?}"
     );
-    let resumed = stage.run(&["report", "resume", &report]);
+    let resumed = repo.run(&["report", "resume", &report]);
     assert!(resumed.code == Some(0) && resumed.output.starts_with("claude session-two"), "{resumed:?}");
-    assert_eq!(stage.run(&["force-release", "b"]).code, Some(1), "nobody has it");
-    let given = stage.run(&["give", "a", "--to", "session-one"]);
+    assert_eq!(repo.run(&["force-release", "b"]).code, Some(1), "nobody has it");
+    let given = repo.run(&["give", "a", "--to", "session-one"]);
     assert!(given.code == Some(0) && given.output.contains("session-one"), "{given:?}");
-    assert!(one.hook(&stage.edit("session-one", "a")).allows());
-    assert_eq!(stage.run(&["stop"]).output, "The server stops.\n");
-    crate::client::wait_until("it is gone", || stage.servers().is_empty());
+    assert!(one.hook(&repo.edit("session-one", "a")).allows());
+    assert_eq!(repo.run(&["stop"]).output, "The server stops.\n");
+    tenure_testkit::wait_until("it is gone", || repo.servers().is_empty());
 }
 
 #[test]
 fn lines_that_are_not_committed_say_who_wrote_them() {
-    let (stage, mut agent) = owned();
-    agent.writes(&stage.repository("a"), "one\ntwo\n");
-    let mut wrote = stage.edit("session-one", "a");
+    let (repo, mut agent) = owned();
+    agent.writes(&repo.file("a"), "one\ntwo\n");
+    let mut wrote = repo.edit("session-one", "a");
     wrote["hook_event_name"] = json!("PostToolUse");
     wrote["tool_response"] = json!({});
     agent.hook(&wrote);
-    let said = stage.run(&["blame", "a"]);
+    let said = repo.run(&["blame", "a"]);
     assert_eq!(said.output, "committed           1  one\nclaude session-one  2  two\n", "{said:?}");
-    assert_eq!(stage.json(&["blame", "a", "--json"])["lines"][1]["session"], "session-one");
+    assert_eq!(repo.json(&["blame", "a", "--json"])["lines"][1]["session"], "session-one");
 }
 
 // S4-29, S4-40, S4-60
 #[test]
 fn hooks_are_put_in_and_a_commit_of_the_agent_lets_go_of_its_files() {
-    let (stage, mut agent) = owned();
-    let before = stage.shell("ls -A .git/hooks").output;
-    let dry = stage.run(&["install", "claude", "--dry-run"]);
+    let (repo, mut agent) = owned();
+    let before = repo.shell("ls -A .git/hooks").output;
+    let dry = repo.run(&["install", "claude", "--dry-run"]);
     assert!(dry.code == Some(0) && dry.output.contains("would create"), "{dry:?}");
-    assert!(!stage.repository(".claude").exists());
-    let installed = stage.run(&["install", "claude"]);
+    assert!(!repo.file(".claude").exists());
+    let installed = repo.run(&["install", "claude"]);
     assert!(installed.code == Some(0) && installed.output.contains(".claude/settings.json"), "{installed:?}");
-    assert!(stage.run(&["install", "claude"]).output.starts_with("Nothing to do: "));
-    let settings = fs::read_to_string(stage.repository(".claude/settings.json")).unwrap();
+    assert!(repo.run(&["install", "claude"]).output.starts_with("Nothing to do: "));
+    let settings = fs::read_to_string(repo.file(".claude/settings.json")).unwrap();
     assert!(settings.contains("hook claude"), "{settings}");
-    agent.writes(&stage.repository("a"), "two\n");
+    agent.writes(&repo.file("a"), "two\n");
     let committed = agent.run("git commit --quiet --all --message two");
     assert_eq!((committed.code, committed.errors.as_str()), (Some(0), ""), "{committed:?}");
-    assert_eq!(stage.json(&["files", "--json"]), json!([]));
+    assert_eq!(repo.json(&["files", "--json"]), json!([]));
     for what in ["claude", "git"] {
-        let gone = stage.run(&["uninstall", what]);
+        let gone = repo.run(&["uninstall", what]);
         assert_eq!(gone.code, Some(0), "{gone:?}");
     }
-    assert!(!stage.repository(".claude").exists());
-    assert_eq!(stage.shell("ls -A .git/hooks").output, before);
+    assert!(!repo.file(".claude").exists());
+    assert_eq!(repo.shell("ls -A .git/hooks").output, before);
 }
 
 // S4-29
 #[test]
 fn a_commit_of_very_many_files_lets_go_of_all_of_them() {
-    let stage = Stage::new();
-    assert_eq!(stage.run(&["install", "git"]).code, Some(0));
-    let mut agent = FakeAgent::start(&stage, "one");
+    let repo = Repository::new();
+    assert_eq!(repo.run(&["install", "git"]).code, Some(0));
+    let mut agent = FakeAgent::start(&repo, "one");
     for name in ["a", "zz"] {
-        assert!(agent.hook(&stage.edit("s1", name)).allows());
+        assert!(agent.hook(&repo.edit("s1", name)).allows());
     }
     let said = agent.run(
         "{ mkdir many; (cd many; seq 12000 | split -l 1 -a 4 - many-); echo two > a; echo two > zz; git add .; git commit \
          --quiet --message many; }",
     );
     assert_eq!((said.code, said.errors.as_str()), (Some(0), ""), "{said:?}");
-    assert_eq!(stage.json(&["files", "--json"]), json!([]));
+    assert_eq!(repo.json(&["files", "--json"]), json!([]));
 }
 
 #[test]
 fn who_commits_what_another_one_is_editing_is_warned_and_git_goes_on() {
-    let (stage, agent) = owned();
-    assert_eq!(stage.run(&["install", "git"]).code, Some(0));
-    let committed = stage.shell("echo two > a; git commit --quiet --all --message two");
+    let (repo, agent) = owned();
+    assert_eq!(repo.run(&["install", "git"]).code, Some(0));
+    let committed = repo.shell("echo two > a; git commit --quiet --all --message two");
     assert_eq!(committed.code, Some(0), "{committed:?}");
     let warning =
         format!("`a` is staged, but claude (session session-one, pid {}) is editing it", agent.process());
     assert!(committed.errors.contains(&warning), "{committed:?}");
-    assert_eq!(stage.json(&["who", "a", "--json"])["file"]["owner"]["session"], "session-one");
+    assert_eq!(repo.json(&["who", "a", "--json"])["file"]["owner"]["session"], "session-one");
 }
 
 #[test]
 fn installing_says_what_is_covered_by_what() {
-    let stage = Stage::new();
-    let said = stage.run(&["install", "claude"]);
-    let shell = stage.path(".local/state/tenure-installed/bin/tenure-bash");
+    let repo = Repository::new();
+    let said = repo.run(&["install", "claude"]);
+    let shell = repo.path(".local/state/tenure-installed/bin/tenure-bash");
     let program = fs::canonicalize(env!("CARGO_BIN_EXE_tenure")).unwrap();
     assert!(said.output.contains(&format!("make {} a link to ", shell.display())), "{said:?}");
     assert_eq!(fs::canonicalize(&shell).unwrap(), program);
-    let settings = fs::read_to_string(stage.repository(".claude/settings.json")).unwrap();
+    let settings = fs::read_to_string(repo.file(".claude/settings.json")).unwrap();
     assert!(settings.contains(&format!("\"CLAUDE_CODE_SHELL\": \"{}\"", shell.display())), "{settings}");
     assert!(said.output.contains("\n\nWHAT CHANGES FILES    COVERED BY"), "{said:?}");
     assert!(said.output.contains("\nshell commands        shim  "), "{said:?}");
     assert!(said.output.contains("\nshim: its shell is `tenure-bash`"), "{said:?}");
-    let again = stage.run(&["install", "claude"]);
+    let again = repo.run(&["install", "claude"]);
     assert!(again.output.contains("\nshell commands        shim  "), "also if nothing is to do: {again:?}");
-    let gone = stage.run(&["uninstall", "claude"]);
+    let gone = repo.run(&["uninstall", "claude"]);
     assert!(gone.code == Some(0) && !gone.output.contains("COVERED BY"), "{gone:?}");
     assert!(gone.output.contains("tenure-bash stays: "), "{gone:?}");
     assert!(shell.symlink_metadata().is_ok(), "settings of a clone or another tree may name it");
 
-    let said = stage.run(&["install", "codex", "--dry-run"]);
+    let said = repo.run(&["install", "codex", "--dry-run"]);
     assert!(said.output.contains("\nshell commands        guard, else audit  "), "{said:?}");
     assert!(said.output.contains("start it with `tenure guard -- codex`"), "{said:?}");
-    let git = stage.run(&["install", "git"]);
+    let git = repo.run(&["install", "git"]);
     assert!(git.code == Some(0) && !git.output.contains("COVERED BY"), "{git:?}");
 }
 
 #[test]
 fn a_program_can_read_what_is_installed_and_covered() {
-    let stage = Stage::new();
-    let dry = stage.json(&["install", "opencode", "--dry-run", "--json"]);
+    let repo = Repository::new();
+    let dry = repo.json(&["install", "opencode", "--dry-run", "--json"]);
     assert_eq!(dry["dryRun"], true);
-    assert!(!stage.repository(".opencode").exists());
-    let done = stage.json(&["install", "opencode", "--json"]);
+    assert!(!repo.file(".opencode").exists());
+    let done = repo.json(&["install", "opencode", "--json"]);
     assert_eq!(done["changes"], dry["changes"]);
     assert!(done["changes"][0].as_str().unwrap().ends_with("/tenure"), "{done}");
     let by = |way: &str| {
@@ -197,31 +196,31 @@ fn a_program_can_read_what_is_installed_and_covered() {
     assert_eq!(by("shell"), json!(["shim"]));
     assert_eq!(by("mcp"), json!(["hook", "guard", "audit"]));
     assert!(done["notes"].as_array().is_some_and(|notes| !notes.is_empty()), "{done}");
-    assert_eq!(stage.json(&["install", "opencode", "--json"])["changes"], json!([]));
+    assert_eq!(repo.json(&["install", "opencode", "--json"])["changes"], json!([]));
 }
 
 #[test]
 fn a_shell_that_the_person_exports_stays() {
-    let stage = Stage::new();
-    let output = stage.command(&["install", "claude"]).env("CLAUDE_CODE_SHELL", "/bin/zsh").output().unwrap();
+    let repo = Repository::new();
+    let output = repo.command(&["install", "claude"]).env("CLAUDE_CODE_SHELL", "/bin/zsh").output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("`CLAUDE_CODE_SHELL` in your environment"), "{said}");
     let row = said.lines().find(|line| line.starts_with("shell commands        guard, else audit ")).unwrap();
     assert!(row.ends_with("  another shell is chosen"), "{row}");
-    assert!(!fs::read_to_string(stage.repository(".claude/settings.json")).unwrap().contains("\"env\""));
+    assert!(!fs::read_to_string(repo.file(".claude/settings.json")).unwrap().contains("\"env\""));
 }
 
 #[test]
 fn a_wrong_place_or_scope_is_refused() {
-    let stage = Stage::new();
-    assert_eq!(stage.run(&["install", "git", "--user"]).code, Some(64));
-    assert_eq!(stage.run(&["install", "claud"]).code, Some(64));
-    assert_eq!(stage.run(&["install", "codex", "--local"]).code, Some(1));
-    let outside = stage.command(&["install", "claude"]).current_dir(stage.path("")).output().unwrap();
+    let repo = Repository::new();
+    assert_eq!(repo.run(&["install", "git", "--user"]).code, Some(64));
+    assert_eq!(repo.run(&["install", "claud"]).code, Some(64));
+    assert_eq!(repo.run(&["install", "codex", "--local"]).code, Some(1));
+    let outside = repo.command(&["install", "claude"]).current_dir(repo.path("")).output().unwrap();
     assert_eq!(outside.status.code(), Some(1), "{outside:?}");
-    fs::create_dir(stage.repository(".claude")).unwrap();
-    fs::write(stage.repository(".claude/settings.json"), "{ // mine\n}").unwrap();
-    let said = stage.run(&["install", "claude"]);
+    fs::create_dir(repo.file(".claude")).unwrap();
+    fs::write(repo.file(".claude/settings.json"), "{ // mine\n}").unwrap();
+    let said = repo.run(&["install", "claude"]);
     assert!(said.code == Some(1) && said.errors.contains("cannot be read: it has comments"), "{said:?}");
-    assert!(!stage.repository(".git/hooks/post-commit").exists(), "all or nothing");
+    assert!(!repo.file(".git/hooks/post-commit").exists(), "all or nothing");
 }

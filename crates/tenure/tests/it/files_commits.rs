@@ -3,18 +3,17 @@
 use std::fs;
 
 use serde_json::Value;
-
-use crate::hook_stage::{FakeAgent, Stage};
+use tenure_testkit::{FakeAgent, Repository};
 
 /// A repository with the hooks of git in it, and an agent that has edited `a`.
-fn edited() -> (Stage, FakeAgent) {
-    let stage = Stage::with_seconds(1, 30);
-    let installed = stage.run(&["install", "git"]);
+fn edited() -> (Repository, FakeAgent) {
+    let repo = Repository::with_seconds(1, 30);
+    let installed = repo.run(&["install", "git"]);
     assert_eq!(installed.code, Some(0), "{installed:?}");
-    let mut agent = FakeAgent::start(&stage, "one");
-    agent.edits(&stage, "s1", "a", "two\n");
-    assert_eq!(stage.held(), ["a"]);
-    (stage, agent)
+    let mut agent = FakeAgent::start(&repo, "one");
+    agent.edits(&repo, "s1", "a", "two\n");
+    assert_eq!(repo.held(), ["a"]);
+    (repo, agent)
 }
 
 /// Runs lines of shell, each to a good end.
@@ -37,54 +36,54 @@ fn every_way_to_commit_lets_go_of_what_was_committed() {
         &["git checkout --quiet --detach", "git commit --quiet --all --message two"],
         &["git checkout --quiet -b other", "git commit --quiet --all --message two"],
     ] {
-        let (stage, mut agent) = edited();
+        let (repo, mut agent) = edited();
         runs(&mut agent, lines);
-        assert!(stage.held().is_empty(), "{lines:?}: {:?}", stage.held());
-        let released = stage.ledger("lease.released");
+        assert!(repo.held().is_empty(), "{lines:?}: {:?}", repo.held());
+        let released = repo.ledger("lease.released");
         assert_eq!(released.len(), 1, "{lines:?}: {released:?}");
-        assert_eq!(stage.shell("git status --porcelain").output, "", "{lines:?}");
-        assert_eq!(stage.ledger("file.violated"), [] as [Value; 0], "{lines:?}");
+        assert_eq!(repo.shell("git status --porcelain").output, "", "{lines:?}");
+        assert_eq!(repo.ledger("file.violated"), [] as [Value; 0], "{lines:?}");
     }
 }
 
 // S4-29, S4-61
 #[test]
 fn a_commit_of_some_files_keeps_the_others() {
-    let (stage, mut agent) = edited();
-    agent.edits(&stage, "s1", "b", "two\n");
+    let (repo, mut agent) = edited();
+    agent.edits(&repo, "s1", "b", "two\n");
     runs(&mut agent, &["git commit --quiet --message two -- a"]);
-    assert_eq!(stage.held(), ["b"]);
+    assert_eq!(repo.held(), ["b"]);
     runs(&mut agent, &["git add b", "git commit --quiet --message three"]);
-    assert!(stage.held().is_empty());
+    assert!(repo.held().is_empty());
 }
 
 #[test]
 fn what_was_committed_and_is_dirty_again_is_kept() {
-    let (stage, mut agent) = edited();
+    let (repo, mut agent) = edited();
     runs(&mut agent, &["git add a", "echo three > a", "git commit --quiet --message two"]);
-    assert_eq!(stage.held(), ["a"]);
+    assert_eq!(repo.held(), ["a"]);
     runs(&mut agent, &["git commit --quiet --all --message three"]);
-    assert!(stage.held().is_empty());
+    assert!(repo.held().is_empty());
 }
 
 #[test]
 fn what_is_still_open_for_writing_is_kept() {
-    let (stage, mut agent) = edited();
+    let (repo, mut agent) = edited();
     runs(&mut agent, &["exec 3>> a", "git commit --quiet --all --message two"]);
-    assert_eq!(stage.held(), ["a"]);
+    assert_eq!(repo.held(), ["a"]);
 }
 
 // S4-40
 #[test]
 fn a_commit_by_another_agent_lets_go_of_nothing_and_is_a_violation() {
-    let (stage, _one) = edited();
-    let mut two = FakeAgent::start(&stage, "two");
-    two.edits(&stage, "s2", "b", "two\n");
+    let (repo, _one) = edited();
+    let mut two = FakeAgent::start(&repo, "two");
+    two.edits(&repo, "s2", "b", "two\n");
     let said = two.run("git commit --all --message two");
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.errors.contains("`a` was committed, but claude (session s1"), "{said:?}");
-    assert_eq!(stage.held(), ["a"], "its own file is free, the other one's is not");
-    let violations = stage.ledger("file.violated");
+    assert_eq!(repo.held(), ["a"], "its own file is free, the other one's is not");
+    let violations = repo.ledger("file.violated");
     // Git tells of one commit twice: when the branch moves, and when it is done.
     assert_eq!(violations.len(), 1, "{violations:?}");
     for violation in &violations {
@@ -96,24 +95,24 @@ fn a_commit_by_another_agent_lets_go_of_nothing_and_is_a_violation() {
 
 #[test]
 fn a_commit_by_a_person_lets_go_of_nothing() {
-    let (stage, mut agent) = edited();
-    let said = stage.shell("git commit --quiet --all --message two");
+    let (repo, mut agent) = edited();
+    let said = repo.shell("git commit --quiet --all --message two");
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert_eq!(stage.held(), ["a"]);
-    let violations = stage.ledger("file.violated");
+    assert_eq!(repo.held(), ["a"]);
+    let violations = repo.ledger("file.violated");
     assert!(
         !violations.is_empty() && violations.iter().all(|event| event["file"]["id"].is_null()),
         "{violations:?}"
     );
     // The owner goes on, and its own next commit lets go.
-    agent.edits(&stage, "s1", "a", "three\n");
+    agent.edits(&repo, "s1", "a", "three\n");
     runs(&mut agent, &["git commit --quiet --all --message three"]);
-    assert!(stage.held().is_empty());
+    assert!(repo.held().is_empty());
 }
 
 #[test]
 fn what_commits_nothing_lets_go_of_nothing() {
-    let (stage, mut agent) = edited();
+    let (repo, mut agent) = edited();
     for lines in [
         &["git stash --quiet", "git stash pop --quiet"][..],
         &["git checkout --quiet -b side", "git checkout --quiet main"],
@@ -122,29 +121,29 @@ fn what_commits_nothing_lets_go_of_nothing() {
         &["git commit --quiet --allow-empty --message empty", "git reset --quiet --soft HEAD^"],
     ] {
         runs(&mut agent, lines);
-        assert_eq!(stage.held(), ["a"], "{lines:?}");
-        assert_eq!(fs::read_to_string(stage.repository("a")).unwrap(), "two\n");
+        assert_eq!(repo.held(), ["a"], "{lines:?}");
+        assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "two\n");
     }
     // Going back behind one's own commit commits nothing either.
     runs(&mut agent, &["git commit --quiet --all --message two"]);
-    agent.edits(&stage, "s1", "a", "three\n");
+    agent.edits(&repo, "s1", "a", "three\n");
     runs(&mut agent, &["git reset --quiet --soft HEAD^"]);
-    assert_eq!(stage.held(), ["a"]);
-    assert_eq!(stage.ledger("file.violated"), [] as [Value; 0]);
+    assert_eq!(repo.held(), ["a"]);
+    assert_eq!(repo.ledger("file.violated"), [] as [Value; 0]);
 }
 
 #[test]
 fn a_commit_that_fails_lets_go_of_nothing() {
-    let (stage, mut agent) = edited();
-    fs::write(stage.repository(".git/hooks/commit-msg"), "#!/bin/sh\nexit 1\n").unwrap();
+    let (repo, mut agent) = edited();
+    fs::write(repo.file(".git/hooks/commit-msg"), "#!/bin/sh\nexit 1\n").unwrap();
     runs(&mut agent, &["chmod +x .git/hooks/commit-msg", "! git commit --quiet --all --message two"]);
-    assert_eq!(stage.held(), ["a"]);
+    assert_eq!(repo.held(), ["a"]);
 }
 
 // S4-29
 #[test]
 fn a_commit_of_very_many_files_lets_go_of_them_too() {
-    let (stage, mut agent) = edited();
+    let (repo, mut agent) = edited();
     // Names so long that they do not fit into one request, and more of them than fit.
     runs(
         &mut agent,
@@ -155,21 +154,21 @@ fn a_commit_of_very_many_files_lets_go_of_them_too() {
             "git commit --quiet --message many",
         ],
     );
-    assert!(stage.held().is_empty(), "{:?}", stage.held());
+    assert!(repo.held().is_empty(), "{:?}", repo.held());
 }
 
 #[test]
 fn what_was_deleted_or_renamed_is_let_go_of_when_that_is_committed() {
-    let stage = Stage::with_seconds(1, 30);
-    assert_eq!(stage.run(&["install", "git"]).code, Some(0));
-    let mut agent = FakeAgent::of_kind(&stage, "one", "codex");
-    let mut patch = stage.patch("s1", "a");
+    let repo = Repository::with_seconds(1, 30);
+    assert_eq!(repo.run(&["install", "git"]).code, Some(0));
+    let mut agent = FakeAgent::of_kind(&repo, "one", "codex");
+    let mut patch = repo.patch("s1", "a");
     let text = "*** Begin Patch\n*** Delete File: a\n*** Update File: b\n*** Move to: c\n@@\n-one\n+two\n*** End Patch\n";
     patch["tool_input"]["command"] = text.into();
     assert!(agent.hook(&patch).allows());
-    assert_eq!(stage.held(), ["a", "b", "c"]);
+    assert_eq!(repo.held(), ["a", "b", "c"]);
     runs(&mut agent, &["rm a", "mv b c", "echo two > c"]);
-    assert_eq!(stage.held(), ["a", "b", "c"]);
+    assert_eq!(repo.held(), ["a", "b", "c"]);
     runs(&mut agent, &["git add --all", "git commit --quiet --message moved"]);
-    assert!(stage.held().is_empty(), "{:?}", stage.held());
+    assert!(repo.held().is_empty(), "{:?}", repo.held());
 }

@@ -3,10 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-
-use crate::client::{milliseconds, wait_until};
-use crate::commands::signal;
-use crate::hook_stage::{FakeAgent, Stage};
+use tenure_testkit::{FakeAgent, Repository, milliseconds, signal, wait_until};
 
 /// How many rounds each of the two agents has.
 const ROUNDS: usize = 50;
@@ -14,21 +11,21 @@ const ROUNDS: usize = 50;
 // S4-15, S4-18, S4-19, S4-55
 #[test]
 fn of_two_agents_that_edit_one_file_at_once_no_edit_is_lost_and_never_are_both_allowed() {
-    let stage = Stage::with_seconds(1, 30);
-    fs::write(stage.repository("a"), "0\n").unwrap();
+    let repo = Repository::with_seconds(1, 30);
+    fs::write(repo.file("a"), "0\n").unwrap();
     let rounds = |name: &'static str| {
-        let (stage, mut agent) = (&stage, FakeAgent::of_kind(&stage, name, "codex"));
+        let (repo, mut agent) = (&repo, FakeAgent::of_kind(&repo, name, "codex"));
         move || {
             let (mut allowed, mut denied) = (0, 0);
             for round in 0..ROUNDS {
                 let session = format!("{name}-{round}");
-                let said = agent.hook(&stage.patch(&session, "a"));
+                let said = agent.hook(&repo.patch(&session, "a"));
                 if said.allows() {
                     // Read and written apart, so that whoever else is inside would be overwritten.
                     let line = "{ mkdir ../inside && n=$(cat a) && sleep 0.02 && echo $((n + 1)) > a && rmdir ../inside; }";
                     let wrote = agent.run(line);
                     assert_eq!(wrote.code, Some(0), "two are inside at once: {wrote:?}");
-                    let mut event = stage.patch(&session, "a");
+                    let mut event = repo.patch(&session, "a");
                     event["hook_event_name"] = json!("PostToolUse");
                     event["tool_response"] = json!("Exit code: 0\n");
                     agent.hook(&event);
@@ -37,7 +34,7 @@ fn of_two_agents_that_edit_one_file_at_once_no_edit_is_lost_and_never_are_both_a
                     assert!(said.reason().contains("`a` was not changed"), "{said:?}");
                     denied += 1;
                 }
-                agent.hook(&stage.event(&session, "SessionEnd"));
+                agent.hook(&repo.event(&session, "SessionEnd"));
             }
             (allowed, denied)
         }
@@ -49,21 +46,21 @@ fn of_two_agents_that_edit_one_file_at_once_no_edit_is_lost_and_never_are_both_a
         (one.join().unwrap(), two.join().unwrap())
     });
     assert!(one.0 > 0 && two.0 > 0 && one.1 + two.1 > 0, "they met: {one:?} {two:?}");
-    assert_eq!(fs::read_to_string(stage.repository("a")).unwrap(), format!("{}\n", one.0 + two.0));
-    assert!(stage.held().is_empty());
+    assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), format!("{}\n", one.0 + two.0));
+    assert!(repo.held().is_empty());
 }
 
 // S4-17, S4-44, S4-45, O-20
 #[test]
 fn a_file_that_nobody_has_is_free_and_whoever_asks_first_has_it_with_its_record() {
-    let stage = Stage::with_seconds(60, 30);
-    let mut one = FakeAgent::start(&stage, "one");
-    one.hook(&stage.event("s1", "SessionStart"));
-    let free = stage.run(&["who", "a", "--json"]);
+    let repo = Repository::with_seconds(60, 30);
+    let mut one = FakeAgent::start(&repo, "one");
+    one.hook(&repo.event("s1", "SessionStart"));
+    let free = repo.run(&["who", "a", "--json"]);
     assert_eq!(free.code, Some(1), "{free:?}");
-    assert!(stage.held().is_empty());
-    assert!(one.hook(&stage.edit("s1", "a")).allows());
-    let files = stage.json(&["files", "--json"]);
+    assert!(repo.held().is_empty());
+    assert!(one.hook(&repo.edit("s1", "a")).allows());
+    let files = repo.json(&["files", "--json"]);
     let record = &files[0];
     assert_eq!((&record["path"], &record["leaseState"]), (&json!("a"), &json!("OWNED")), "{files}");
     assert!(record["resource"].as_str().unwrap().ends_with("/a"), "{files}");
@@ -71,58 +68,58 @@ fn a_file_that_nobody_has_is_free_and_whoever_asks_first_has_it_with_its_record(
     assert!(record["owner"]["holder"].as_str().unwrap().starts_with(&owner), "{files}");
     let time = |files: &Value, field: &str| milliseconds(files[0][field].as_str().unwrap());
     // Whatever is heard is a heartbeat, and asking again is the same lease. What comes close together counts as one.
-    wait_until("time goes on", || stage.json(&["files", "--json"])[0]["idleMs"].as_u64() > Some(1_000));
-    assert!(one.hook(&stage.edit("s1", "a")).allows());
-    let later = stage.json(&["files", "--json"]);
+    wait_until("time goes on", || repo.json(&["files", "--json"])[0]["idleMs"].as_u64() > Some(1_000));
+    assert!(one.hook(&repo.edit("s1", "a")).allows());
+    let later = repo.json(&["files", "--json"]);
     assert_eq!(later[0]["acquiredAt"], record["acquiredAt"], "{later}");
     assert!(time(&later, "lastHeartbeatAt") > time(&files, "lastHeartbeatAt"), "{later}");
-    assert_eq!(stage.ledger("lease.issued").len(), 1);
+    assert_eq!(repo.ledger("lease.issued").len(), 1);
 }
 
 // S4-12, S4-23, S4-24, S4-46, S4-47, S4-56
 #[test]
 fn contention_is_an_event_and_the_retry_is_due_after_exactly_the_interval() {
     // As it comes, with the real three minutes.
-    let stage = Stage::new();
-    let (mut one, mut two) = (FakeAgent::start(&stage, "one"), FakeAgent::start(&stage, "two"));
-    assert!(one.hook(&stage.edit("s1", "a")).allows());
-    assert!(stage.ledger("file.contended").is_empty());
-    two.begin_hook(&stage.edit("s2", "a"));
+    let repo = Repository::new();
+    let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));
+    assert!(one.hook(&repo.edit("s1", "a")).allows());
+    assert!(repo.ledger("file.contended").is_empty());
+    two.begin_hook(&repo.edit("s2", "a"));
     two.waits();
-    let events = stage.ledger("file.contended");
+    let events = repo.ledger("file.contended");
     let [event] = &events[..] else { panic!("one heartbeat: {events:?}") };
     let tick = |value: &Value| value.as_u64().unwrap();
     assert_eq!(tick(&event["file"]["retryTick"]) - tick(&event["tick"]), 180_000_000, "{event}");
     let time = |value: &Value| milliseconds(value.as_str().unwrap());
     assert_eq!(time(&event["file"]["retryAt"]) - time(&event["at"]), 180_000, "{event}");
-    let files = stage.json(&["files", "--json"]);
+    let files = repo.json(&["files", "--json"]);
     assert_eq!(files[0]["leaseState"], "CONTENDED", "{files}");
     let left = files[0]["waiters"][0]["retryInMs"].as_u64().unwrap();
     assert!(left > 0 && left <= 180_000, "{files}");
-    let table = stage.run(&["files"]).output;
+    let table = repo.run(&["files"]).output;
     assert!(table.contains("claude s2 (retry in "), "{table}");
     // The countdown goes down, and nobody asks in between.
     wait_until("it counts down", || {
-        stage.json(&["files", "--json"])[0]["waiters"][0]["retryInMs"].as_u64() < Some(left)
+        repo.json(&["files", "--json"])[0]["waiters"][0]["retryInMs"].as_u64() < Some(left)
     });
-    assert_eq!(stage.ledger("file.contended").len(), 1);
+    assert_eq!(repo.ledger("file.contended").len(), 1);
 }
 
 // S4-5, S4-14, S4-28, S4-34 to S4-39, S4-42, S4-49, S4-57
 #[test]
 fn who_is_still_denied_at_the_retry_is_stopped_and_the_report_has_its_six_fields() {
-    let stage = Stage::with_seconds(2, 30);
-    let (mut one, mut two) = (FakeAgent::start(&stage, "one"), FakeAgent::start(&stage, "two"));
-    assert!(one.hook(&stage.edit("s1", "a")).allows());
-    let said = two.hook(&stage.edit("s2", "a"));
+    let repo = Repository::with_seconds(2, 30);
+    let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));
+    assert!(one.hook(&repo.edit("s1", "a")).allows());
+    let said = two.hook(&repo.edit("s2", "a"));
     let answer: Value = serde_json::from_str(&said.output).unwrap();
     assert_eq!(answer["continue"], false, "{said:?}");
     assert_eq!(said.errors.matches("contention").count(), 1, "it asked twice in all: {said:?}");
-    let reports = stage.json(&["report", "list", "--json"]);
+    let reports = repo.json(&["report", "list", "--json"]);
     let listed = &reports["reports"][0];
     let id = listed["id"].as_str().unwrap();
     assert!(said.reason().contains(id), "{said:?}");
-    let report = stage.json(&["report", "show", id, "--json"]);
+    let report = repo.json(&["report", "show", id, "--json"]);
     assert_eq!(report["blockedFile"], "a");
     let owner = &report["owner"];
     assert_eq!(
@@ -136,57 +133,57 @@ fn who_is_still_denied_at_the_retry_is_stopped_and_the_report_has_its_six_fields
     assert!(heard <= blocked - 2_000, "nothing was heard since it asked: {report}");
     assert_eq!(report["retryIntervalSeconds"], 2, "{report}");
     assert_eq!(report["state"], "waiting_for_instruction", "{report}");
-    assert_eq!(stage.ledger("file.blocked").len(), 1);
+    assert_eq!(repo.ledger("file.blocked").len(), 1);
     // Stopped means stopped: asking again and again waits for nothing and reports nothing new.
     for _ in 0..3 {
-        assert!(!two.hook(&stage.edit("s2", "a")).allows());
+        assert!(!two.hook(&repo.edit("s2", "a")).allows());
     }
-    assert_eq!((stage.ledger("file.contended").len(), stage.ledger("file.blocked").len()), (1, 1));
-    assert_eq!(stage.owner("a").as_deref(), Some("s1"));
+    assert_eq!((repo.ledger("file.contended").len(), repo.ledger("file.blocked").len()), (1, 1));
+    assert_eq!(repo.owner("a").as_deref(), Some("s1"));
 }
 
 // S4-25, S4-28, S4-42
 #[test]
 fn a_call_that_needs_several_files_is_blocked_by_the_one_that_is_not_free_and_gets_none() {
-    let stage = Stage::with_seconds(3, 30);
-    let (mut one, mut three) = (FakeAgent::start(&stage, "one"), FakeAgent::start(&stage, "three"));
-    assert!(one.hook(&stage.edit("s1", "a")).allows());
-    assert!(three.hook(&stage.edit("s3", "b")).allows());
-    let mut two = FakeAgent::of_kind(&stage, "two", "codex");
-    let mut patch = stage.patch("s2", "a");
+    let repo = Repository::with_seconds(3, 30);
+    let (mut one, mut three) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "three"));
+    assert!(one.hook(&repo.edit("s1", "a")).allows());
+    assert!(three.hook(&repo.edit("s3", "b")).allows());
+    let mut two = FakeAgent::of_kind(&repo, "two", "codex");
+    let mut patch = repo.patch("s2", "a");
     let text =
         "*** Begin Patch\n*** Delete File: a\n*** Delete File: b\n*** Add File: c\n+new\n*** End Patch\n";
     patch["tool_input"]["command"] = json!(text);
     patch["tool_use_id"] = json!("call_1");
     two.begin_hook(&patch);
     two.waits();
-    one.hook(&stage.event("s1", "SessionEnd"));
+    one.hook(&repo.event("s1", "SessionEnd"));
     let said = two.end();
     let reason = said.reason();
     assert!(reason.contains("`b` was not changed") && reason.contains("session s3"), "{reason}");
-    assert_eq!(stage.held(), ["b"], "all or nothing");
-    let reports = stage.json(&["report", "list", "--json"]);
+    assert_eq!(repo.held(), ["b"], "all or nothing");
+    let reports = repo.json(&["report", "list", "--json"]);
     assert_eq!(reports["reports"].as_array().unwrap().len(), 1, "{reports}");
     assert_eq!(reports["reports"][0]["blockedFile"], "b", "{reports}");
     // Once it is free, the same call passes.
-    three.hook(&stage.event("s3", "SessionEnd"));
+    three.hook(&repo.event("s3", "SessionEnd"));
     let said = two.hook(&patch);
     assert!(said.allows(), "{said:?}");
-    assert_eq!(stage.held(), ["a", "b", "c"]);
+    assert_eq!(repo.held(), ["a", "b", "c"]);
 }
 
 // S4-63
 #[test]
 fn two_agents_that_wait_for_each_other_are_both_told_and_stop_after_their_time() {
-    let stage = Stage::with_seconds(3, 30);
-    let (mut one, mut two) = (FakeAgent::start(&stage, "one"), FakeAgent::start(&stage, "two"));
-    assert!(one.hook(&stage.edit("s1", "a")).allows());
-    assert!(two.hook(&stage.edit("s2", "b")).allows());
-    one.begin_hook(&stage.edit("s1", "b"));
+    let repo = Repository::with_seconds(3, 30);
+    let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));
+    assert!(one.hook(&repo.edit("s1", "a")).allows());
+    assert!(two.hook(&repo.edit("s2", "b")).allows());
+    one.begin_hook(&repo.edit("s1", "b"));
     one.waits();
-    two.begin_hook(&stage.edit("s2", "a"));
+    two.begin_hook(&repo.edit("s2", "a"));
     let (first, second) = (one.end(), two.end());
-    let reports = stage.json(&["report", "list", "--json"]);
+    let reports = repo.json(&["report", "list", "--json"]);
     let reports = reports["reports"].as_array().unwrap();
     assert_eq!(reports.len(), 2, "{reports:?}");
     for report in reports {
@@ -205,15 +202,15 @@ fn two_agents_that_wait_for_each_other_are_both_told_and_stop_after_their_time()
 // S4-2
 #[test]
 fn an_owner_that_is_suspended_is_shown_as_such_and_keeps_its_files() {
-    let stage = Stage::with_seconds(1, 30);
-    let (mut one, mut two) = (FakeAgent::start(&stage, "one"), FakeAgent::start(&stage, "two"));
-    assert!(one.hook(&stage.edit("s1", "a")).allows());
+    let repo = Repository::with_seconds(1, 30);
+    let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));
+    assert!(one.hook(&repo.edit("s1", "a")).allows());
     signal(one.process(), "STOP");
-    wait_until("it is seen", || stage.json(&["files", "--json"])[0]["owner"]["suspended"] == json!(true));
-    let said = two.hook(&stage.edit("s2", "a"));
+    wait_until("it is seen", || repo.json(&["files", "--json"])[0]["owner"]["suspended"] == json!(true));
+    let said = two.hook(&repo.edit("s2", "a"));
     assert!(said.reason().contains("suspended"), "{said:?}");
-    let who = stage.run(&["who", "a"]);
+    let who = repo.run(&["who", "a"]);
     assert!(who.output.contains(", suspended) has a"), "{who:?}");
     signal(one.process(), "CONT");
-    assert!(one.hook(&stage.edit("s1", "a")).allows(), "it goes on with what it had");
+    assert!(one.hook(&repo.edit("s1", "a")).allows(), "it goes on with what it had");
 }

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tenure_gate::agent::Agent;
 use tenure_gate::hooks::{self, Event, Patience};
+use tenure_testkit::{CommandOutput, FakeAgent, Repository};
 
-use crate::hook_stage::{FakeAgent, Said, Stage};
-
-/// What an agent sent before it wrote, in this stage's repository.
+/// What an agent sent before it wrote, in this repo's repository.
 struct Sent {
     agent: Agent,
     name: String,
@@ -18,7 +17,7 @@ struct Sent {
     waits: bool,
 }
 
-fn sent(stage: &Stage) -> Vec<Sent> {
+fn sent(repo: &Repository) -> Vec<Sent> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tenure-gate/tests/fixtures/hooks");
     let mut texts = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -33,7 +32,7 @@ fn sent(stage: &Stage) -> Vec<Sent> {
         "tool_input": {"file_path": "/repo/a.txt"}, "workspace_roots": ["/repo"], "cwd": "/repo",
     });
     texts.push((Agent::Cursor, "cursor-preToolUse-Write".to_owned(), cursor.to_string()));
-    let root = stage.repository("");
+    let root = repo.file("");
     let root = root.to_str().unwrap().trim_end_matches('/');
     let mut found = Vec::new();
     for (agent, name, text) in texts {
@@ -53,7 +52,7 @@ fn sent(stage: &Stage) -> Vec<Sent> {
 }
 
 /// How each agent is told that it may not, and its turn is over where a hook can end it.
-fn is_stopped(agent: Agent, said: &Said) -> bool {
+fn is_stopped(agent: Agent, said: &CommandOutput) -> bool {
     let answer: Value = serde_json::from_str(&said.output).unwrap_or_default();
     let specific = &answer["hookSpecificOutput"]["permissionDecision"];
     said.code == Some(0)
@@ -67,7 +66,7 @@ fn is_stopped(agent: Agent, said: &Said) -> bool {
         }
 }
 
-fn is_allowed(agent: Agent, said: &Said) -> bool {
+fn is_allowed(agent: Agent, said: &CommandOutput) -> bool {
     let answer: Value = serde_json::from_str(&said.output).unwrap_or_default();
     said.code == Some(0)
         && match agent {
@@ -82,13 +81,13 @@ fn is_allowed(agent: Agent, said: &Said) -> bool {
 // S4-1, S4-11
 #[test]
 fn every_write_of_every_agent_is_let_through_where_the_file_is_free_and_is_leased_then() {
-    let stage = Stage::with_seconds(1, 30);
-    for (number, sent) in sent(&stage).iter().enumerate() {
-        let mut agent = FakeAgent::of_kind(&stage, &format!("agent-{number}"), sent.agent.as_str());
+    let repo = Repository::with_seconds(1, 30);
+    for (number, sent) in sent(&repo).iter().enumerate() {
+        let mut agent = FakeAgent::of_kind(&repo, &format!("agent-{number}"), sent.agent.as_str());
         let said = agent.hook(&sent.payload);
         assert!(is_allowed(sent.agent, &said), "{}: {said:?}", sent.name);
         for file in &sent.files {
-            let who = stage.json(&["who", file.to_str().unwrap(), "--json"]);
+            let who = repo.json(&["who", file.to_str().unwrap(), "--json"]);
             assert_eq!(who["file"]["owner"]["pid"], agent.process(), "{}: {who}", sent.name);
             assert_eq!(who["file"]["owner"]["agent"], sent.agent.as_str(), "{}", sent.name);
         }
@@ -98,17 +97,17 @@ fn every_write_of_every_agent_is_let_through_where_the_file_is_free_and_is_lease
 // S4-19, S4-27
 #[test]
 fn every_write_of_every_agent_is_stopped_where_the_file_is_held() {
-    let stage = Stage::with_seconds(1, 30);
-    let all = sent(&stage);
-    let mut owner = FakeAgent::start(&stage, "owner");
+    let repo = Repository::with_seconds(1, 30);
+    let all = sent(&repo);
+    let mut owner = FakeAgent::start(&repo, "owner");
     for file in all.iter().flat_map(|sent| &sent.files) {
-        let mut edit = stage.edit("owner", "a");
+        let mut edit = repo.edit("owner", "a");
         edit["tool_input"]["file_path"] = json!(file);
         let said = owner.hook(&edit);
         assert!(said.allows(), "{said:?}");
     }
     for (number, sent) in all.iter().enumerate() {
-        let mut agent = FakeAgent::of_kind(&stage, &format!("agent-{number}"), sent.agent.as_str());
+        let mut agent = FakeAgent::of_kind(&repo, &format!("agent-{number}"), sent.agent.as_str());
         let said = agent.hook(&sent.payload);
         if sent.waits {
             assert!(is_stopped(sent.agent, &said), "{}: {said:?}", sent.name);
@@ -124,17 +123,17 @@ fn every_write_of_every_agent_is_stopped_where_the_file_is_held() {
 // S4-25, S4-26, S4-48
 #[test]
 fn in_code_mode_the_retry_that_is_asked_for_is_granted_where_the_file_is_free_by_then() {
-    let stage = Stage::with_seconds(2, 30);
-    let (mut one, mut two) = (FakeAgent::start(&stage, "one"), FakeAgent::of_kind(&stage, "two", "codex"));
-    assert!(one.hook(&stage.edit("s1", "a")).allows());
+    let repo = Repository::with_seconds(2, 30);
+    let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::of_kind(&repo, "two", "codex"));
+    assert!(one.hook(&repo.edit("s1", "a")).allows());
     for _ in 0..3 {
-        let said = two.hook(&stage.patch("s2", "a"));
+        let said = two.hook(&repo.patch("s2", "a"));
         assert!(said.reason().contains("once more in"), "{said:?}");
     }
-    assert_eq!(stage.ledger("file.contended").len(), 1, "one ticket, however often it is asked");
-    one.hook(&stage.event("s1", "SessionEnd"));
-    let said = two.hook(&stage.patch("s2", "a"));
+    assert_eq!(repo.ledger("file.contended").len(), 1, "one ticket, however often it is asked");
+    one.hook(&repo.event("s1", "SessionEnd"));
+    let said = two.hook(&repo.patch("s2", "a"));
     assert!(said.allows() && said.output.is_empty(), "{said:?}");
-    assert_eq!(stage.owner("a").as_deref(), Some("s2"));
-    assert_eq!(stage.json(&["report", "list", "--json"]), json!({"reports": []}));
+    assert_eq!(repo.owner("a").as_deref(), Some("s2"));
+    assert_eq!(repo.json(&["report", "list", "--json"]), json!({"reports": []}));
 }

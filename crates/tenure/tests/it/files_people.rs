@@ -1,62 +1,61 @@
 //! What a person does about files, and that it can be seen afterwards.
 
 use serde_json::json;
-
-use crate::hook_stage::{FakeAgent, Stage};
+use tenure_testkit::{FakeAgent, Repository};
 
 /// `one` has `a`, and `two` has stopped because of it. The name of its report.
-fn blocked() -> (Stage, FakeAgent, FakeAgent, String) {
-    let stage = Stage::with_seconds(1, 30);
-    let (mut one, mut two) = (FakeAgent::start(&stage, "one"), FakeAgent::start(&stage, "two"));
-    assert!(one.hook(&stage.edit("s1", "a")).allows());
-    assert!(!two.hook(&stage.edit("s2", "a")).allows());
-    let reports = stage.json(&["report", "list", "--json"]);
+fn blocked() -> (Repository, FakeAgent, FakeAgent, String) {
+    let repo = Repository::with_seconds(1, 30);
+    let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));
+    assert!(one.hook(&repo.edit("s1", "a")).allows());
+    assert!(!two.hook(&repo.edit("s2", "a")).allows());
+    let reports = repo.json(&["report", "list", "--json"]);
     let report = reports["reports"][0]["id"].as_str().unwrap().to_owned();
-    (stage, one, two, report)
+    (repo, one, two, report)
 }
 
 // S4-54
 #[test]
 fn who_stopped_goes_on_by_a_persons_word_once_the_file_is_free() {
-    let (stage, mut one, mut two, report) = blocked();
-    let early = stage.run(&["report", "resume", &report]);
+    let (repo, mut one, mut two, report) = blocked();
+    let early = repo.run(&["report", "resume", &report]);
     assert_eq!(early.code, Some(75), "somebody still has it: {early:?}");
-    one.hook(&stage.event("s1", "SessionEnd"));
-    let resumed = stage.run(&["report", "resume", &report]);
+    one.hook(&repo.event("s1", "SessionEnd"));
+    let resumed = repo.run(&["report", "resume", &report]);
     assert_eq!(resumed.code, Some(0), "{resumed:?}");
-    assert_eq!(stage.owner("a").as_deref(), Some("s2"));
-    assert!(two.hook(&stage.edit("s2", "a")).allows());
-    assert_eq!(stage.json(&["report", "show", &report, "--json"])["state"], "resumed");
-    let again = stage.run(&["report", "resume", &report]);
+    assert_eq!(repo.owner("a").as_deref(), Some("s2"));
+    assert!(two.hook(&repo.edit("s2", "a")).allows());
+    assert_eq!(repo.json(&["report", "show", &report, "--json"])["state"], "resumed");
+    let again = repo.run(&["report", "resume", &report]);
     assert_eq!(again.code, Some(1), "{again:?}");
 }
 
 #[test]
 fn a_release_by_force_and_a_gift_are_in_the_ledger() {
-    let (stage, _one, mut two, report) = blocked();
-    let taken = stage.run(&["force-release", "a", "--reason", "he is on holiday"]);
+    let (repo, _one, mut two, report) = blocked();
+    let taken = repo.run(&["force-release", "a", "--reason", "he is on holiday"]);
     assert_eq!(taken.code, Some(0), "{taken:?}");
-    let revoked = stage.ledger("lease.revoked");
+    let revoked = repo.ledger("lease.revoked");
     let [event] = &revoked[..] else { panic!("{revoked:?}") };
     assert_eq!(event["detail"], "he is on holiday", "{event}");
     assert!(event["by"].as_str().is_some_and(|by| !by.is_empty()), "{event}");
-    let log = stage.run(&["log"]).output;
+    let log = repo.run(&["log"]).output;
     assert!(log.contains("he is on holiday"), "{log}");
     // Free, and whoever waits for it may simply ask.
-    assert!(two.hook(&stage.edit("s2", "a")).allows());
-    assert_eq!(stage.json(&["report", "show", &report, "--json"])["state"], "served");
-    let given = stage.run(&["give", "a", "--to", "s1"]);
+    assert!(two.hook(&repo.edit("s2", "a")).allows());
+    assert_eq!(repo.json(&["report", "show", &report, "--json"])["state"], "served");
+    let given = repo.run(&["give", "a", "--to", "s1"]);
     assert_eq!(given.code, Some(0), "{given:?}");
-    assert_eq!(stage.owner("a").as_deref(), Some("s1"));
-    assert_eq!(stage.ledger("lease.revoked").len(), 2, "what was taken from the other one is told too");
-    let said = two.hook(&stage.edit("s2", "a"));
+    assert_eq!(repo.owner("a").as_deref(), Some("s1"));
+    assert_eq!(repo.ledger("lease.revoked").len(), 2, "what was taken from the other one is told too");
+    let said = two.hook(&repo.edit("s2", "a"));
     assert!(!said.allows(), "it is not theirs any more: {said:?}");
 }
 
 #[test]
 fn what_only_a_person_may_is_refused_to_whatever_an_agent_started() {
-    let (stage, _one, mut two, report) = blocked();
-    assert_eq!(stage.run(&["install", "git"]).code, Some(0));
+    let (repo, _one, mut two, report) = blocked();
+    assert_eq!(repo.run(&["install", "git"]).code, Some(0));
     for command in [
         "force-release a".to_owned(),
         "give a --to s2".to_owned(),
@@ -75,7 +74,7 @@ fn what_only_a_person_may_is_refused_to_whatever_an_agent_started() {
             assert!(said.code == Some(77) && said.errors.contains("only a person"), "{line}: {said:?}");
         }
     }
-    assert_eq!(stage.owner("a").as_deref(), Some("s1"));
-    assert!(stage.repository(".git/hooks/post-commit").exists());
-    assert_eq!(stage.json(&["report", "show", &report, "--json"])["state"], json!("waiting_for_instruction"));
+    assert_eq!(repo.owner("a").as_deref(), Some("s1"));
+    assert!(repo.file(".git/hooks/post-commit").exists());
+    assert_eq!(repo.json(&["report", "show", &report, "--json"])["state"], json!("waiting_for_instruction"));
 }

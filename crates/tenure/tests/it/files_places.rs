@@ -3,15 +3,14 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use tenure_testkit::{CommandOutput, FakeAgent, Repository};
 
-use crate::hook_stage::{FakeAgent, Said, Stage};
-
-fn installed() -> (Stage, FakeAgent) {
-    let stage = Stage::with_seconds(1, 30);
-    let installed = stage.run(&["install", "git"]);
+fn installed() -> (Repository, FakeAgent) {
+    let repo = Repository::with_seconds(1, 30);
+    let installed = repo.run(&["install", "git"]);
     assert_eq!(installed.code, Some(0), "{installed:?}");
-    let agent = FakeAgent::start(&stage, "one");
-    (stage, agent)
+    let agent = FakeAgent::start(&repo, "one");
+    (repo, agent)
 }
 
 fn runs(agent: &mut FakeAgent, lines: &[&str]) {
@@ -22,7 +21,7 @@ fn runs(agent: &mut FakeAgent, lines: &[&str]) {
 }
 
 /// Asks for a file anywhere.
-fn edit(agent: &mut FakeAgent, session: &str, path: &Path) -> Said {
+fn edit(agent: &mut FakeAgent, session: &str, path: &Path) -> CommandOutput {
     agent.hook(&json!({
         "session_id": session, "cwd": path.parent().unwrap(), "hook_event_name": "PreToolUse", "tool_name": "Edit",
         "tool_input": {"file_path": path, "old_string": "one", "new_string": "two"}, "tool_use_id": "call-1",
@@ -32,23 +31,23 @@ fn edit(agent: &mut FakeAgent, session: &str, path: &Path) -> Said {
 // S4-7, S4-8
 #[test]
 fn a_linked_working_tree_has_files_of_its_own() {
-    let (stage, mut one) = installed();
+    let (repo, mut one) = installed();
     runs(&mut one, &["git worktree add --quiet ../linked"]);
-    let mut two = FakeAgent::start(&stage, "two");
-    assert!(edit(&mut one, "s1", &stage.repository("a")).allows());
-    assert!(edit(&mut two, "s2", &stage.path("linked/a")).allows(), "it is another file");
-    two.writes(&stage.path("linked/a"), "two\n");
+    let mut two = FakeAgent::start(&repo, "two");
+    assert!(edit(&mut one, "s1", &repo.file("a")).allows());
+    assert!(edit(&mut two, "s2", &repo.path("linked/a")).allows(), "it is another file");
+    two.writes(&repo.path("linked/a"), "two\n");
     let committed = two.run("git -C ../linked commit --quiet --all --message two");
     assert_eq!((committed.code, committed.errors.as_str()), (Some(0), ""), "{committed:?}");
-    let files = stage.json(&["files", "--json"]);
+    let files = repo.json(&["files", "--json"]);
     assert_eq!(files.as_array().unwrap().len(), 1, "{files}");
     assert_eq!(files[0]["owner"]["session"], "s1", "{files}");
-    assert_eq!(stage.ledger("file.violated"), [] as [Value; 0]);
+    assert_eq!(repo.ledger("file.violated"), [] as [Value; 0]);
 }
 
 #[test]
 fn a_submodule_is_a_tree_of_its_own() {
-    let (stage, mut one) = installed();
+    let (repo, mut one) = installed();
     runs(
         &mut one,
         &[
@@ -60,12 +59,12 @@ fn a_submodule_is_a_tree_of_its_own() {
             "git commit --quiet --message part",
         ],
     );
-    let mut two = FakeAgent::start(&stage, "two");
-    assert!(edit(&mut one, "s1", &stage.repository("a")).allows());
-    assert!(edit(&mut two, "s2", &stage.repository("part/a")).allows());
-    let said = edit(&mut one, "s1", &stage.repository("part/a"));
+    let mut two = FakeAgent::start(&repo, "two");
+    assert!(edit(&mut one, "s1", &repo.file("a")).allows());
+    assert!(edit(&mut two, "s2", &repo.file("part/a")).allows());
+    let said = edit(&mut one, "s1", &repo.file("part/a"));
     assert!(said.reason().contains("session s2"), "{said:?}");
-    two.writes(&stage.repository("part/a"), "two\n");
+    two.writes(&repo.file("part/a"), "two\n");
     runs(
         &mut two,
         &[
@@ -74,12 +73,12 @@ fn a_submodule_is_a_tree_of_its_own() {
             "git commit --quiet --message up",
         ],
     );
-    assert_eq!(stage.owner("a").as_deref(), Some("s1"));
+    assert_eq!(repo.owner("a").as_deref(), Some("s1"));
 }
 
 #[test]
 fn in_the_middle_of_a_rebase_files_have_owners_and_git_goes_on() {
-    let (stage, mut agent) = installed();
+    let (repo, mut agent) = installed();
     runs(
         &mut agent,
         &[
@@ -95,18 +94,18 @@ fn in_the_middle_of_a_rebase_files_have_owners_and_git_goes_on() {
             "! git rebase --quiet main",
         ],
     );
-    agent.edits(&stage, "s1", "a", "both\n");
-    assert_eq!(stage.held(), ["a"]);
-    let mut two = FakeAgent::start(&stage, "two");
-    assert!(!two.hook(&stage.edit("s2", "a")).allows());
+    agent.edits(&repo, "s1", "a", "both\n");
+    assert_eq!(repo.held(), ["a"]);
+    let mut two = FakeAgent::start(&repo, "two");
+    assert!(!two.hook(&repo.edit("s2", "a")).allows());
     runs(&mut agent, &["git add a", "GIT_EDITOR=true git rebase --continue"]);
-    assert_eq!(stage.shell("git log --format=%s").output, "more\nside\nmain\nbegin\n");
-    assert!(stage.held().is_empty(), "the commit of the rebase was a commit: {:?}", stage.held());
+    assert_eq!(repo.shell("git log --format=%s").output, "more\nside\nmain\nbegin\n");
+    assert!(repo.held().is_empty(), "the commit of the rebase was a commit: {:?}", repo.held());
 }
 
 #[test]
 fn in_the_middle_of_a_merge_files_have_owners_and_git_goes_on() {
-    let (stage, mut agent) = installed();
+    let (repo, mut agent) = installed();
     runs(
         &mut agent,
         &[
@@ -119,36 +118,36 @@ fn in_the_middle_of_a_merge_files_have_owners_and_git_goes_on() {
             "! git merge --quiet side",
         ],
     );
-    agent.edits(&stage, "s1", "a", "both\n");
+    agent.edits(&repo, "s1", "a", "both\n");
     runs(&mut agent, &["git add a", "git commit --quiet --message merge"]);
-    assert_eq!(stage.shell("git log --merges --format=%s").output, "merge\n");
-    assert!(stage.held().is_empty(), "{:?}", stage.held());
-    assert_eq!(stage.shell("git status --porcelain").output, "");
+    assert_eq!(repo.shell("git log --merges --format=%s").output, "merge\n");
+    assert!(repo.held().is_empty(), "{:?}", repo.held());
+    assert_eq!(repo.shell("git status --porcelain").output, "");
 }
 
 // S4-17
 #[test]
 fn one_file_has_one_owner_whatever_it_is_called() {
-    let (stage, mut one) = installed();
+    let (repo, mut one) = installed();
     runs(&mut one, &["mkdir sub", "ln -s ../a sub/link", "ln a hard", "ln -s repository ../elsewhere"]);
-    assert!(edit(&mut one, "s1", &stage.repository("a")).allows());
-    let mut two = FakeAgent::start(&stage, "two");
+    assert!(edit(&mut one, "s1", &repo.file("a")).allows());
+    let mut two = FakeAgent::start(&repo, "two");
     for (number, name) in
         ["sub/../a", "./a", "sub/link", "hard", "../elsewhere/a", "sub//..//a"].iter().enumerate()
     {
-        let said = edit(&mut two, &format!("s2-{number}"), &stage.repository(name));
+        let said = edit(&mut two, &format!("s2-{number}"), &repo.file(name));
         assert!(said.reason().contains("session s1"), "{name}: {said:?}");
     }
-    assert_eq!(stage.json(&["files", "--json"])[0]["path"], "a");
+    assert_eq!(repo.json(&["files", "--json"])[0]["path"], "a");
 }
 
 #[test]
 fn what_is_in_no_working_tree_needs_no_lease() {
-    let (stage, mut agent) = installed();
+    let (repo, mut agent) = installed();
     runs(&mut agent, &["git clone --quiet --bare . ../bare.git"]);
     for path in ["elsewhere", "bare.git/config", "bare.git/new", "repository/.git/info/exclude"] {
-        let said = edit(&mut agent, "s1", &stage.path(path));
+        let said = edit(&mut agent, "s1", &repo.path(path));
         assert!(said.allows(), "{path}: {said:?}");
     }
-    assert!(stage.held().is_empty());
+    assert!(repo.held().is_empty());
 }

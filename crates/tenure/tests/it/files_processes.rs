@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::client::wait_until;
-use crate::hook_stage::{FakeAgent, Stage};
+use tenure_testkit::{FakeAgent, Repository, wait_until};
+
 use crate::wrapped::tool;
 
 /// The questions to git that only read, and all that are asked.
@@ -87,10 +87,10 @@ fn verb(arguments: &[String]) -> Option<&str> {
 // S4-6, S4-16, S4-40, S4-41, S4-60
 #[test]
 fn from_the_first_edit_to_the_commit_tenure_starts_nothing_that_stages_or_commits() {
-    let stage = Stage::with_seconds(1, 30);
-    assert_eq!(stage.run(&["install", "git"]).code, Some(0));
-    let mut agent = FakeAgent::start(&stage, "one");
-    let (process, trace) = (agent.process(), stage.path("trace"));
+    let repo = Repository::with_seconds(1, 30);
+    assert_eq!(repo.run(&["install", "git"]).code, Some(0));
+    let mut agent = FakeAgent::start(&repo, "one");
+    let (process, trace) = (agent.process(), repo.path("trace"));
     let mut tracer = Command::new(tool("strace"))
         .args(["-f", "-q", "-s", "400", "-e", "trace=execve,clone,clone3,fork,vfork", "-o"])
         .arg(&trace)
@@ -105,19 +105,19 @@ fn from_the_first_edit_to_the_commit_tenure_starts_nothing_that_stages_or_commit
         !status.contains("TracerPid:\t0\n")
     });
     // The first hook starts the server, below the same trace.
-    assert!(agent.hook(&stage.event("s1", "SessionStart")).allows());
-    agent.edits(&stage, "s1", "a", "two\n");
-    agent.edits(&stage, "s1", "b", "two\n");
-    let mut two = FakeAgent::start(&stage, "two");
-    assert!(!two.hook(&stage.edit("s2", "a")).allows());
-    assert_eq!(stage.run(&["blame", "a"]).code, Some(0));
+    assert!(agent.hook(&repo.event("s1", "SessionStart")).allows());
+    agent.edits(&repo, "s1", "a", "two\n");
+    agent.edits(&repo, "s1", "b", "two\n");
+    let mut two = FakeAgent::start(&repo, "two");
+    assert!(!two.hook(&repo.edit("s2", "a")).allows());
+    assert_eq!(repo.run(&["blame", "a"]).code, Some(0));
     let said = agent.run("{ git add a b && git commit --quiet --message two; }");
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(stage.held().is_empty());
-    agent.edits(&stage, "s1", "a", "three\n");
-    agent.hook(&stage.event("s1", "Stop"));
-    agent.hook(&stage.event("s1", "SessionEnd"));
-    crate::commands::signal(tracer.id(), "TERM");
+    assert!(repo.held().is_empty());
+    agent.edits(&repo, "s1", "a", "three\n");
+    agent.hook(&repo.event("s1", "Stop"));
+    agent.hook(&repo.event("s1", "SessionEnd"));
+    tenure_testkit::signal(tracer.id(), "TERM");
     tracer.wait().unwrap();
     let seen = Trace::read(&fs::read_to_string(&trace).unwrap());
     assert!(seen.own > 8, "hooks, and the server: {}", seen.own);
@@ -128,6 +128,6 @@ fn from_the_first_edit_to_the_commit_tenure_starts_nothing_that_stages_or_commit
     assert!(!seen.started.is_empty(), "it asks git what was committed");
     let by_the_agent = |verb_of: &str| seen.others.iter().any(|call| verb(call) == Some(verb_of));
     assert!(by_the_agent("add") && by_the_agent("commit"), "the trace sees what happens");
-    assert_eq!(stage.shell("git log --format='%an %s'").output, "tester two\ntester begin\n");
-    assert_eq!(stage.shell("git status --porcelain").output, " M a\n", "nothing is staged");
+    assert_eq!(repo.shell("git log --format='%an %s'").output, "tester two\ntester begin\n");
+    assert_eq!(repo.shell("git status --porcelain").output, " M a\n", "nothing is staged");
 }

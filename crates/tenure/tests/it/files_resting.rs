@@ -2,88 +2,86 @@
 
 use std::time::Duration;
 
-use crate::client::{now, wait_until};
-use crate::files_stage::stays;
-use crate::hook_stage::{FakeAgent, Stage};
+use tenure_testkit::{FakeAgent, Repository, now, stays, wait_until};
 
 /// The half minute, shortened.
 const IDLE: u32 = 2;
 
-fn edited() -> (Stage, FakeAgent) {
-    let stage = Stage::with_seconds(1, IDLE);
-    let mut agent = FakeAgent::start(&stage, "one");
-    agent.edits(&stage, "s1", "a", "two\n");
-    (stage, agent)
+fn edited() -> (Repository, FakeAgent) {
+    let repo = Repository::with_seconds(1, IDLE);
+    let mut agent = FakeAgent::start(&repo, "one");
+    agent.edits(&repo, "s1", "a", "two\n");
+    (repo, agent)
 }
 
 // S4-4, S4-33, S4-53, S4-59
 #[test]
 fn a_turn_that_is_over_with_nothing_after_it_lets_go_of_its_files() {
-    let (stage, mut agent) = edited();
+    let (repo, mut agent) = edited();
     let begun = now();
-    agent.hook(&stage.event("s1", "Stop"));
-    let shown = stage.json(&["files", "--json"]);
+    agent.hook(&repo.event("s1", "Stop"));
+    let shown = repo.json(&["files", "--json"]);
     let left = shown[0]["releasedInMs"].as_u64().unwrap_or_else(|| panic!("{shown}"));
     assert!(left <= u64::from(IDLE) * 1_000, "{shown}");
-    wait_until("it is free", || stage.held().is_empty());
+    wait_until("it is free", || repo.held().is_empty());
     assert!(now() - begun >= Duration::from_secs(IDLE.into()), "not earlier");
     // The next one is told what was left there.
-    let mut two = FakeAgent::start(&stage, "two");
-    let said = two.hook(&stage.edit("s2", "a"));
+    let mut two = FakeAgent::start(&repo, "two");
+    let said = two.hook(&repo.edit("s2", "a"));
     assert!(said.allows() && said.output.contains("not committed"), "{said:?}");
 }
 
 // S4-33, S4-59
 #[test]
 fn while_a_turn_goes_on_nothing_is_let_go_of() {
-    let (stage, _agent) = edited();
-    stays("it has its file", Duration::from_secs(u64::from(IDLE) + 1), || stage.held() == ["a"]);
+    let (repo, _agent) = edited();
+    stays("it has its file", Duration::from_secs(u64::from(IDLE) + 1), || repo.held() == ["a"]);
 }
 
 // S4-33, S4-59
 #[test]
 fn anything_that_is_heard_after_the_end_of_a_turn_keeps_the_files() {
     for event in ["UserPromptSubmit", "PreToolUse", "PostToolUse", "Notification"] {
-        let (stage, mut agent) = edited();
-        agent.hook(&stage.event("s1", "Stop"));
-        let mut sign = stage.event("s1", event);
+        let (repo, mut agent) = edited();
+        agent.hook(&repo.event("s1", "Stop"));
+        let mut sign = repo.event("s1", event);
         sign["tool_name"] = "Bash".into();
         sign["tool_input"] = serde_json::json!({"command": "true"});
         sign["prompt"] = "go on".into();
         agent.hook(&sign);
-        stays(event, Duration::from_secs(u64::from(IDLE) + 1), || stage.held() == ["a"]);
+        stays(event, Duration::from_secs(u64::from(IDLE) + 1), || repo.held() == ["a"]);
     }
 }
 
 // S4-33
 #[test]
 fn a_file_that_a_child_still_writes_to_is_kept_until_it_is_closed() {
-    let (stage, mut agent) = edited();
+    let (repo, mut agent) = edited();
     let begun = agent.run("{ mkfifo ../gate; (exec 3>> a; read -r _ < ../gate) & }");
     assert_eq!(begun.code, Some(0), "{begun:?}");
-    agent.hook(&stage.event("s1", "Stop"));
-    stays("it has its file", Duration::from_secs(u64::from(IDLE) + 2), || stage.held() == ["a"]);
-    std::fs::write(stage.path("gate"), "go\n").unwrap();
-    wait_until("it is free", || stage.held().is_empty());
+    agent.hook(&repo.event("s1", "Stop"));
+    stays("it has its file", Duration::from_secs(u64::from(IDLE) + 2), || repo.held() == ["a"]);
+    std::fs::write(repo.path("gate"), "go\n").unwrap();
+    wait_until("it is free", || repo.held().is_empty());
 }
 
 #[test]
 fn a_turn_that_ends_while_something_runs_in_the_background_is_not_at_rest() {
-    let (stage, mut agent) = edited();
-    let mut stop = stage.event("s1", "Stop");
+    let (repo, mut agent) = edited();
+    let mut stop = repo.event("s1", "Stop");
     stop["background_tasks"] = serde_json::json!([{"id": "x", "type": "subagent", "status": "running"}]);
     agent.hook(&stop);
-    stays("it has its file", Duration::from_secs(u64::from(IDLE) + 1), || stage.held() == ["a"]);
+    stays("it has its file", Duration::from_secs(u64::from(IDLE) + 1), || repo.held() == ["a"]);
 }
 
 // S4-33, S4-59
 #[test]
 fn a_turn_that_ended_before_the_server_was_killed_is_still_over_after_it() {
-    let (stage, mut agent) = edited();
-    agent.hook(&stage.event("s1", "Stop"));
-    crate::commands::signal(stage.daemon().unwrap(), "KILL");
-    wait_until("it is gone", || stage.daemon().is_none());
-    let mut two = FakeAgent::start(&stage, "two");
-    two.hook(&stage.event("s2", "SessionStart"));
-    wait_until("it is free", || stage.held().is_empty());
+    let (repo, mut agent) = edited();
+    agent.hook(&repo.event("s1", "Stop"));
+    tenure_testkit::signal(repo.daemon().unwrap(), "KILL");
+    wait_until("it is gone", || repo.daemon().is_none());
+    let mut two = FakeAgent::start(&repo, "two");
+    two.hook(&repo.event("s2", "SessionStart"));
+    wait_until("it is free", || repo.held().is_empty());
 }

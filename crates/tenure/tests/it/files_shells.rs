@@ -1,13 +1,12 @@
 //! In which shells the commands of agents may run.
 
 use serde_json::{Value, json};
-
-use crate::hook_stage::{FakeAgent, Stage};
+use tenure_testkit::{FakeAgent, Repository};
 
 /// An agent is about to run a command.
-fn command(stage: &Stage, session: &str) -> Value {
+fn command(repo: &Repository, session: &str) -> Value {
     json!({
-        "hook_event_name": "PreToolUse", "session_id": session, "cwd": stage.repository(""), "tool_name": "Bash",
+        "hook_event_name": "PreToolUse", "session_id": session, "cwd": repo.file(""), "tool_name": "Bash",
         "tool_input": {"command": "echo more >> a"}, "tool_use_id": "call-1",
     })
 }
@@ -15,18 +14,18 @@ fn command(stage: &Stage, session: &str) -> Value {
 // S4-15
 #[test]
 fn where_a_person_wants_it_commands_run_only_where_each_change_is_asked_for() {
-    let stage = Stage::new();
-    stage.configure("[files]\nshells = \"guarded\"\n");
-    let mut codex = FakeAgent::of_kind(&stage, "one", "codex");
-    let said = codex.hook(&command(&stage, "s1"));
+    let repo = Repository::new();
+    repo.configure("[files]\nshells = \"guarded\"\n");
+    let mut codex = FakeAgent::of_kind(&repo, "one", "codex");
+    let said = codex.hook(&command(&repo, "s1"));
     assert!(!said.allows() && said.reason().contains("`tenure guard -- codex`"), "{said:?}");
-    assert!(codex.hook(&stage.patch("s1", "a")).allows(), "edits are leased as ever");
-    let mut mixed = command(&stage, "s1");
+    assert!(codex.hook(&repo.patch("s1", "a")).allows(), "edits are leased as ever");
+    let mut mixed = command(&repo, "s1");
     mixed["tool_input"]["command"] =
         "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a\n@@\n-one\n+two\n*** End Patch\nEOF\nrm b"
             .into();
     assert!(!codex.hook(&mixed).allows(), "a patch takes no other command along");
-    std::fs::write(stage.path("payload"), command(&stage, "s1").to_string()).unwrap();
+    std::fs::write(repo.path("payload"), command(&repo, "s1").to_string()).unwrap();
     let said = codex.run("\"$TENURE\" guard -- sh -c '\"$TENURE\" hook codex < ../payload'");
     assert!(said.allows(), "inside a guard everything asks: {said:?}");
 }
@@ -34,19 +33,19 @@ fn where_a_person_wants_it_commands_run_only_where_each_change_is_asked_for() {
 // S4-62
 #[test]
 fn nobody_is_disturbed_who_did_not_ask_for_it() {
-    let stage = Stage::new();
-    let mut codex = FakeAgent::of_kind(&stage, "one", "codex");
-    let said = codex.hook(&command(&stage, "s1"));
+    let repo = Repository::new();
+    let mut codex = FakeAgent::of_kind(&repo, "one", "codex");
+    let said = codex.hook(&command(&repo, "s1"));
     assert_eq!((said.code, &*said.output, &*said.errors), (Some(0), "", ""), "{said:?}");
 }
 
 // S4-15
 #[test]
 fn a_shell_that_is_named_and_gone_is_not_replaced_by_another_without_a_word() {
-    let stage = Stage::new();
-    let mut claude = FakeAgent::start(&stage, "one");
-    std::fs::write(stage.path("payload"), command(&stage, "s1").to_string()).unwrap();
-    let shell = stage.path("tenure-bash");
+    let repo = Repository::new();
+    let mut claude = FakeAgent::start(&repo, "one");
+    std::fs::write(repo.path("payload"), command(&repo, "s1").to_string()).unwrap();
+    let shell = repo.path("tenure-bash");
     let ask = format!("CLAUDE_CODE_SHELL={} \"$TENURE\" hook claude < ../payload", shell.display());
     let said = claude.run(&ask);
     assert!(!said.allows() && said.reason().contains("tenure install claude"), "{said:?}");

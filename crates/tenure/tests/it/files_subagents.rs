@@ -1,8 +1,7 @@
 //! Subagents: they may what those above them may, and are in each other's way.
 
 use serde_json::{Value, json};
-
-use crate::hook_stage::{FakeAgent, Stage};
+use tenure_testkit::{FakeAgent, Repository};
 
 /// A subagent of this session says something.
 fn as_subagent(mut payload: Value, subagent: &str) -> Value {
@@ -13,61 +12,61 @@ fn as_subagent(mut payload: Value, subagent: &str) -> Value {
 
 #[test]
 fn a_subagent_may_edit_what_its_parent_has_and_siblings_may_not_edit_each_others() {
-    let stage = Stage::with_seconds(1, 30);
-    let mut agent = FakeAgent::start(&stage, "one");
-    assert!(agent.hook(&stage.edit("s1", "a")).allows());
-    let said = agent.hook(&as_subagent(stage.edit("s1", "a"), "left"));
+    let repo = Repository::with_seconds(1, 30);
+    let mut agent = FakeAgent::start(&repo, "one");
+    assert!(agent.hook(&repo.edit("s1", "a")).allows());
+    let said = agent.hook(&as_subagent(repo.edit("s1", "a"), "left"));
     assert!(said.allows() && !said.errors.contains("contention"), "{said:?}");
-    assert!(agent.hook(&as_subagent(stage.edit("s1", "b"), "left")).allows());
-    let said = agent.hook(&as_subagent(stage.edit("s1", "b"), "right"));
+    assert!(agent.hook(&as_subagent(repo.edit("s1", "b"), "left")).allows());
+    let said = agent.hook(&as_subagent(repo.edit("s1", "b"), "right"));
     assert!(said.reason().contains("`b`"), "{said:?}");
-    let report = &stage.json(&["report", "list", "--json"])["reports"][0];
+    let report = &repo.json(&["report", "list", "--json"])["reports"][0];
     assert!(report["owner"]["holder"].as_str().unwrap().ends_with("/left"), "{report}");
     assert!(report["blocked"]["holder"].as_str().unwrap().ends_with("/right"), "{report}");
 }
 
 #[test]
 fn what_a_subagent_had_goes_to_its_parent_when_it_is_done() {
-    let stage = Stage::with_seconds(1, 30);
-    let mut agent = FakeAgent::start(&stage, "one");
-    assert!(agent.hook(&as_subagent(stage.edit("s1", "b"), "left")).allows());
-    let holder = |stage: &Stage| {
-        stage.json(&["who", "b", "--json"])["file"]["owner"]["holder"].as_str().unwrap_or_default().to_owned()
+    let repo = Repository::with_seconds(1, 30);
+    let mut agent = FakeAgent::start(&repo, "one");
+    assert!(agent.hook(&as_subagent(repo.edit("s1", "b"), "left")).allows());
+    let holder = |repo: &Repository| {
+        repo.json(&["who", "b", "--json"])["file"]["owner"]["holder"].as_str().unwrap_or_default().to_owned()
     };
-    assert!(holder(&stage).ends_with("/left"));
-    let mut stop = as_subagent(stage.event("s1", "SubagentStop"), "left");
+    assert!(holder(&repo).ends_with("/left"));
+    let mut stop = as_subagent(repo.event("s1", "SubagentStop"), "left");
     stop["background_tasks"] = json!([{"id": "left", "type": "subagent", "status": "running"}]);
     agent.hook(&stop);
-    let parent = holder(&stage);
+    let parent = holder(&repo);
     assert!(parent.starts_with("claude/s1@") && !parent.ends_with("/left"), "{parent}");
     // A sibling may now, because its parent may.
-    assert!(agent.hook(&as_subagent(stage.edit("s1", "b"), "right")).allows());
+    assert!(agent.hook(&as_subagent(repo.edit("s1", "b"), "right")).allows());
     // Another agent may not.
-    let mut two = FakeAgent::start(&stage, "two");
-    assert!(!two.hook(&stage.edit("s2", "b")).allows());
+    let mut two = FakeAgent::start(&repo, "two");
+    assert!(!two.hook(&repo.edit("s2", "b")).allows());
 }
 
 #[test]
 fn a_commit_of_the_session_lets_go_of_what_its_subagents_have_too() {
-    let stage = Stage::with_seconds(1, 30);
-    assert_eq!(stage.run(&["install", "git"]).code, Some(0));
-    let mut agent = FakeAgent::start(&stage, "one");
-    assert!(agent.hook(&as_subagent(stage.edit("s1", "a"), "left")).allows());
-    agent.writes(&stage.repository("a"), "two\n");
+    let repo = Repository::with_seconds(1, 30);
+    assert_eq!(repo.run(&["install", "git"]).code, Some(0));
+    let mut agent = FakeAgent::start(&repo, "one");
+    assert!(agent.hook(&as_subagent(repo.edit("s1", "a"), "left")).allows());
+    agent.writes(&repo.file("a"), "two\n");
     let said = agent.run("git commit --quiet --all --message two");
     assert_eq!((said.code, said.errors.as_str()), (Some(0), ""), "{said:?}");
-    assert!(stage.held().is_empty(), "{:?}", stage.held());
-    assert_eq!(stage.ledger("file.violated"), [] as [Value; 0]);
+    assert!(repo.held().is_empty(), "{:?}", repo.held());
+    assert_eq!(repo.ledger("file.violated"), [] as [Value; 0]);
 }
 
 // S4-31, S4-51
 #[test]
 fn the_end_of_a_session_ends_its_subagents() {
-    let stage = Stage::with_seconds(1, 30);
-    let mut agent = FakeAgent::start(&stage, "one");
-    assert!(agent.hook(&stage.edit("s1", "a")).allows());
-    assert!(agent.hook(&as_subagent(stage.edit("s1", "b"), "left")).allows());
-    assert_eq!(stage.held(), ["a", "b"]);
-    agent.hook(&stage.event("s1", "SessionEnd"));
-    assert!(stage.held().is_empty(), "{:?}", stage.held());
+    let repo = Repository::with_seconds(1, 30);
+    let mut agent = FakeAgent::start(&repo, "one");
+    assert!(agent.hook(&repo.edit("s1", "a")).allows());
+    assert!(agent.hook(&as_subagent(repo.edit("s1", "b"), "left")).allows());
+    assert_eq!(repo.held(), ["a", "b"]);
+    agent.hook(&repo.event("s1", "SessionEnd"));
+    assert!(repo.held().is_empty(), "{:?}", repo.held());
 }

@@ -10,9 +10,8 @@ use tenure_ledger::embedded::{Archive, Options, verify};
 use tenure_ledger::{BatchBytes, EmbeddedLedger, Ledger as _};
 use tenure_registrar::leaf_reference;
 use tenure_registrar::shell::{AuditError, ReplayError, audit};
-
-use crate::history::{History, said};
-use crate::program::tenure;
+use tenure_testkit::history::History;
+use tenure_testkit::{output, tenure};
 
 /// Writes every batch of a ledger into another directory, with each record as `change` leaves it.
 fn write_anew(history: &History, to: &Path, change: impl Fn(EventRecord) -> EventRecord) {
@@ -55,8 +54,8 @@ fn a_batch_that_was_forged_with_a_chain_that_fits_is_found() {
     let released = history.log().into_iter().find(|event| event["type"] == "lease.released").unwrap();
     assert!(at.0 <= released["seq"].as_u64().unwrap());
 
-    let said = said(tenure(folder).args(["verify", "--data", "forged"]));
-    assert_eq!((said.code, said.output.as_str()), (1, ""));
+    let said = output(tenure(folder).args(["verify", "--data", "forged"]));
+    assert_eq!((said.code, said.output.as_str()), (Some(1), ""));
     for part in ["0000000000000001.segment is damaged at byte ", "is not signed as it should be"] {
         assert!(said.errors.contains(part), "{}", said.errors);
     }
@@ -94,7 +93,7 @@ fn the_second_reader_refuses_what_the_first_one_believes() {
         _ => record,
     };
     write_anew(&history, &folder.join("unsigned"), unsigned);
-    let said = said(tenure(folder).args(["replay", "--at", "last", "--data", "unsigned"]));
-    assert_eq!((said.code, said.output.as_str()), (1, ""));
+    let said = output(tenure(folder).args(["replay", "--at", "last", "--data", "unsigned"]));
+    assert_eq!((said.code, said.output.as_str()), (Some(1), ""));
     assert!(said.errors.contains("the second reader refuses event "), "{}", said.errors);
 }

@@ -5,8 +5,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::client::{Answer, Client, Held, wait_until};
-use crate::program::{Served, run, tenure};
+use tenure_testkit::{HeldLease, Response, ServerProcess, TestClient, run, tenure, wait_until};
+
 use crate::wrapped::{tool, under};
 
 /// A small disk that nobody else sees. It is gone when its keeper is, and that ends with this process.
@@ -38,8 +38,8 @@ impl SmallDisk {
         Path::new(&root).join(self.folder.strip_prefix("/").unwrap()).join("disk")
     }
 
-    fn serve(&self) -> Served {
-        Served::start(&mut self.command())
+    fn serve(&self) -> ServerProcess {
+        ServerProcess::start(&mut self.command())
     }
 
     fn command(&self) -> Command {
@@ -62,8 +62,8 @@ impl SmallDisk {
         while file.write_all(&[1; 512]).is_ok() {}
     }
 
-    fn connect(&self, served: &Served) -> Client {
-        Client::connect(&served.address, &self.path().join("data"))
+    fn connect(&self, served: &ServerProcess) -> TestClient {
+        TestClient::connect(&served.address, &self.path().join("data"))
     }
 }
 
@@ -74,9 +74,9 @@ impl Drop for SmallDisk {
     }
 }
 
-fn is_no_space(answer: &Answer) -> bool {
+fn is_no_space(answer: &Response) -> bool {
     if answer.code() == (503, "NO_SPACE") {
-        assert!(answer.retry_after.is_some_and(|seconds| seconds > 0), "{answer:?}");
+        assert!(answer.retry_after().is_some_and(|seconds| seconds > 0), "{answer:?}");
     }
     answer.code() == (503, "NO_SPACE")
 }
@@ -86,7 +86,7 @@ fn name_of(number: usize) -> String {
 }
 
 /// Everything that was acknowledged is as it was acknowledged.
-fn check(client: &mut Client, live: &[Held], released: &[Held]) {
+fn check(client: &mut TestClient, live: &[HeldLease], released: &[HeldLease]) {
     for lease in live {
         let shown = client.show(&lease.id).unwrap();
         assert_eq!(shown.state(), "ACTIVE", "{lease:?}: {shown:?}");
@@ -98,7 +98,7 @@ fn check(client: &mut Client, live: &[Held], released: &[Held]) {
 }
 
 /// Takes leases until there is no room for more, and keeps `short` alive meanwhile.
-fn fill(disk: &SmallDisk, client: &mut Client, short: &Held) -> Vec<Held> {
+fn fill(disk: &SmallDisk, client: &mut TestClient, short: &HeldLease) -> Vec<HeldLease> {
     wait_until("the reserve is made", || disk.path().join("data/reserve-4").exists());
     let mut live = Vec::new();
     for number in 0..5_000 {
@@ -111,13 +111,13 @@ fn fill(disk: &SmallDisk, client: &mut Client, short: &Held) -> Vec<Held> {
             disk.fill_up();
             return live;
         }
-        live.push(answer.granted());
+        live.push(answer.held());
     }
     panic!("the disk must be full at some time");
 }
 
 /// Renews until there is no room for that either. Says how often.
-fn renew_all(client: &mut Client, live: &mut [Held]) -> usize {
+fn renew_all(client: &mut TestClient, live: &mut [HeldLease]) -> usize {
     let full = (0..5_000).find(|number| {
         let lease = &mut live[number % 5];
         let answer = client.renew(lease).unwrap();
@@ -132,7 +132,7 @@ fn renew_all(client: &mut Client, live: &mut [Held]) -> usize {
 }
 
 /// Releases the last `count`.
-fn release(client: &mut Client, live: &mut Vec<Held>, released: &mut Vec<Held>, count: usize) {
+fn release(client: &mut TestClient, live: &mut Vec<HeldLease>, released: &mut Vec<HeldLease>, count: usize) {
     for lease in live.split_off(live.len() - count) {
         let answer = client.release(&lease).unwrap();
         assert_eq!((answer.status, answer.state()), (200, "RELEASED"), "releases go on: {answer:?}");
@@ -146,7 +146,7 @@ fn on_a_full_disk_leases_are_renewed_and_end_and_grants_go_on_once_there_is_room
     let disk = SmallDisk::mount(folder.path());
     let served = disk.serve();
     let mut client = disk.connect(&served);
-    let short = client.acquire("db:short", 4_000, None).unwrap().granted();
+    let short = client.acquire("db:short", 4_000, None).unwrap().held();
     let (mut live, mut released) = (fill(&disk, &mut client, &short), Vec::new());
 
     let renewed = client.renew(&live[0]).unwrap();
@@ -163,7 +163,7 @@ fn on_a_full_disk_leases_are_renewed_and_end_and_grants_go_on_once_there_is_room
     let mut new = None;
     wait_until("grants go on once there is room", || {
         let answer = client.acquire("db:new", 60_000, None).unwrap();
-        new = (!is_no_space(&answer)).then(|| answer.granted());
+        new = (!is_no_space(&answer)).then(|| answer.held());
         new.is_some()
     });
     assert!(new.is_some_and(|new| released.iter().chain(&live).all(|lease| lease.fence < new.fence)));
@@ -179,7 +179,7 @@ fn a_server_starts_on_a_full_disk_and_nothing_is_lost() {
     let disk = SmallDisk::mount(folder.path());
     let mut served = disk.serve();
     let mut client = disk.connect(&served);
-    let short = client.acquire("db:short", 60_000, None).unwrap().granted();
+    let short = client.acquire("db:short", 60_000, None).unwrap().held();
     let (mut live, mut released) = (fill(&disk, &mut client, &short), Vec::new());
     served.signal("TERM");
     let (code, _, errors) = served.end();
@@ -208,5 +208,5 @@ fn a_server_starts_on_a_full_disk_and_nothing_is_lost() {
     served = disk.serve();
     client = disk.connect(&served);
     check(&mut client, &live, &released);
-    assert!(client.acquire("db:new", 60_000, None).unwrap().granted().fence > live[0].fence);
+    assert!(client.acquire("db:new", 60_000, None).unwrap().held().fence > live[0].fence);
 }

@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use crate::client::wait_until;
-use crate::hook_stage::{FakeAgent, Stage};
+use tenure_testkit::{FakeAgent, Repository, wait_until};
 
 /// Each changes `a`. `$A` is its whole path.
 const WAYS: &[(&str, &str)] = &[
@@ -78,118 +77,118 @@ int main(int count, char **words) {
 }
 ";
 
-fn stage() -> Stage {
-    let stage = Stage::new();
-    let said = stage.shell(
+fn repo() -> Repository {
+    let repo = Repository::new();
+    let said = repo.shell(
         "echo two > c; echo again > a; git add .; git commit --quiet --message second; printf '%s' \"$PROGRAM\" > ../s.c",
     );
     assert_eq!(said.code, Some(0), "{said:?}");
-    fs::write(stage.path("static.c"), STATIC).unwrap();
-    let said = stage.shell("cc -static -o ../static ../static.c");
+    fs::write(repo.path("static.c"), STATIC).unwrap();
+    let said = repo.shell("cc -static -o ../static ../static.c");
     assert_eq!(said.code, Some(0), "{said:?}");
-    stage
+    repo
 }
 
 /// Runs this under a guard.
-fn guarded(stage: &Stage, line: &str) -> crate::hook_stage::Said {
-    let mut command = stage.command(&["guard", "--", "sh", "-c", line]);
-    command.env("A", stage.repository("a")).env("STATIC", stage.path("static"));
-    crate::hook_stage::Said::of(command.output().unwrap())
+fn guarded(repo: &Repository, line: &str) -> tenure_testkit::CommandOutput {
+    let mut command = repo.command(&["guard", "--", "sh", "-c", line]);
+    command.env("A", repo.file("a")).env("STATIC", repo.path("static"));
+    tenure_testkit::CommandOutput::of(command.output().unwrap())
 }
 
 /// What a person would see of the file: its content, its mode, its names.
-fn sight(stage: &Stage) -> String {
-    stage.shell("stat -c '%a %h %F' a; cat a").output
+fn sight(repo: &Repository) -> String {
+    repo.shell("stat -c '%a %h %F' a; cat a").output
 }
 
 // S4-15, S4-55
 #[test]
 fn no_way_changes_what_another_one_has_and_the_reason_is_said() {
-    let stage = stage();
-    let mut owner = FakeAgent::start(&stage, "owner");
-    assert!(owner.hook(&stage.edit("s1", "a")).allows());
-    let before = sight(&stage);
+    let repo = repo();
+    let mut owner = FakeAgent::start(&repo, "owner");
+    assert!(owner.hook(&repo.edit("s1", "a")).allows());
+    let before = sight(&repo);
     for (name, line) in WAYS {
-        let said = guarded(&stage, line);
-        assert_eq!(sight(&stage), before, "{name}: {said:?}");
+        let said = guarded(&repo, line);
+        assert_eq!(sight(&repo), before, "{name}: {said:?}");
         assert_ne!(said.code, Some(0), "{name}: {said:?}");
         let is_taught = said.errors.contains("`a` was not changed: claude (session s1");
         assert!(
             is_taught || said.errors.contains("was not run") || said.errors.contains("tenure:"),
             "{name}: {said:?}"
         );
-        stage.shell("git clean -fdq; rm -f .git/index.lock");
+        repo.shell("git clean -fdq; rm -f .git/index.lock");
     }
 }
 
 // S4-15, S4-16, S4-62
 #[test]
 fn every_way_changes_what_is_free_and_nobody_notices_anything() {
-    let stage = stage();
+    let repo = repo();
     // The server is there before.
-    stage.shell("\"$TENURE\" guard -- true");
+    repo.shell("\"$TENURE\" guard -- true");
     for (name, line) in WAYS {
         if name.contains("a folder above it") {
             continue;
         }
-        let before = sight(&stage);
-        let said = guarded(&stage, line);
+        let before = sight(&repo);
+        let said = guarded(&repo, line);
         assert_eq!((said.code, &*said.errors), (Some(0), ""), "{name}: {said:?}");
-        assert_ne!(sight(&stage), before, "{name}: {said:?}");
-        let said = stage.shell("rm -f a; git checkout --quiet HEAD -- . && git clean -fdq");
+        assert_ne!(sight(&repo), before, "{name}: {said:?}");
+        let said = repo.shell("rm -f a; git checkout --quiet HEAD -- . && git clean -fdq");
         assert_eq!(said.code, Some(0), "{said:?}");
     }
-    wait_until("each was given back when its guard ended", || stage.held().is_empty());
+    wait_until("each was given back when its guard ended", || repo.held().is_empty());
 }
 
 #[test]
 fn what_is_nobodys_is_not_asked_for() {
-    let stage = stage();
-    let mut owner = FakeAgent::start(&stage, "owner");
-    assert!(owner.hook(&stage.edit("s1", "b")).allows());
-    stage.shell("mkdir target; echo target/ > .gitignore; git add .gitignore; git commit -qm ignore");
+    let repo = repo();
+    let mut owner = FakeAgent::start(&repo, "owner");
+    assert!(owner.hook(&repo.edit("s1", "b")).allows());
+    repo.shell("mkdir target; echo target/ > .gitignore; git add .gitignore; git commit -qm ignore");
     let line = "echo y > target/x && echo y > ../outside && echo y > /dev/null && echo y > .git/description && touch ../done; \
                 while [ ! -e ../end ]; do sleep 0.02; done";
-    let mut running = stage.command(&["guard", "--", "sh", "-c", line]).spawn().unwrap();
-    wait_until("it is written", || stage.path("done").exists());
-    assert_eq!(stage.held(), ["b"], "nothing of that is leased");
-    fs::write(stage.path("end"), "").unwrap();
+    let mut running = repo.command(&["guard", "--", "sh", "-c", line]).spawn().unwrap();
+    wait_until("it is written", || repo.path("done").exists());
+    assert_eq!(repo.held(), ["b"], "nothing of that is leased");
+    fs::write(repo.path("end"), "").unwrap();
     assert!(running.wait().unwrap().success());
 }
 
 // S4-15
 #[test]
 fn a_name_that_looks_temporary_is_no_way_around() {
-    let stage = stage();
-    let mut owner = FakeAgent::start(&stage, "owner");
+    let repo = repo();
+    let mut owner = FakeAgent::start(&repo, "owner");
     for name in ["README.Debian", "sums.sha256", "a.tmp"] {
-        fs::write(stage.repository(name), "one\n").unwrap();
-        assert!(owner.hook(&stage.edit("s1", name)).allows());
+        fs::write(repo.file(name), "one\n").unwrap();
+        assert!(owner.hook(&repo.edit("s1", name)).allows());
         // Making it fails, since it is there; what comes after that asks as ever.
         let said =
-            guarded(&stage, &format!("ln -s b {name}; ln -sf b {name}; rm -f {name}; echo more >> {name}"));
-        assert_eq!(fs::read_to_string(stage.repository(name)).unwrap(), "one\n", "{name}: {said:?}");
+            guarded(&repo, &format!("ln -s b {name}; ln -sf b {name}; rm -f {name}; echo more >> {name}"));
+        assert_eq!(fs::read_to_string(repo.file(name)).unwrap(), "one\n", "{name}: {said:?}");
     }
 }
 
 // S4-62
 #[test]
 fn what_a_command_changed_itself_is_not_taken_for_somebody_elses() {
-    let stage = stage();
-    assert_eq!(stage.run(&["install", "git"]).code, Some(0));
+    let repo = repo();
+    assert_eq!(repo.run(&["install", "git"]).code, Some(0));
     let line = "for word in x y z; do sed -i s/./$word/ a && git commit -qam $word || exit 1; done; \
                 git checkout -q -b side HEAD~2 && echo side > b && git commit -qam side && git rebase -q main 2>&1 && git log --oneline | wc -l";
-    let mut command = stage.shell_command(&format!("exec \"$TENURE\" guard -- sh -c '{line}'"));
-    let said = crate::hook_stage::Said::of(command.output().unwrap());
+    let mut command = repo.shell_command(&format!("exec \"$TENURE\" guard -- sh -c '{line}'"));
+    let said = tenure_testkit::CommandOutput::of(command.output().unwrap());
     assert_eq!((said.code, said.output.trim(), &*said.errors), (Some(0), "6", ""), "{said:?}");
 }
 
 // S4-62
 #[test]
 fn what_is_open_already_may_be_opened_by_its_descriptor() {
-    let stage = stage();
+    let repo = repo();
     let said = guarded(
-        &stage,
+        &repo,
         "exec > log; echo one; echo two > /dev/stdout; echo three | tee /dev/fd/1 > /dev/null",
     );
     assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
@@ -197,20 +196,20 @@ fn what_is_open_already_may_be_opened_by_its_descriptor() {
 
 #[test]
 fn a_large_folder_that_git_ignores_is_renamed_at_once() {
-    let stage = stage();
-    let said = stage.shell(
+    let repo = repo();
+    let said = repo.shell(
         "echo big/ > .gitignore; git add .; git commit -qm ignore; mkdir big; cd big && seq 1 10500 | xargs touch",
     );
     assert_eq!(said.code, Some(0), "{said:?}");
-    let said = guarded(&stage, "mv big ../elsewhere");
+    let said = guarded(&repo, "mv big ../elsewhere");
     assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
 }
 
 #[test]
 fn a_ring_that_goes_past_every_filter_is_refused() {
-    let stage = stage();
+    let repo = repo();
     let said = guarded(
-        &stage,
+        &repo,
         "python3 -c 'import ctypes, errno; c = ctypes.CDLL(None, use_errno=True); c.syscall(425, 8, ctypes.create_string_buffer(256)); \
          exit(0 if ctypes.get_errno() == errno.ENOSYS else 1)'",
     );

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use tenure_testkit::{Repository, now};
 
-use crate::client::now;
 use crate::guard_trace::{Changed, TRACED, changed};
 use crate::guard_ways::{STATIC, WAYS};
-use crate::hook_stage::Stage;
 
 const PROCESSES: usize = 20;
 const FILES: usize = 200;
@@ -24,20 +23,20 @@ enum Traced {
 
 /// A crowd for so long.
 fn crowd(duration: Duration, files: usize, traced: Traced) {
-    let stage = Stage::new();
-    stage.configure("[files]\nretry_seconds = 1\n");
-    fs::create_dir(stage.repository("crowd")).unwrap();
-    fs::create_dir(stage.path("traces")).unwrap();
+    let repo = Repository::new();
+    repo.configure("[files]\nretry_seconds = 1\n");
+    fs::create_dir(repo.file("crowd")).unwrap();
+    fs::create_dir(repo.path("traces")).unwrap();
     let names: Vec<String> = (0..files).map(|number| format!("crowd/f{number:03}")).collect();
-    names.iter().for_each(|name| fs::write(stage.repository(name), "begin\n").unwrap());
-    fs::write(stage.path("static.c"), STATIC).unwrap();
-    let said = stage.shell("cc -static -o ../static ../static.c && git add . && git commit -qm crowd && \"$TENURE\" guard -- true");
+    names.iter().for_each(|name| fs::write(repo.file(name), "begin\n").unwrap());
+    fs::write(repo.path("static.c"), STATIC).unwrap();
+    let said = repo.shell("cc -static -o ../static ../static.c && git add . && git commit -qm crowd && \"$TENURE\" guard -- true");
     assert_eq!(said.code, Some(0), "{said:?}");
     let end = now() + duration;
     let workers = (0..PROCESSES).map(|worker| {
-        let stage = &stage;
+        let repo = &repo;
         let names = &names;
-        move || work(stage, names, worker, end, traced)
+        move || work(repo, names, worker, end, traced)
     });
     let written: Vec<Vec<Attempt>> = std::thread::scope(|scope| {
         workers
@@ -48,10 +47,10 @@ fn crowd(duration: Duration, files: usize, traced: Traced) {
             .collect()
     });
     let attempts = written.concat();
-    let held = held(&stage);
-    check(&stage, &names, &attempts, &held);
+    let held = held(&repo);
+    check(&repo, &names, &attempts, &held);
     if traced == Traced::Yes {
-        check_traces(&stage, &attempts, &held);
+        check_traces(&repo, &attempts, &held);
     }
 }
 
@@ -67,7 +66,7 @@ struct Attempt {
 
 /// Changes one file after the other, each by another way, until it is time.
 fn work(
-    stage: &Stage,
+    repo: &Repository,
     names: &[String],
     worker: usize,
     end: std::time::Instant,
@@ -81,15 +80,15 @@ fn work(
         let line = format!("w{worker}-{}", done.len());
         // By its first words, the ledger tells whose session it was.
         let first = if traced == Traced::Yes { TRACED } else { script };
-        let mut command = stage.shell_command("exec \"$TENURE\" guard -- sh -c \"$FIRST\"");
+        let mut command = repo.shell_command("exec \"$TENURE\" guard -- sh -c \"$FIRST\"");
         command.env("FIRST", format!(": {line}; {first}")).env("SCRIPT", script);
         command
-            .env("TRACE", stage.path("traces").join(&line))
+            .env("TRACE", repo.path("traces").join(&line))
             .env("L", &line)
-            .env("F", stage.repository(file))
+            .env("F", repo.file(file))
             .env("R", file)
-            .env("STATIC", stage.path("static"));
-        command.env("TMPDIR", stage.path(""));
+            .env("STATIC", repo.path("static"));
+        command.env("TMPDIR", repo.path(""));
         let output = command.output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         done.push(Attempt { file: file.clone(), line, way, is_done: output.status.success(), errors });
@@ -97,7 +96,7 @@ fn work(
     done
 }
 
-fn check(stage: &Stage, names: &[String], attempts: &[Attempt], held: &[Held]) {
+fn check(repo: &Repository, names: &[String], attempts: &[Attempt], held: &[Held]) {
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for attempt in attempts {
         let count = counts.entry(attempt.way).or_default();
@@ -110,7 +109,7 @@ fn check(stage: &Stage, names: &[String], attempts: &[Attempt], held: &[Held]) {
     let content: BTreeMap<&String, BTreeSet<String>> = names
         .iter()
         .map(|name| {
-            let text = fs::read_to_string(stage.repository(name)).unwrap_or_default();
+            let text = fs::read_to_string(repo.file(name)).unwrap_or_default();
             (name, text.lines().map(str::to_owned).collect())
         })
         .collect();
@@ -140,11 +139,11 @@ fn check(stage: &Stage, names: &[String], attempts: &[Attempt], held: &[Held]) {
 }
 
 /// By what the system tells: every call that changed a file of the crowd was made while its process held that file.
-fn check_traces(stage: &Stage, attempts: &[Attempt], held: &[Held]) {
-    let crowd = stage.repository("crowd");
+fn check_traces(repo: &Repository, attempts: &[Attempt], held: &[Held]) {
+    let crowd = repo.file("crowd");
     let mut count = 0;
     for attempt in attempts {
-        let changes = changed(&stage.path("traces"), &attempt.line, &crowd);
+        let changes = changed(&repo.path("traces"), &attempt.line, &crowd);
         count += changes.len();
         // Else it would show nothing.
         let is_seen = changes.iter().any(|change| format!("crowd/{}", change.file) == attempt.file);
@@ -181,8 +180,8 @@ struct Held {
 const ROUNDED: f64 = 0.002;
 
 /// Which line's process held which file, by the ledger and in its order; which shows too that no file had two owners at once.
-fn held(stage: &Stage) -> Vec<Held> {
-    let said = stage.run(&["log", "--json"]);
+fn held(repo: &Repository) -> Vec<Held> {
+    let said = repo.run(&["log", "--json"]);
     assert_eq!(said.code, Some(0), "{:?}", said.errors);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     // By their names: which line a session was for, which lease is on which resource, who has a resource.

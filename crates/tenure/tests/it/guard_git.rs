@@ -2,30 +2,30 @@
 
 use std::fs;
 
-use crate::hook_stage::{FakeAgent, Said, Stage};
+use tenure_testkit::{CommandOutput, FakeAgent, Repository};
 
-fn guarded(stage: &Stage, line: &str) -> Said {
-    let mut command = stage.shell_command(&format!("exec \"$TENURE\" guard -- sh -c '{line}'"));
-    Said::of(command.output().unwrap())
+fn guarded(repo: &Repository, line: &str) -> CommandOutput {
+    let mut command = repo.shell_command(&format!("exec \"$TENURE\" guard -- sh -c '{line}'"));
+    CommandOutput::of(command.output().unwrap())
 }
 
 /// `a` is another one's, who has changed it; `b` is dirty and nobody's; `new` is untracked and that one's too. There is a branch
 /// on which `a` and `b` are different.
-fn stage() -> (Stage, FakeAgent) {
-    let stage = Stage::new();
-    let said = stage.shell(
+fn repo() -> (Repository, FakeAgent) {
+    let repo = Repository::new();
+    let said = repo.shell(
         "git switch -q -c side; echo side > a; echo side > b; git commit -qam side; git switch -q main; mkdir sub; \
          echo one > sub/c; git add .; git commit -qm sub",
     );
     assert_eq!(said.code, Some(0), "{said:?}");
-    let said = stage.shell("echo secret > .git/info/exclude; git diff main side > ../patch");
+    let said = repo.shell("echo secret > .git/info/exclude; git diff main side > ../patch");
     assert_eq!(said.code, Some(0), "{said:?}");
-    let mut owner = FakeAgent::start(&stage, "owner");
+    let mut owner = FakeAgent::start(&repo, "owner");
     for file in ["a", "new", "secret"] {
-        owner.edits(&stage, "s1", file, "theirs\n");
+        owner.edits(&repo, "s1", file, "theirs\n");
     }
-    fs::write(stage.repository("b"), "dirty\n").unwrap();
-    (stage, owner)
+    fs::write(repo.file("b"), "dirty\n").unwrap();
+    (repo, owner)
 }
 
 const DESTROYING: &[&str] = &[
@@ -62,15 +62,14 @@ const DESTROYING: &[&str] = &[
 // S4-15, S4-55
 #[test]
 fn no_git_command_destroys_what_another_living_owner_has() {
-    let (stage, _owner) = stage();
+    let (repo, _owner) = repo();
     let sight = || {
-        stage
-            .shell("cat a b new secret sub/c; git status --porcelain; git stash list; git rev-parse HEAD")
+        repo.shell("cat a b new secret sub/c; git status --porcelain; git stash list; git rev-parse HEAD")
             .output
     };
     let before = sight();
     for line in DESTROYING {
-        let said = guarded(&stage, line);
+        let said = guarded(&repo, line);
         assert_ne!(said.code, Some(0), "{line}: {said:?}");
         assert_eq!(sight(), before, "{line}: nothing of it happened: {said:?}");
         assert!(
@@ -83,7 +82,7 @@ fn no_git_command_destroys_what_another_living_owner_has() {
 // S4-16, S4-62
 #[test]
 fn the_same_commands_run_where_they_harm_nobody() {
-    let (stage, mut owner) = stage();
+    let (repo, mut owner) = repo();
     for line in [
         "git status",
         "git diff",
@@ -93,31 +92,31 @@ fn the_same_commands_run_where_they_harm_nobody() {
         "git clean -n",
         "git restore --staged b",
     ] {
-        let said = guarded(&stage, line);
+        let said = guarded(&repo, line);
         assert_eq!((said.code, &*said.errors), (Some(0), ""), "{line}: {said:?}");
     }
-    let said = guarded(&stage, "git checkout -- b && git restore sub");
+    let said = guarded(&repo, "git checkout -- b && git restore sub");
     assert_eq!((said.code, &*said.errors), (Some(0), ""), "what that one does not have: {said:?}");
-    assert_eq!(fs::read_to_string(stage.repository("b")).unwrap(), "one\n");
+    assert_eq!(fs::read_to_string(repo.file("b")).unwrap(), "one\n");
     // Another one's work in progress is no reason to be stuck in a merge.
     let said = guarded(
-        &stage,
+        &repo,
         "git checkout -q -b other && echo theirs > sub/c && git commit -qm other sub/c && git checkout -q main && \
                                 echo ours > sub/c && git commit -qm ours sub/c; git merge -q other; git merge --abort && cat sub/c",
     );
     assert!(said.code == Some(0) && said.output.ends_with("ours\n"), "{said:?}");
-    owner.hook(&stage.event("s1", "SessionEnd"));
-    let said = guarded(&stage, "git stash --quiet --include-untracked");
+    owner.hook(&repo.event("s1", "SessionEnd"));
+    let said = guarded(&repo, "git stash --quiet --include-untracked");
     assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
-    let said = guarded(&stage, "git checkout --quiet side");
+    let said = guarded(&repo, "git checkout --quiet side");
     assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
 }
 
 #[test]
 fn an_owner_may_do_with_its_own_work_what_it_likes() {
-    let (stage, mut owner) = stage();
-    stage.shell("git checkout -q -- b");
+    let (repo, mut owner) = repo();
+    repo.shell("git checkout -q -- b");
     let said = owner.run("\"$TENURE\" guard -- git stash --quiet");
     assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
-    assert_eq!(fs::read_to_string(stage.repository("a")).unwrap(), "one\n");
+    assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "one\n");
 }

@@ -5,46 +5,44 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
 
-use crate::client::wait_until;
-use crate::commands::signal;
-use crate::hook_stage::{FakeAgent, Said, Stage};
+use tenure_testkit::{CommandOutput, FakeAgent, Repository, signal, wait_until};
 
-fn guarded(stage: &Stage, line: &str) -> Said {
-    Said::of(stage.command(&["guard", "--", "sh", "-c", line]).output().unwrap())
+fn guarded(repo: &Repository, line: &str) -> CommandOutput {
+    CommandOutput::of(repo.command(&["guard", "--", "sh", "-c", line]).output().unwrap())
 }
 
 #[test]
 fn a_command_ends_as_it_does_without_a_guard() {
-    let stage = Stage::new();
-    assert_eq!(guarded(&stage, "exit 7").code, Some(7));
+    let repo = Repository::new();
+    assert_eq!(guarded(&repo, "exit 7").code, Some(7));
     for (name, number) in [("KILL", 9), ("INT", 2), ("TERM", 15), ("SEGV", 11)] {
         let line = format!("kill -{name} $$");
-        let output = stage.command(&["guard", "--", "sh", "-c", &line]).output().unwrap();
+        let output = repo.command(&["guard", "--", "sh", "-c", &line]).output().unwrap();
         assert_eq!(output.status.signal(), Some(number), "{name}: {output:?}");
         assert!(!output.status.core_dumped(), "{name}: the command's memory says more than ours");
     }
-    let said = stage.run(&["guard", "--", "there-is-no-such-command"]);
+    let said = repo.run(&["guard", "--", "there-is-no-such-command"]);
     assert_eq!(said.code, Some(127), "{said:?}");
     assert!(said.errors.contains("there is no command there-is-no-such-command"), "{said:?}");
-    let said = stage.run(&["guard"]);
+    let said = repo.run(&["guard"]);
     assert_eq!(said.code, Some(64), "{said:?}");
 }
 
 #[test]
 fn what_goes_in_and_out_is_the_commands() {
-    let stage = Stage::new();
-    let mut command = stage.command(&["guard", "--", "sh", "-c", "cat; echo wrong >&2"]);
+    let repo = Repository::new();
+    let mut command = repo.command(&["guard", "--", "sh", "-c", "cat; echo wrong >&2"]);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"through").unwrap();
-    let said = Said::of(child.wait_with_output().unwrap());
+    let said = CommandOutput::of(child.wait_with_output().unwrap());
     assert_eq!((said.code, &*said.output, &*said.errors), (Some(0), "through", "wrong\n"));
 }
 
 #[test]
 fn a_signal_reaches_the_command() {
-    let stage = Stage::new();
-    let mut command = stage.command(&[
+    let repo = Repository::new();
+    let mut command = repo.command(&[
         "guard",
         "--",
         "sh",
@@ -61,50 +59,49 @@ fn a_signal_reaches_the_command() {
 // S4-15
 #[test]
 fn what_stays_in_the_background_is_watched_on_and_keeps_nobody_waiting() {
-    let stage = Stage::new();
+    let repo = Repository::new();
     let line =
         "(while [ ! -e ../go ]; do sleep 0.02; done; echo more >> a; echo $? > ../done) > /dev/null 2>&1 &";
-    let said = guarded(&stage, line);
+    let said = guarded(&repo, line);
     assert_eq!(said.code, Some(0), "the command is over, and its pipes are closed: {said:?}");
-    let mut owner = FakeAgent::start(&stage, "owner");
-    assert!(owner.hook(&stage.edit("s1", "a")).allows());
-    fs::write(stage.path("go"), "").unwrap();
-    wait_until("the background tried", || stage.path("done").exists());
-    wait_until("it says how", || fs::read_to_string(stage.path("done")).is_ok_and(|code| !code.is_empty()));
-    assert_ne!(fs::read_to_string(stage.path("done")).unwrap().trim(), "0");
-    assert_eq!(fs::read_to_string(stage.repository("a")).unwrap(), "one\n");
+    let mut owner = FakeAgent::start(&repo, "owner");
+    assert!(owner.hook(&repo.edit("s1", "a")).allows());
+    fs::write(repo.path("go"), "").unwrap();
+    wait_until("the background tried", || repo.path("done").exists());
+    wait_until("it says how", || fs::read_to_string(repo.path("done")).is_ok_and(|code| !code.is_empty()));
+    assert_ne!(fs::read_to_string(repo.path("done")).unwrap().trim(), "0");
+    assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "one\n");
 }
 
 #[test]
 fn inside_a_guard_a_guard_just_runs_the_command() {
-    let stage = Stage::new();
+    let repo = Repository::new();
     let said = guarded(
-        &stage,
+        &repo,
         "\"$0\" guard -- sh -c 'echo more >> a; exit 4'".replace("$0", env!("CARGO_BIN_EXE_tenure")).as_str(),
     );
     assert_eq!((said.code, &*said.errors), (Some(4), ""), "{said:?}");
-    assert_eq!(fs::read_to_string(stage.repository("a")).unwrap(), "one\nmore\n");
+    assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "one\nmore\n");
 }
 
 #[test]
 fn a_shell_by_the_name_of_the_shim_is_a_guarded_bash() {
-    let stage = Stage::new();
-    let mut owner = FakeAgent::start(&stage, "owner");
-    assert!(owner.hook(&stage.edit("s1", "a")).allows());
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tenure"), stage.path("tenure-bash")).unwrap();
-    let said =
-        stage.shell("../tenure-bash -c '[ -n \"$BASH_VERSION\" ] && echo free >> b && echo more >> a'");
+    let repo = Repository::new();
+    let mut owner = FakeAgent::start(&repo, "owner");
+    assert!(owner.hook(&repo.edit("s1", "a")).allows());
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tenure"), repo.path("tenure-bash")).unwrap();
+    let said = repo.shell("../tenure-bash -c '[ -n \"$BASH_VERSION\" ] && echo free >> b && echo more >> a'");
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.errors.contains("`a` was not changed: claude"), "{said:?}");
-    assert_eq!(fs::read_to_string(stage.repository("b")).unwrap(), "one\nfree\n");
+    assert_eq!(fs::read_to_string(repo.file("b")).unwrap(), "one\nfree\n");
 }
 
 // S4-15
 #[test]
 fn if_the_keeper_is_killed_nothing_can_be_changed_any_more() {
-    let stage = Stage::new();
+    let repo = Repository::new();
     let line = "echo $PPID; while [ ! -e ../go ]; do sleep 0.02; done; echo more >> a; echo $? > ../code";
-    let mut child = stage
+    let mut child = repo
         .command(&["guard", "--", "sh", "-c", &format!("sh -c '{line}' & wait")])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -122,50 +119,50 @@ fn if_the_keeper_is_killed_nothing_can_be_changed_any_more() {
     let keeper: u32 =
         status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim().parse().unwrap();
     signal(keeper, "KILL");
-    let said = Said::of(child.wait_with_output().unwrap());
+    let said = CommandOutput::of(child.wait_with_output().unwrap());
     assert_eq!(said.code, Some(69), "{said:?}");
-    fs::write(stage.path("go"), "").unwrap();
-    assert_eq!(fs::read_to_string(stage.repository("a")).unwrap(), "one\n");
+    fs::write(repo.path("go"), "").unwrap();
+    assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "one\n");
 }
 
 // S4-15
 #[test]
 fn a_server_that_restarts_is_waited_for_and_one_that_cannot_start_denies() {
-    let stage = Stage::new();
+    let repo = Repository::new();
     let line =
         "echo more >> a || exit 1; touch ../first; while [ ! -e ../go ]; do sleep 0.02; done; echo more >> b";
-    let child = stage
+    let child = repo
         .command(&["guard", "--", "sh", "-c", line])
         .stderr(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    wait_until("the first is written", || stage.path("first").exists());
-    signal(stage.daemon().unwrap(), "KILL");
-    wait_until("it is gone", || stage.daemon().is_none());
-    fs::write(stage.path("go"), "").unwrap();
-    let said = Said::of(child.wait_with_output().unwrap());
+    wait_until("the first is written", || repo.path("first").exists());
+    signal(repo.daemon().unwrap(), "KILL");
+    wait_until("it is gone", || repo.daemon().is_none());
+    fs::write(repo.path("go"), "").unwrap();
+    let said = CommandOutput::of(child.wait_with_output().unwrap());
     assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
-    signal(stage.daemon().unwrap(), "KILL");
-    wait_until("it is gone", || stage.daemon().is_none());
-    stage.configure("this is no configuration");
-    let said = guarded(&stage, "echo more >> b");
+    signal(repo.daemon().unwrap(), "KILL");
+    wait_until("it is gone", || repo.daemon().is_none());
+    repo.configure("this is no configuration");
+    let said = guarded(&repo, "echo more >> b");
     assert_ne!(said.code, Some(0), "{said:?}");
     assert!(said.errors.contains("tenure: ") && said.errors.contains("configuration"), "{said:?}");
-    assert_eq!(fs::read_to_string(stage.repository("b")).unwrap(), "one\nmore\n");
+    assert_eq!(fs::read_to_string(repo.file("b")).unwrap(), "one\nmore\n");
 }
 
 // S4-20
 #[test]
 fn who_is_watched_does_not_start_a_server_that_is_watched_too() {
-    let stage = Stage::new();
+    let repo = Repository::new();
     let program = env!("CARGO_BIN_EXE_tenure");
     // A hook inside a guard is what starts the server here.
-    let event = stage.event("s1", "SessionStart").to_string();
-    fs::write(stage.path("payload"), event).unwrap();
-    let said = guarded(&stage, &format!("{program} hook claude < ../payload"));
+    let event = repo.event("s1", "SessionStart").to_string();
+    fs::write(repo.path("payload"), event).unwrap();
+    let said = guarded(&repo, &format!("{program} hook claude < ../payload"));
     assert_eq!(said.code, Some(0), "{said:?}");
-    let server = stage.daemon().expect("it was started");
+    let server = repo.daemon().expect("it was started");
     let status = fs::read_to_string(format!("/proc/{server}/status")).unwrap();
     let filters = status.lines().find_map(|line| line.strip_prefix("Seccomp:")).unwrap().trim().to_owned();
     let own = fs::read_to_string("/proc/self/status").unwrap();

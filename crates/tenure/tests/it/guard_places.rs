@@ -7,44 +7,41 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{getpid, set_child_subreaper};
-
-use crate::client::now;
-use crate::commands::signal;
-use crate::hook_stage::{FakeAgent, Said, Stage};
+use tenure_testkit::{CommandOutput, FakeAgent, Repository, now, signal};
 
 /// A repository in which somebody else has `a`.
-fn held() -> (Stage, FakeAgent) {
-    let stage = Stage::new();
-    let mut owner = FakeAgent::start(&stage, "owner");
-    assert!(owner.hook(&stage.edit("s1", "a")).allows());
-    (stage, owner)
+fn held() -> (Repository, FakeAgent) {
+    let repo = Repository::new();
+    let mut owner = FakeAgent::start(&repo, "owner");
+    assert!(owner.hook(&repo.edit("s1", "a")).allows());
+    (repo, owner)
 }
 
 #[test]
 fn a_guard_runs_in_a_namespace_whose_group_began_outside() {
-    let stage = Stage::new();
-    let said = stage.shell("unshare --pid --fork --mount-proc \"$TENURE\" guard -- sh -c 'echo ran; exit 4'");
+    let repo = Repository::new();
+    let said = repo.shell("unshare --pid --fork --mount-proc \"$TENURE\" guard -- sh -c 'echo ran; exit 4'");
     assert_eq!((said.code, &*said.output, &*said.errors), (Some(4), "ran\n", ""));
 }
 
 #[test]
 fn inside_a_guard_a_guard_just_runs_the_command_also_where_nobody_above_can_be_seen() {
-    let stage = Stage::new();
-    let said = stage.shell(
+    let repo = Repository::new();
+    let said = repo.shell(
         "\"$TENURE\" guard -- unshare --pid --fork --mount-proc setsid --wait \"$TENURE\" guard -- \
          sh -c 'echo more >> a; exit 4'",
     );
     assert_eq!((said.code, &*said.errors), (Some(4), ""), "{said:?}");
-    assert_eq!(fs::read_to_string(stage.repository("a")).unwrap(), "one\nmore\n");
+    assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "one\nmore\n");
 }
 
 #[test]
 fn nobody_is_left_for_whoever_does_not_look_after_its_children() {
-    let stage = Stage::new();
+    let repo = Repository::new();
     // Whoever loses its parent falls to this test, which lets nobody go.
     set_child_subreaper(Some(getpid())).unwrap();
     for _ in 0..3 {
-        assert_eq!(stage.run(&["guard", "--", "true"]).code, Some(0));
+        assert_eq!(repo.run(&["guard", "--", "true"]).code, Some(0));
     }
     let threads = fs::read_dir("/proc/self/task").unwrap().flatten();
     let children = threads.map(|thread| fs::read_to_string(thread.path().join("children")).unwrap());
@@ -53,30 +50,30 @@ fn nobody_is_left_for_whoever_does_not_look_after_its_children() {
 
 #[test]
 fn where_nobody_reads_what_is_said_the_call_is_answered_all_the_same() {
-    let (stage, _owner) = held();
+    let (repo, _owner) = held();
     let (reader, mut writer) = std::io::pipe().unwrap();
     // As much as a pipe takes.
     writer.write_all(&[b'x'; 65_536]).unwrap();
     let line = "exec 2> /dev/null; echo more >> a || echo refused";
-    let mut command = stage.command(&["guard", "--", "sh", "-c", line]);
-    let said = Said::of(command.stderr(writer).output().unwrap());
+    let mut command = repo.command(&["guard", "--", "sh", "-c", line]);
+    let said = CommandOutput::of(command.stderr(writer).output().unwrap());
     assert_eq!((said.code, &*said.output), (Some(0), "refused\n"));
     drop(reader);
 }
 
 #[test]
 fn where_files_may_not_grow_a_denial_is_a_denial() {
-    let (stage, _owner) = held();
-    let said = stage.shell("ulimit -f 0; exec \"$TENURE\" guard -- sh -c 'echo more >> a || exit 5'");
+    let (repo, _owner) = held();
+    let said = repo.shell("ulimit -f 0; exec \"$TENURE\" guard -- sh -c 'echo more >> a || exit 5'");
     assert!(said.code == Some(5) && said.errors.contains("`a` was not changed"), "{said:?}");
 }
 
 #[test]
 fn the_answer_of_a_server_that_is_stopped_is_not_waited_for_twice() {
-    let (stage, _owner) = held();
-    let (server, begun) = (stage.daemon().unwrap(), now());
+    let (repo, _owner) = held();
+    let (server, begun) = (repo.daemon().unwrap(), now());
     signal(server, "STOP");
-    let said = stage.run(&["guard", "--", "sh", "-c", "echo more >> b"]);
+    let said = repo.run(&["guard", "--", "sh", "-c", "echo more >> b"]);
     signal(server, "CONT");
     assert_eq!(said.code, Some(2), "{said:?}");
     assert!(said.errors.contains("it has said nothing for 12 s"), "{said:?}");
@@ -86,22 +83,22 @@ fn the_answer_of_a_server_that_is_stopped_is_not_waited_for_twice() {
 
 #[test]
 fn a_call_that_fails_says_what_it_says_without_a_guard_or_why() {
-    let stage = Stage::new();
-    let said = stage.run(&["guard", "--", "bash", "-c", ": > $(printf %020000d 0)"]);
+    let repo = Repository::new();
+    let said = repo.run(&["guard", "--", "bash", "-c", ": > $(printf %020000d 0)"]);
     assert!(said.errors.contains("File name too long") && !said.errors.contains("tenure:"), "{said:?}");
-    std::os::unix::fs::symlink("/dev/stdout", stage.repository("out")).unwrap();
-    let said = stage.run(&["guard", "--", "sh", "-c", "echo more > out"]);
+    std::os::unix::fs::symlink("/dev/stdout", repo.file("out")).unwrap();
+    let said = repo.run(&["guard", "--", "sh", "-c", "echo more > out"]);
     assert!(said.errors.contains("a link leads where only the program itself can follow"), "{said:?}");
 }
 
 #[test]
 fn whoever_logs_in_gets_a_guarded_login_shell() {
-    let (stage, _owner) = held();
-    let template = stage.shell_command("");
+    let (repo, _owner) = held();
+    let template = repo.shell_command("");
     let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
     command.env_clear().envs(template.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.arg0("-tenure-bash").args(["-c", "shopt -q login_shell && echo yes; echo more >> a"]);
-    let said = Said::of(command.current_dir(stage.repository("")).stdin(Stdio::null()).output().unwrap());
+    let said = CommandOutput::of(command.current_dir(repo.file("")).stdin(Stdio::null()).output().unwrap());
     assert_eq!((said.code, &*said.output), (Some(1), "yes\n"), "{said:?}");
     assert!(said.errors.contains("`a` was not changed"), "{said:?}");
 }

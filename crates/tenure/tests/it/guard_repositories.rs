@@ -2,28 +2,28 @@
 
 use std::fs;
 
-use crate::hook_stage::{FakeAgent, Said, Stage};
+use tenure_testkit::{CommandOutput, FakeAgent, Repository, wait_until};
 
-fn guarded(stage: &Stage, line: &str) -> Said {
-    let mut command = stage.shell_command("exec \"$TENURE\" guard -- sh -c \"$LINE\"");
-    Said::of(command.env("LINE", line).output().unwrap())
+fn guarded(repo: &Repository, line: &str) -> CommandOutput {
+    let mut command = repo.shell_command("exec \"$TENURE\" guard -- sh -c \"$LINE\"");
+    CommandOutput::of(command.env("LINE", line).output().unwrap())
 }
 
 /// A repository with another one inside, a linked worktree and a folder that git ignores. Somebody has `a`, `inner/m`,
 /// `../linked/a`, `d/m` and `ignored/w/a`, all of them changed and in no commit.
-fn stage() -> (Stage, FakeAgent) {
-    let stage = Stage::new();
-    let said = stage.shell(
+fn repo() -> (Repository, FakeAgent) {
+    let repo = Repository::new();
+    let said = repo.shell(
         "mkdir d inner ignored; echo one > d/m; echo ignored > .gitignore; git add .; git commit -qm d; \
          cd inner; git init -q; echo one > m; git add m; git commit -qm m; cd ..; \
          git worktree add -q ../linked; git worktree add -q ignored/w; echo one > secret; echo secret >> .gitignore",
     );
     assert_eq!(said.code, Some(0), "{said:?}");
-    let mut owner = FakeAgent::start(&stage, "owner");
+    let mut owner = FakeAgent::start(&repo, "owner");
     for file in HELD {
-        owner.edits(&stage, "s1", file, "theirs\n");
+        owner.edits(&repo, "s1", file, "theirs\n");
     }
-    (stage, owner)
+    (repo, owner)
 }
 
 const HELD: [&str; 5] = ["a", "inner/m", "../linked/a", "d/m", "ignored/w/a"];
@@ -31,7 +31,7 @@ const HELD: [&str; 5] = ["a", "inner/m", "../linked/a", "d/m", "ignored/w/a"];
 // S4-15, S4-55
 #[test]
 fn what_somebody_has_is_lost_by_no_end_of_its_repository() {
-    let (stage, _owner) = stage();
+    let (repo, _owner) = repo();
     for line in [
         "rm -rf ../repository",
         "rm -rf .git; sleep 1.2; echo mine > a",
@@ -45,38 +45,112 @@ fn what_somebody_has_is_lost_by_no_end_of_its_repository() {
         "mv ../linked ../elsewhere",
         "mv ignored another",
     ] {
-        let said = guarded(&stage, line);
+        let said = guarded(&repo, line);
         assert_ne!(said.code, Some(0), "{line}: {said:?}");
         assert!(said.errors.contains("session s1"), "it says who is in the way: {line}: {said:?}");
         for file in HELD {
-            let text = fs::read_to_string(stage.repository(file)).unwrap_or_default();
+            let text = fs::read_to_string(repo.file(file)).unwrap_or_default();
             assert_eq!(text, "theirs\n", "{file}: {line}: {said:?}");
         }
-        let said = stage.shell("git status > /dev/null && git -C ../linked status > /dev/null");
+        let said = repo.shell("git status > /dev/null && git -C ../linked status > /dev/null");
         assert_eq!(said.code, Some(0), "{line}: {said:?}");
     }
+}
+
+// H1, S4-55
+#[test]
+fn a_denied_removal_of_a_packed_repository_leaves_it_whole() {
+    let repo = Repository::new();
+    // Everything is packed, so `refs` has no file, and the hooks, the index and the reflog are all that is not in a pack.
+    let said = repo.shell(
+        "echo 'exit 0' > .git/hooks/pre-push; echo staged > new; git add new; git worktree add -q ../linked; \
+         git gc -q; git pack-refs --all",
+    );
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let state = |repo: &Repository| {
+        let said = repo.shell(
+            "git rev-parse HEAD; git status --porcelain; git reflog; git worktree list; git fsck; ls .git/hooks; \
+             test -d .git/refs && test -d .git/objects && echo whole",
+        );
+        assert_eq!(said.code, Some(0), "{said:?}");
+        said.output
+    };
+    let mut owner = FakeAgent::start(&repo, "owner");
+    owner.edits(&repo, "s1", "a", "theirs\n");
+    let before = state(&repo);
+    for line in [
+        "rm -rf .git",
+        "python3 -c 'import shutil; shutil.rmtree(\".git\", ignore_errors=True)'; false",
+        "rmdir .git/refs/heads .git/refs/tags .git/refs",
+        "find .git/refs -depth -type d -exec rmdir {} +; rmdir .git/objects/* .git/objects",
+        "rm .git/index",
+        "mv .git/index ../index",
+        "rm -r .git/hooks",
+        "rm -r .git/logs",
+        "mv .git/refs ../refs",
+        "mv .git/objects .git/o",
+        "python3 -c 'import os; [os.rmdir(\".git/refs/\" + one) for one in os.listdir(\".git/refs\")]; os.rmdir(\".git/refs\")'",
+    ] {
+        let said = guarded(&repo, line);
+        assert_ne!(said.code, Some(0), "{line}: {said:?}");
+        assert!(said.errors.contains("session s1"), "it names the session in the way: {line}: {said:?}");
+        assert_eq!(state(&repo), before, "{line}: {said:?}");
+    }
+    owner.hook(&repo.event("s1", "SessionEnd"));
+    owner.edits(&repo, "s2", "../linked/a", "theirs\n");
+    for line in ["rm -rf .git", "rm -r .git/worktrees"] {
+        let said = guarded(&repo, line);
+        assert!(said.code != Some(0) && said.errors.contains("session s2"), "{line}: {said:?}");
+        assert_eq!(state(&repo), before, "a linked worktree is held: {line}");
+    }
+    owner.hook(&repo.event("s2", "SessionEnd"));
+    let said = guarded(&repo, "rm -rf .git");
+    assert_eq!((said.code, &*said.errors), (Some(0), ""), "no session holds a file: {said:?}");
+    assert!(!repo.file(".git").exists());
+}
+
+// H1
+#[test]
+fn folders_are_removed_where_the_repository_does_not_need_them() {
+    let repo = Repository::new();
+    let mut owner = FakeAgent::start(&repo, "owner");
+    owner.edits(&repo, "s1", "a", "theirs\n");
+    for line in [
+        "mkdir -p x/y && rmdir x/y x && mkdir -p x/y && rm -r x",
+        "git branch feature/one && git branch -D -q feature/one && git branch feature",
+        "git branch other/one && git pack-refs --all && git gc -q && git branch -D -q other/one",
+        "mkdir -p .git/refs/heads/feature2/deep && rmdir .git/refs/heads/feature2/deep .git/refs/heads/feature2",
+        "mkdir .git/objects/zz && rmdir .git/objects/zz",
+        "mkdir ../bare && cd ../bare && git init -q --bare . && cd .. && rm -rf bare",
+        "echo two > b && git add b && git commit -qm b && git stash list && git gc -q --prune=now",
+        "git worktree add -q ../third && git worktree remove ../third",
+    ] {
+        let said = guarded(&repo, line);
+        assert_eq!((said.code, &*said.errors), (Some(0), ""), "{line}: {said:?}");
+    }
+    assert_eq!(repo.shell("git status > /dev/null").code, Some(0));
 }
 
 // S4-55
 #[test]
 fn a_folder_above_a_repository_does_not_move_with_what_somebody_has() {
-    let stage = Stage::new();
+    let repo = Repository::new();
     let said =
-        stage.shell("mkdir ../above && cd ../above && git init -q r && echo one > r/a && git -C r add a");
+        repo.shell("mkdir ../above && cd ../above && git init -q r && echo one > r/a && git -C r add a");
     assert_eq!(said.code, Some(0), "{said:?}");
-    let mut owner = FakeAgent::start(&stage, "owner");
-    owner.edits(&stage, "s1", "../above/r/a", "theirs\n");
-    let said = guarded(&stage, "mv ../above ../moved");
+    let mut owner = FakeAgent::start(&repo, "owner");
+    owner.edits(&repo, "s1", "../above/r/a", "theirs\n");
+    let said = guarded(&repo, "mv ../above ../moved");
     assert!(said.code != Some(0) && said.errors.contains("session s1"), "{said:?}");
-    assert_eq!(fs::read_to_string(stage.path("above/r/a")).unwrap(), "theirs\n");
-    owner.hook(&stage.event("s1", "SessionEnd"));
-    assert_eq!(guarded(&stage, "mv ../above ../moved").code, Some(0));
+    assert_eq!(fs::read_to_string(repo.path("above/r/a")).unwrap(), "theirs\n");
+    owner.hook(&repo.event("s1", "SessionEnd"));
+    assert_eq!(guarded(&repo, "mv ../above ../moved").code, Some(0));
 }
 
 // S4-16, S4-62
 #[test]
 fn repositories_come_and_go_where_nobody_is_disturbed() {
-    let (stage, mut owner) = stage();
+    let (repo, mut owner) = repo();
     for line in [
         "git init -q new && echo one > new/a && git -C new add a && git -C new commit -qm a && rm -rf new",
         "git clone -q . ../clone && rm -rf ../clone",
@@ -88,33 +162,85 @@ fn repositories_come_and_go_where_nobody_is_disturbed() {
         "echo 1 > .git/refs/heads/new.lock && rm .git/refs/heads/new.lock",
         "git switch -q -c side && git switch -q -",
     ] {
-        let said = guarded(&stage, line);
+        let said = guarded(&repo, line);
         assert_eq!((said.code, &*said.errors), (Some(0), ""), "{line}: {said:?}");
     }
     let said = owner.run("\"$TENURE\" guard -- rm -rf inner");
     assert_eq!((said.code, &*said.errors), (Some(0), ""), "it is its own: {said:?}");
 }
 
+// H2
+#[test]
+fn a_held_file_stays_held_when_git_ignores_it() {
+    for line in [
+        "git rm -q --cached a; echo a > .git/info/exclude; echo mine > a",
+        "git read-tree --empty; echo a > .git/info/exclude; echo mine > a",
+        "git read-tree --empty; echo a > .gitignore; rm -f a",
+        "git rm -q --cached a; echo a > ../all; git config core.excludesFile \"$PWD/../all\"; sed -i s/theirs/mine/ a",
+        "git rm -q --cached a; echo a > .git/info/exclude; mkdir x; mv a x/a",
+        "git rm -q --cached a; echo '*' > .git/info/exclude; echo mine > x; mv x a",
+    ] {
+        let repo = Repository::with_retry_after(1);
+        let mut owner = FakeAgent::start(&repo, "owner");
+        owner.edits(&repo, "s1", "a", "theirs\n");
+        let said = guarded(&repo, line);
+        assert_ne!(said.code, Some(0), "{line}: {said:?}");
+        assert!(said.errors.contains("session s1"), "{line}: {said:?}");
+        assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "theirs\n", "{line}: {said:?}");
+        let said = owner.run("\"$TENURE\" guard -- sh -c 'echo more >> a'");
+        assert_eq!((said.code, &*said.errors), (Some(0), ""), "its own session writes it: {line}");
+        let mut other = FakeAgent::start(&repo, "other");
+        let said = other.hook(&repo.edit("s2", "a"));
+        assert!(!said.allows(), "a hook is asked too: {line}: {said:?}");
+    }
+}
+
+// H2
+#[test]
+fn an_ignored_file_is_denied_from_the_moment_a_session_holds_it() {
+    let repo = Repository::new();
+    assert_eq!(
+        repo.shell("echo out > .gitignore; echo one > out; mkdir target; echo target >> .gitignore").code,
+        Some(0)
+    );
+    let mut owner = FakeAgent::start(&repo, "owner");
+    owner.hook(&repo.event("s1", "SessionStart"));
+    let mut writer = FakeAgent::start(&repo, "writer");
+    writer.begin(
+        "\"$TENURE\" guard -- sh -c 'echo two > out; for i in 1 2 3; do echo x > target/$i; done; : > ../wrote; \
+         while ! test -e ../acquired; do echo x > target/4; sleep 0.01; done; echo mine > target/5; echo mine > out'",
+    );
+    wait_until("the first writes", || repo.path("wrote").exists());
+    assert_eq!(repo.held(), Vec::<String>::new(), "no lease is taken on what git ignores");
+    owner.edits(&repo, "s1", "out", "theirs\n");
+    fs::write(repo.path("acquired"), "").unwrap();
+    let said = writer.end();
+    assert!(said.code != Some(0) && said.errors.contains("session s1"), "{said:?}");
+    assert_eq!(fs::read_to_string(repo.file("out")).unwrap(), "theirs\n");
+    assert_eq!(fs::read_to_string(repo.file("target/5")).unwrap(), "mine\n");
+    assert_eq!(repo.held(), ["out"]);
+}
+
 // S4-55
 #[test]
 fn of_many_files_all_are_got_or_none() {
-    let stage = Stage::new();
+    let repo = Repository::new();
     // What is granted at once has to fit into one segment of the ledger, which in tests are small.
-    stage.shell("TENURE_LEDGER_SEGMENT_SIZE=1048576 TENURE_LEDGER_RESERVE=1048576 \"$TENURE\" guard -- sh -c ': >> b'");
-    let said = stage.shell(
+    repo.shell("TENURE_LEDGER_SEGMENT_SIZE=1048576 TENURE_LEDGER_RESERVE=1048576 \"$TENURE\" guard -- sh -c ': >> b'");
+    let said = repo.shell(
         "mkdir m; for i in $(seq 1000 1699); do echo one > m/f$i; done; git add .; git commit -qm many; git switch -qc side; \
          sed -i s/one/two/ m/*; git commit -qam two; git switch -q main",
     );
     assert_eq!(said.code, Some(0), "{said:?}");
-    let mut owner = FakeAgent::start(&stage, "owner");
-    owner.edits(&stage, "s1", "m/f1680", "theirs\n");
-    let mut other = FakeAgent::start(&stage, "other");
-    other.hook(&stage.event("s2", "SessionStart"));
+    let mut owner = FakeAgent::start(&repo, "owner");
+    owner.edits(&repo, "s1", "m/f1680", "theirs\n");
+    let mut other = FakeAgent::start(&repo, "other");
+    other.hook(&repo.event("s2", "SessionStart"));
     let said = other.run("\"$TENURE\" guard -- git checkout -q side");
     assert!(said.code != Some(0) && said.errors.contains("was not run"), "{said:?}");
-    assert_eq!(stage.held(), ["m/f1680"], "nothing else is kept from anybody");
-    owner.hook(&stage.event("s1", "SessionEnd"));
-    stage.shell("git checkout -q m");
+    assert_eq!(repo.held(), ["m/f1680"], "nothing else is kept from anybody");
+    owner.hook(&repo.event("s1", "SessionEnd"));
+    repo.shell("git checkout -q m");
     let said = other.run("\"$TENURE\" guard -- git checkout -q side");
     assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
 }
@@ -122,19 +248,19 @@ fn of_many_files_all_are_got_or_none() {
 // S4-15
 #[test]
 fn what_git_keeps_beside_worktrees_is_gits_own() {
-    let stage = Stage::new();
-    let said = stage.shell(
+    let repo = Repository::new();
+    let said = repo.shell(
         "mkdir ../all && cd ../all && git clone -q --bare ../repository .bare && echo 'gitdir: ./.bare' > .git && \
          git worktree add -q one main && git worktree add -q -b two two main",
     );
     assert_eq!(said.code, Some(0), "{said:?}");
-    let mut agents = ["one", "two"].map(|name| FakeAgent::start(&stage, name));
+    let mut agents = ["one", "two"].map(|name| FakeAgent::start(&repo, name));
     for (agent, name) in agents.iter_mut().zip(["one", "two"]) {
-        agent.hook(&stage.event(name, "SessionStart"));
+        agent.hook(&repo.event(name, "SessionStart"));
         let said = agent.run(&format!(
             "cd ../all/{name} && \"$TENURE\" guard -- sh -c 'echo more >> a; git commit -qam {name}; git pack-refs --all'"
         ));
         assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
     }
-    assert!(stage.held().iter().all(|file| !file.contains(".bare")), "{:?}", stage.held());
+    assert!(repo.held().iter().all(|file| !file.contains(".bare")), "{:?}", repo.held());
 }

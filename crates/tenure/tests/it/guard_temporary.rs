@@ -5,64 +5,63 @@ use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::client::{pause, wait_until};
-use crate::hook_stage::{FakeAgent, Said, Stage};
+use tenure_testkit::{CommandOutput, FakeAgent, Repository, pause, wait_until};
 
 // S4-15
 #[test]
 fn a_name_that_looks_temporary_loses_no_line() {
     for name in ["nav.partial.html", "notes.tmp", "sum.sha256"] {
-        let stage = Stage::new();
-        fs::write(stage.repository("sum"), "").unwrap();
-        let mut one = FakeAgent::of_kind(&stage, "one", "terminal");
+        let repo = Repository::new();
+        fs::write(repo.file("sum"), "").unwrap();
+        let mut one = FakeAgent::of_kind(&repo, "one", "terminal");
         let script = format!(
             "import os, time\ntext = open('{name}').read()\nopen('../read', 'w')\nwhile not os.path.exists('../go'): \
              time.sleep(0.02)\nopen('{name}', 'w').write(text + 'first')\n"
         );
-        fs::write(stage.path("script"), script).unwrap();
+        fs::write(repo.path("script"), script).unwrap();
         one.begin(&format!("\"$TENURE\" guard -- sh -c 'cp a {name}; python3 ../script'"));
-        wait_until("it has read the file", || stage.path("read").exists());
-        let mut two = FakeAgent::start(&stage, "two");
-        two.hook(&stage.event("s2", "SessionStart"));
+        wait_until("it has read the file", || repo.path("read").exists());
+        let mut two = FakeAgent::start(&repo, "two");
+        two.hook(&repo.event("s2", "SessionStart"));
         let said = two.run(&format!("\"$TENURE\" guard -- sh -c 'echo second >> {name}'"));
         let is_second = said.code == Some(0);
         assert!(is_second || said.errors.contains("has held it"), "{name}: {said:?}");
-        fs::write(stage.path("go"), "").unwrap();
+        fs::write(repo.path("go"), "").unwrap();
         let said = one.end();
         assert_ne!(said.code == Some(0), is_second, "one of them waits: {name}: {said:?}");
         let expected = if is_second { "one\nsecond\n" } else { "one\nfirst" };
-        assert_eq!(fs::read_to_string(stage.repository(name)).unwrap(), expected, "{name}");
+        assert_eq!(fs::read_to_string(repo.file(name)).unwrap(), expected, "{name}");
     }
 }
 
 // S4-62
 #[test]
 fn a_file_that_is_there_and_only_read_needs_no_lease() {
-    let stage = Stage::new();
-    let mut owner = FakeAgent::start(&stage, "owner");
-    assert!(owner.hook(&stage.edit("s1", "a")).allows());
-    let mut other = FakeAgent::start(&stage, "other");
+    let repo = Repository::new();
+    let mut owner = FakeAgent::start(&repo, "owner");
+    assert!(owner.hook(&repo.edit("s1", "a")).allows());
+    let mut other = FakeAgent::start(&repo, "other");
     let said = other.run("\"$TENURE\" guard -- flock a true");
     assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
     let said = other.run("\"$TENURE\" guard -- flock made true");
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert_eq!(stage.held(), ["a", "made"], "what is made is asked for");
+    assert_eq!(repo.held(), ["a", "made"], "what is made is asked for");
 }
 
 // S4-62
 #[test]
 fn what_a_person_changed_before_a_command_of_a_guarded_shell_began_is_no_surprise() {
-    let stage = Stage::new();
+    let repo = Repository::new();
     // With job control, as at a terminal: each command is a job of its own.
     let line = "set -m; touch ../begun; while [ ! -e ../go ]; do sleep 0.02; done; sed -i s/two/three/ a || exit 9; true";
-    let mut terminal = stage.shell_command("exec script -qec \"$TENURE guard -- bash -c '$LINE'\" ../screen");
+    let mut terminal = repo.shell_command("exec script -qec \"$TENURE guard -- bash -c '$LINE'\" ../screen");
     let terminal = terminal.env("LINE", line).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    wait_until("the shell runs", || stage.path("begun").exists());
-    fs::write(stage.repository("a"), "two\n").unwrap();
+    wait_until("the shell runs", || repo.path("begun").exists());
+    fs::write(repo.file("a"), "two\n").unwrap();
     // Times of processes are as coarse as this.
     pause(Duration::from_millis(50));
-    fs::write(stage.path("go"), "").unwrap();
-    let said = Said::of(terminal.wait_with_output().unwrap());
+    fs::write(repo.path("go"), "").unwrap();
+    let said = CommandOutput::of(terminal.wait_with_output().unwrap());
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert_eq!(fs::read_to_string(stage.repository("a")).unwrap(), "three\n");
+    assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "three\n");
 }

@@ -2,24 +2,23 @@
 
 use std::fs;
 
-use crate::client::wait_until;
-use crate::commands::signal;
-use crate::hook_stage::{FakeAgent, Stage};
+use tenure_testkit::{FakeAgent, Repository, signal, wait_until};
+
 use crate::terminals::Screen;
 
 /// An interactive shell of somebody who works in the repository.
-fn shell(stage: &Stage) -> Screen {
-    show(stage, "bash --norc --noprofile -i")
+fn shell(repo: &Repository) -> Screen {
+    show(repo, "bash --norc --noprofile -i")
 }
 
-fn show(stage: &Stage, line: &str) -> Screen {
-    Screen::beside(&stage.command(&[]), &stage.repository(""), stage.path("screen"), line)
+fn show(repo: &Repository, line: &str) -> Screen {
+    Screen::beside(&repo.command(&[]), &repo.file(""), repo.path("screen"), line)
 }
 
 #[test]
 fn a_command_that_stops_itself_gives_the_shell_back_and_fg_lets_it_go_on() {
-    let stage = Stage::new();
-    let mut screen = shell(&stage);
+    let repo = Repository::new();
+    let mut screen = shell(&repo);
     screen.type_in("\"$TENURE\" guard -- bash --norc --noprofile -i\n");
     screen.type_in("echo in\"\"side\n");
     screen.wait_for("inside");
@@ -36,8 +35,8 @@ fn a_command_that_stops_itself_gives_the_shell_back_and_fg_lets_it_go_on() {
 
 #[test]
 fn ctrl_z_stops_the_job_each_time_and_whoever_reads_in_the_background_is_stopped_too() {
-    let stage = Stage::new();
-    let mut screen = shell(&stage);
+    let repo = Repository::new();
+    let mut screen = shell(&repo);
     let line = "echo beg\"\"un; until [ \"$a\" = end ]; do read a; echo got $a; done";
     screen.type_in(&format!("\"$TENURE\" guard -- sh -c '{line}'\n"));
     screen.wait_for("begun");
@@ -63,8 +62,8 @@ fn ctrl_z_stops_the_job_each_time_and_whoever_reads_in_the_background_is_stopped
 
 #[test]
 fn where_no_shell_could_let_it_go_on_ctrl_z_stops_nothing() {
-    let stage = Stage::new();
-    let mut screen = show(&stage, "exec \"$TENURE\" guard -- sh -c 'echo begun; read a; echo got $a'");
+    let repo = Repository::new();
+    let mut screen = show(&repo, "exec \"$TENURE\" guard -- sh -c 'echo begun; read a; echo got $a'");
     screen.wait_for("begun");
     screen.type_in("\x1a");
     screen.type_in("input\n");
@@ -74,8 +73,8 @@ fn where_no_shell_could_let_it_go_on_ctrl_z_stops_nothing() {
 
 #[test]
 fn ctrl_c_ends_a_loop_of_guards() {
-    let stage = Stage::new();
-    let mut screen = shell(&stage);
+    let repo = Repository::new();
+    let mut screen = shell(&repo);
     let line = "for i in 1 2 3; do \"$TENURE\" guard -- sh -c 'echo beg\"\"un; exec sleep 60'; done\n";
     screen.type_in(line);
     screen.wait_for("begun");
@@ -89,12 +88,12 @@ fn ctrl_c_ends_a_loop_of_guards() {
 
 #[test]
 fn what_a_process_sends_reaches_the_command_and_what_the_terminal_sends_reaches_it_once() {
-    let stage = Stage::new();
+    let repo = Repository::new();
     let script = r#"trap "echo caught >> ../caught" INT; trap "exit 9" QUIT
         echo $PPID > ../keeper; while :; do sleep 0.02; done"#;
-    fs::write(stage.path("script.sh"), script).unwrap();
-    let mut screen = show(&stage, "exec \"$TENURE\" guard -- sh ../script.sh");
-    let read = |name: &str| fs::read_to_string(stage.path(name)).unwrap_or_default();
+    fs::write(repo.path("script.sh"), script).unwrap();
+    let mut screen = show(&repo, "exec \"$TENURE\" guard -- sh ../script.sh");
+    let read = |name: &str| fs::read_to_string(repo.path(name)).unwrap_or_default();
     wait_until("it has begun", || read("keeper").ends_with('\n'));
     let status = fs::read_to_string(format!("/proc/{}/status", read("keeper").trim())).unwrap();
     let front = status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim().parse().unwrap();
@@ -110,10 +109,10 @@ fn what_a_process_sends_reaches_the_command_and_what_the_terminal_sends_reaches_
 
 #[test]
 fn a_denial_is_told_on_a_terminal_that_stops_who_writes_in_the_background() {
-    let stage = Stage::new();
-    let mut owner = FakeAgent::start(&stage, "owner");
-    assert!(owner.hook(&stage.edit("s1", "a")).allows());
-    let mut screen = show(&stage, "stty tostop; \"$TENURE\" guard -- sh -c 'echo more >> a'");
+    let repo = Repository::new();
+    let mut owner = FakeAgent::start(&repo, "owner");
+    assert!(owner.hook(&repo.edit("s1", "a")).allows());
+    let mut screen = show(&repo, "stty tostop; \"$TENURE\" guard -- sh -c 'echo more >> a'");
     screen.wait_for("`a` was not changed");
     assert_eq!(screen.end(), Some(2), "{}", screen.text());
 }

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use crate::client::{now, pause};
+use tenure_testkit::{now, pause};
+
 use crate::histories_stage::{Play, Summary};
 use crate::wrapped::Tracer;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tenure_history::{Action, Answer, Mode, Operation, Want};
+use tenure_testkit::{Response, TestClient, pause};
 
-use crate::client::{self, Client, pause};
 use crate::histories_stage::{Chance, Stage};
 use crate::histories_words::{granted_in, mode_of, understood};
 
@@ -33,7 +33,7 @@ pub struct Worker {
     name: String,
     stage: Arc<Stage>,
     chance: Chance,
-    connection: Option<(usize, Client)>,
+    connection: Option<(usize, TestClient)>,
     mine: Vec<Mine>,
     /// Every lease that it ever had.
     known: Vec<(u64, String, String)>,
@@ -205,7 +205,7 @@ impl Worker {
     }
 
     /// What it has from now on.
-    fn learn(&mut self, action: &Action, said: &client::Answer, answer: Option<&Answer>) {
+    fn learn(&mut self, action: &Action, said: &Response, answer: Option<&Answer>) {
         match (action, answer) {
             (_, Some(Answer::Granted { .. })) => {
                 if let Action::Transfer { fence, .. } | Action::Change { fence, .. } = action {

@@ -9,10 +9,9 @@ use tempfile::TempDir;
 use tenure_history::linear::{self, ENOUGH, Verdict};
 use tenure_history::{Action, History, Operation, fences, ledger};
 use tenure_registrar::shell::{BootClock, Clock as _};
+use tenure_testkit::{ServerProcess, TestClient, pause, serve};
 
-use crate::client::{Client, pause};
 use crate::histories_client::{Noted, Worker};
-use crate::program::{Served, serve};
 
 const CLIENTS: u64 = 16;
 
@@ -68,11 +67,11 @@ impl Stage {
     }
 
     /// A connection to the server that serves now, and which one that is.
-    pub fn connect(&self) -> Option<(usize, Client)> {
+    pub fn connect(&self) -> Option<(usize, TestClient)> {
         while self.is_open() {
             let address = self.address.lock().unwrap().clone();
             if let Some((generation, address)) = address
-                && let Ok(client) = Client::with_token(&address, &self.admin)
+                && let Ok(client) = TestClient::with_token(&address, &self.admin)
             {
                 return Some((generation, client));
             }
@@ -87,7 +86,7 @@ pub struct Play {
     pub folder: TempDir,
     pub stage: Arc<Stage>,
     pub chance: Chance,
-    served: Option<Served>,
+    served: Option<ServerProcess>,
     deaths: Vec<u64>,
     clients: Vec<std::thread::JoinHandle<Vec<Noted>>>,
 }
@@ -114,13 +113,13 @@ impl Play {
         Self { folder, stage, chance, served, deaths: Vec::new(), clients }
     }
 
-    fn start(folder: &Path) -> Served {
+    fn start(folder: &Path) -> ServerProcess {
         let mut command = serve(folder);
         command.env("TENURE_LEDGER_CHECKPOINT_AFTER", "1000");
-        Served::start(&mut command)
+        ServerProcess::start(&mut command)
     }
 
-    pub fn served(&self) -> &Served {
+    pub fn served(&self) -> &ServerProcess {
         self.served.as_ref().unwrap()
     }
 
@@ -128,8 +127,7 @@ impl Play {
     pub fn kill_and_restart(&mut self) {
         let served = self.served.take().unwrap();
         *self.stage.address.lock().unwrap() = None;
-        served.signal("KILL");
-        assert_eq!(served.end().0, None, "it was killed");
+        served.kill();
         self.deaths.push(self.stage.now());
         let served = Self::start(self.folder.path());
         *self.stage.address.lock().unwrap() = Some((self.deaths.len(), served.address.clone()));

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 use tenure_history::{Action, Answer, Grant, Life, Mode, Seen};
-
-use crate::client;
+use tenure_testkit::Response;
 
 /// One granted lease, or several.
 pub fn granted_in(body: &Value) -> Vec<&Value> {
@@ -16,7 +15,7 @@ pub fn mode_of(lease: &Value) -> Mode {
 }
 
 /// The answer in the words of a history. Nothing: nobody knows whether it happened.
-pub fn understood(action: &Action, said: &client::Answer) -> Option<Answer> {
+pub fn understood(action: &Action, said: &Response) -> Option<Answer> {
     let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{action}: {said:?}"));
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let code = said.body["code"].as_str().unwrap_or("");

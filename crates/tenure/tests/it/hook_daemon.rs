@@ -4,37 +4,34 @@ use std::fs;
 use std::io::Read as _;
 
 use serde_json::json;
-
-use crate::client::wait_until;
-use crate::commands::signal;
-use crate::hook_stage::{Said, Stage};
+use tenure_testkit::{CommandOutput, Repository, signal, wait_until};
 
 // S4-1, S4-16, S4-62
 #[test]
 fn the_first_hook_starts_the_server_and_the_second_finds_it() {
-    let stage = Stage::new();
-    let said = stage.hook("claude", stage.edit("s1", "a").to_string().as_bytes());
+    let repo = Repository::new();
+    let said = repo.hook("claude", repo.edit("s1", "a").to_string().as_bytes());
     assert_eq!((said.code, said.output.as_str(), said.errors.as_str()), (Some(0), "", ""));
-    let daemon = stage.daemon().expect("somebody listens");
-    assert!(stage.hook("claude", stage.edit("s1", "b").to_string().as_bytes()).allows());
-    assert_eq!(stage.daemon(), Some(daemon));
-    let files = stage.json(&["files", "--json"]);
+    let daemon = repo.daemon().expect("somebody listens");
+    assert!(repo.hook("claude", repo.edit("s1", "b").to_string().as_bytes()).allows());
+    assert_eq!(repo.daemon(), Some(daemon));
+    let files = repo.json(&["files", "--json"]);
     assert_eq!((&files[0]["path"], &files[1]["path"]), (&json!("a"), &json!("b")));
     assert_eq!((&files[0]["owner"]["session"], &files[0]["owner"]["alive"]), (&json!("s1"), &json!(true)));
 }
 
 #[test]
 fn the_server_has_nothing_of_whoever_started_it() {
-    let stage = Stage::new();
-    fs::write(stage.path("payload"), stage.edit("s1", "a").to_string()).unwrap();
+    let repo = Repository::new();
+    fs::write(repo.path("payload"), repo.edit("s1", "a").to_string()).unwrap();
     // Its descriptors 7 and 23 are our pipe.
     let line = "SECRET=hunter2 TENURE_FILES_MODE=warn bash -c \
                 'exec \"$TENURE\" hook claude < ../payload 7>&1 23>&1 >/dev/null 2>&1'";
-    let mut child = stage.shell_command(line).spawn().unwrap();
+    let mut child = repo.shell_command(line).spawn().unwrap();
     let mut pipe = child.stdout.take().unwrap();
     let name = fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&pipe))).unwrap();
     assert!(child.wait().unwrap().success());
-    let daemon = stage.daemon().unwrap();
+    let daemon = repo.daemon().unwrap();
     let links: Vec<_> = fs::read_dir(format!("/proc/{daemon}/fd"))
         .unwrap()
         .filter_map(|entry| fs::read_link(entry.unwrap().path()).ok())
@@ -43,13 +40,13 @@ fn the_server_has_nothing_of_whoever_started_it() {
     // Nobody has the other end any more.
     pipe.read_to_end(&mut Vec::new()).unwrap();
     let standard = |number: u32| fs::read_link(format!("/proc/{daemon}/fd/{number}")).unwrap();
-    let log = stage.path(".local/state/tenure-daemon.log");
+    let log = repo.path(".local/state/tenure-daemon.log");
     assert_eq!([standard(0), standard(1), standard(2)], ["/dev/null".into(), log.clone(), log]);
     let environment = String::from_utf8(fs::read(format!("/proc/{daemon}/environ")).unwrap()).unwrap();
     assert!(!environment.contains("SECRET") && !environment.contains("TENURE_FILES_MODE"), "{environment}");
     assert_eq!(
         fs::read_link(format!("/proc/{daemon}/cwd")).unwrap(),
-        stage.path("").components().collect::<std::path::PathBuf>()
+        repo.path("").components().collect::<std::path::PathBuf>()
     );
     // After the name: state, parent, group, session, terminal.
     let stat = fs::read_to_string(format!("/proc/{daemon}/stat")).unwrap();
@@ -63,69 +60,69 @@ fn the_server_has_nothing_of_whoever_started_it() {
 
 #[test]
 fn many_hooks_at_once_start_one_server() {
-    let stage = Stage::new();
+    let repo = Repository::new();
     let payloads: Vec<_> =
-        (0..8).map(|number| stage.edit("s1", &format!("new-{number}")).to_string()).collect();
-    let asking: Vec<_> = payloads.iter().map(|payload| stage.asking("claude", payload.as_bytes())).collect();
+        (0..8).map(|number| repo.edit("s1", &format!("new-{number}")).to_string()).collect();
+    let asking: Vec<_> = payloads.iter().map(|payload| repo.asking("claude", payload.as_bytes())).collect();
     for child in asking {
-        let said = Said::of(child.wait_with_output().unwrap());
+        let said = CommandOutput::of(child.wait_with_output().unwrap());
         assert!(said.allows() && said.output.is_empty(), "{said:?}");
     }
-    assert_eq!(stage.servers().len(), 1);
-    assert_eq!(stage.log().matches("listening on unix:").count(), 1, "{}", stage.log());
+    assert_eq!(repo.servers().len(), 1);
+    assert_eq!(repo.log().matches("listening on unix:").count(), 1, "{}", repo.log());
 }
 
 #[test]
 fn a_killed_server_is_started_again_and_knows_who_has_what() {
-    let stage = Stage::new();
-    assert!(stage.hook("claude", stage.edit("s1", "a").to_string().as_bytes()).allows());
-    let first = stage.daemon().unwrap();
+    let repo = Repository::new();
+    assert!(repo.hook("claude", repo.edit("s1", "a").to_string().as_bytes()).allows());
+    let first = repo.daemon().unwrap();
     signal(first, "KILL");
-    wait_until("it is gone", || stage.daemon().is_none());
-    assert!(stage.hook("claude", stage.edit("s1", "b").to_string().as_bytes()).allows());
-    assert_ne!(stage.daemon(), Some(first));
-    let files = stage.json(&["files", "--json"]);
+    wait_until("it is gone", || repo.daemon().is_none());
+    assert!(repo.hook("claude", repo.edit("s1", "b").to_string().as_bytes()).allows());
+    assert_ne!(repo.daemon(), Some(first));
+    let files = repo.json(&["files", "--json"]);
     assert_eq!(files.as_array().unwrap().len(), 2, "{files}");
 }
 
 // S4-18
 #[test]
 fn an_agent_with_another_runtime_folder_finds_the_same_server() {
-    let stage = Stage::new();
-    assert!(stage.hook("claude", stage.edit("s1", "a").to_string().as_bytes()).allows());
-    let daemon = stage.daemon().unwrap();
-    fs::create_dir(stage.path("elsewhere")).unwrap();
-    fs::write(stage.path("payload"), stage.edit("s2", "b").to_string()).unwrap();
-    let said = stage.shell("XDG_RUNTIME_DIR=\"$HOME/elsewhere\" \"$TENURE\" hook claude < ../payload");
+    let repo = Repository::new();
+    assert!(repo.hook("claude", repo.edit("s1", "a").to_string().as_bytes()).allows());
+    let daemon = repo.daemon().unwrap();
+    fs::create_dir(repo.path("elsewhere")).unwrap();
+    fs::write(repo.path("payload"), repo.edit("s2", "b").to_string()).unwrap();
+    let said = repo.shell("XDG_RUNTIME_DIR=\"$HOME/elsewhere\" \"$TENURE\" hook claude < ../payload");
     assert!(said.allows() && said.output.is_empty(), "{said:?}");
-    let files = stage.shell("XDG_RUNTIME_DIR=\"$HOME/elsewhere\" \"$TENURE\" files --json");
+    let files = repo.shell("XDG_RUNTIME_DIR=\"$HOME/elsewhere\" \"$TENURE\" files --json");
     assert!(files.output.contains("\"s1\"") && files.output.contains("\"s2\""), "{files:?}");
-    assert_eq!((stage.servers(), stage.daemon()), (vec![daemon], Some(daemon)));
+    assert_eq!((repo.servers(), repo.daemon()), (vec![daemon], Some(daemon)));
 }
 
 #[test]
 fn nothing_is_started_for_what_is_over_or_for_git() {
-    let stage = Stage::new();
+    let repo = Repository::new();
     for event in ["SessionEnd", "Stop", "SubagentStop", "PostToolUse"] {
-        let said = stage.hook("claude", stage.event("s1", event).to_string().as_bytes());
+        let said = repo.hook("claude", repo.event("s1", event).to_string().as_bytes());
         assert_eq!((said.code, said.output.as_str()), (Some(0), ""), "{event}: {said:?}");
     }
     for hook in ["pre-commit", "post-commit", "reference-transaction committed", "unheard-of"] {
-        let said = stage.shell(&format!("\"$TENURE\" hook git {hook}"));
+        let said = repo.shell(&format!("\"$TENURE\" hook git {hook}"));
         assert_eq!((said.code, said.output.as_str()), (Some(0), ""), "{hook}: {said:?}");
     }
-    assert!(stage.servers().is_empty() && stage.log().is_empty());
-    let begun = stage.hook("claude", stage.event("s1", "SessionStart").to_string().as_bytes());
+    assert!(repo.servers().is_empty() && repo.log().is_empty());
+    let begun = repo.hook("claude", repo.event("s1", "SessionStart").to_string().as_bytes());
     assert_eq!((begun.code, begun.output.as_str()), (Some(0), ""), "{begun:?}");
-    assert!(stage.daemon().is_some(), "a session that begins is worth a server");
+    assert!(repo.daemon().is_some(), "a session that begins is worth a server");
 }
 
 #[test]
 fn an_address_and_a_token_in_the_environment_say_nothing_to_a_hook() {
-    let stage = Stage::new();
-    fs::write(stage.path("payload"), stage.edit("s1", "a").to_string()).unwrap();
+    let repo = Repository::new();
+    fs::write(repo.path("payload"), repo.edit("s1", "a").to_string()).unwrap();
     let line = "TENURE_URL=http://127.0.0.1:1 TENURE_TOKEN='no token' \"$TENURE\" hook claude < ../payload";
-    let said = stage.shell(line);
+    let said = repo.shell(line);
     assert!(said.allows() && said.output.is_empty(), "{said:?}");
-    assert!(stage.daemon().is_some());
+    assert!(repo.daemon().is_some());
 }

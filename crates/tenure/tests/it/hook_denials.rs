@@ -6,8 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tenure_gate::agent::Agent;
 use tenure_gate::hooks::{self, Event};
-
-use crate::hook_stage::{Said, Stage};
+use tenure_testkit::{CommandOutput, Repository};
 
 /// What real agents have sent, each with its agent.
 fn payloads() -> Vec<(Agent, String, Vec<u8>)> {
@@ -31,7 +30,7 @@ fn payloads() -> Vec<(Agent, String, Vec<u8>)> {
     found
 }
 
-fn is_denied(agent: Agent, said: &Said) -> bool {
+fn is_denied(agent: Agent, said: &CommandOutput) -> bool {
     let answer: Value = serde_json::from_str(&said.output).unwrap_or_default();
     match agent {
         Agent::Claude | Agent::Codex => {
@@ -42,18 +41,18 @@ fn is_denied(agent: Agent, said: &Said) -> bool {
     }
 }
 
-/// A stage on which no server can ever start: its data directory is below a file.
-fn hopeless() -> Stage {
-    let stage = Stage::new();
-    fs::write(stage.path("file"), "").unwrap();
-    stage.configure(&format!("data = '{}'\n", stage.path("file/data").display()));
-    stage
+/// A repo on which no server can ever start: its data directory is below a file.
+fn hopeless() -> Repository {
+    let repo = Repository::new();
+    fs::write(repo.path("file"), "").unwrap();
+    repo.configure(&format!("data = '{}'\n", repo.path("file/data").display()));
+    repo
 }
 
 // S4-15, S4-11
 #[test]
 fn without_a_server_and_no_way_to_start_one_every_call_of_every_agent_is_denied() {
-    let stage = hopeless();
+    let repo = hopeless();
     let payloads = payloads();
     // Whatever a tool is about to do: what a shell would do to files, nobody would see.
     let calls = |agent: Agent, bytes: &[u8]| {
@@ -63,12 +62,12 @@ fn without_a_server_and_no_way_to_start_one_every_call_of_every_agent_is_denied(
     let count = payloads.iter().filter(|(agent, _, bytes)| calls(*agent, bytes)).count();
     assert!(count > 35, "{count}");
     // Several at once: each looks on for a while whether somebody else starts one.
-    let stage = &stage;
+    let repo = &repo;
     std::thread::scope(|scope| {
         for part in payloads.chunks(payloads.len().div_ceil(8)) {
             scope.spawn(move || {
                 for (agent, name, bytes) in part {
-                    let said = stage.hook(agent.as_str(), bytes);
+                    let said = repo.hook(agent.as_str(), bytes);
                     if calls(*agent, bytes) {
                         assert!(is_denied(*agent, &said), "{name}: {said:?}");
                         let fix = "tenure serve --listen none";
@@ -84,48 +83,48 @@ fn without_a_server_and_no_way_to_start_one_every_call_of_every_agent_is_denied(
             });
         }
     });
-    assert!(stage.servers().is_empty());
+    assert!(repo.servers().is_empty());
 }
 
 #[test]
 fn a_configuration_that_cannot_be_used_denies_and_says_why() {
-    let stage = Stage::new();
+    let repo = Repository::new();
     for (text, why) in [("color = 'red'", "`color`"), ("socket = 'none'", "socket = \\\"none\\\"")] {
-        stage.configure(text);
-        let said = stage.hook("claude", stage.edit("s1", "a").to_string().as_bytes());
+        repo.configure(text);
+        let said = repo.hook("claude", repo.edit("s1", "a").to_string().as_bytes());
         assert!(!said.allows() && said.output.contains(why), "{said:?}");
     }
-    assert!(stage.servers().is_empty());
+    assert!(repo.servers().is_empty());
 }
 
 #[test]
 fn what_is_not_a_payload_is_blocked_and_starts_nothing() {
-    let stage = Stage::new();
+    let repo = Repository::new();
     for payload in [&b""[..], b"{", b"[]", b"\xff\xfe", b"null"] {
         for agent in ["claude", "codex", "gemini", "cursor", "opencode"] {
-            let said = stage.hook(agent, payload);
+            let said = repo.hook(agent, payload);
             let is_blocked = said.code == Some(2) && !said.errors.trim().is_empty();
             assert!(is_blocked || said.output.contains("deny"), "{agent} {payload:?}: {said:?}");
         }
     }
     for agent in ["claude", "codex"] {
-        let said = stage.hook(agent, br#"{"hook_event_name": "PreToolUse"}"#);
+        let said = repo.hook(agent, br#"{"hook_event_name": "PreToolUse"}"#);
         assert_eq!(said.code, Some(2), "{agent}: {said:?}");
     }
-    let said = stage.hook("claude", &vec![b' '; (16 << 20) + 4_000_000]);
+    let said = repo.hook("claude", &vec![b' '; (16 << 20) + 4_000_000]);
     assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(stage.servers().is_empty() && stage.log().is_empty());
+    assert!(repo.servers().is_empty() && repo.log().is_empty());
 }
 
 #[test]
 fn a_hook_that_is_not_set_up_blocks_with_a_reason() {
-    let stage = Stage::new();
+    let repo = Repository::new();
     for arguments in [&["hook"][..], &["hook", "cladue"], &["hook", "claude", "more"], &["hook", "--agent"]] {
-        let said = stage.run(arguments);
+        let said = repo.run(arguments);
         assert_eq!((said.code, said.output.as_str()), (Some(2), ""), "{arguments:?}: {said:?}");
         assert!(said.errors.contains("tenure install"), "{said:?}");
     }
-    let help = stage.run(&["hook", "--help"]);
+    let help = repo.run(&["hook", "--help"]);
     assert_eq!(help.code, Some(0), "{help:?}");
     assert!(help.output.contains("Whatever goes wrong is a denial"), "{help:?}");
 }

@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-
-use crate::client::{now, wait_until};
-use crate::commands::signal;
-use crate::hook_stage::{FakeAgent, Stage};
+use tenure_testkit::{FakeAgent, Repository, now, signal, wait_until};
 
 /// After how many seconds the retry is due, for those who wait for it.
 const SOON: u32 = 4;
@@ -14,22 +11,22 @@ const SOON: u32 = 4;
 const LATE: u32 = 60;
 
 /// A file that `one` has, and `two` who wants it.
-fn contended(retry_after: u32) -> (Stage, FakeAgent, FakeAgent) {
-    let stage = Stage::with_retry_after(retry_after);
-    let (mut one, two) = (FakeAgent::start(&stage, "one"), FakeAgent::start(&stage, "two"));
-    let said = one.hook(&stage.edit("s1", "a"));
+fn contended(retry_after: u32) -> (Repository, FakeAgent, FakeAgent) {
+    let repo = Repository::with_retry_after(retry_after);
+    let (mut one, two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));
+    let said = one.hook(&repo.edit("s1", "a"));
     assert!(said.allows(), "{said:?}");
-    (stage, one, two)
+    (repo, one, two)
 }
 
 // S4-3, S4-19, S4-23, S4-27, S4-55 to S4-57
 #[test]
 fn who_wants_what_another_one_has_waits_once_and_is_stopped_with_a_report() {
-    let (stage, one, mut two) = contended(SOON);
+    let (repo, one, mut two) = contended(SOON);
     let begun = now();
-    two.begin_hook(&stage.edit("s2", "a"));
+    two.begin_hook(&repo.edit("s2", "a"));
     two.waits();
-    let shown = stage.json(&["files", "--json"]);
+    let shown = repo.json(&["files", "--json"]);
     let waiter = &shown[0]["waiters"][0];
     assert_eq!((&waiter["session"], &waiter["state"]), (&json!("s2"), &json!("RETRY_PENDING")), "{shown}");
     let said = two.end();
@@ -48,48 +45,48 @@ fn who_wants_what_another_one_has_waits_once_and_is_stopped_with_a_report() {
     }
     let heartbeats = said.errors.lines().filter(|line| line.contains("contention"));
     assert_eq!(heartbeats.count(), 1, "{said:?}");
-    let reports = stage.json(&["report", "list", "--json"]);
+    let reports = repo.json(&["report", "list", "--json"]);
     let report = &reports["reports"][0];
     assert_eq!(report["blockedFile"], "a", "{reports}");
     assert_eq!(report["state"], "waiting_for_instruction", "{reports}");
     assert!(reason.contains(report["id"].as_str().unwrap()), "{reason}");
     // Asked again it is the same: no second wait, no second report.
-    let again = two.hook(&stage.edit("s2", "a"));
+    let again = two.hook(&repo.edit("s2", "a"));
     assert!(!again.allows() && !again.errors.contains("contention"), "{again:?}");
     // Another file is free.
-    assert!(two.hook(&stage.edit("s2", "b")).allows());
+    assert!(two.hook(&repo.edit("s2", "b")).allows());
 }
 
 // S4-26, S4-48
 #[test]
 fn a_file_that_is_free_at_the_retry_is_granted() {
-    let (stage, mut one, mut two) = contended(SOON);
-    two.begin_hook(&stage.edit("s2", "a"));
+    let (repo, mut one, mut two) = contended(SOON);
+    two.begin_hook(&repo.edit("s2", "a"));
     two.waits();
-    one.hook(&stage.event("s1", "SessionEnd"));
+    one.hook(&repo.event("s1", "SessionEnd"));
     let said = two.end();
     assert!(said.allows(), "{said:?}");
-    assert_eq!(stage.json(&["who", "a", "--json"])["file"]["owner"]["session"], "s2");
+    assert_eq!(repo.json(&["who", "a", "--json"])["file"]["owner"]["session"], "s2");
 }
 
 // S4-22, S4-58
 #[test]
 fn a_dead_owner_is_in_nobodys_way() {
-    let (stage, one, mut two) = contended(LATE);
+    let (repo, one, mut two) = contended(LATE);
     drop(one);
-    let said = two.hook(&stage.edit("s2", "a"));
+    let said = two.hook(&repo.edit("s2", "a"));
     assert!(said.allows() && !said.errors.contains("contention"), "{said:?}");
 }
 
 #[test]
 fn a_hook_that_is_told_to_end_while_it_waits_denies() {
-    let (stage, _one, mut two) = contended(LATE);
+    let (repo, _one, mut two) = contended(LATE);
     for (session, name) in [("s2", "TERM"), ("s3", "INT")] {
         // `exec`: the shell becomes the hook, so that its number is known.
-        std::fs::write(stage.path("payload"), stage.edit(session, "a").to_string()).unwrap();
+        std::fs::write(repo.path("payload"), repo.edit(session, "a").to_string()).unwrap();
         two.begin("sh -c 'echo $$ > ../hook; exec \"$TENURE\" hook claude < ../payload'");
         two.waits();
-        let hook = std::fs::read_to_string(stage.path("hook")).unwrap().trim().parse().unwrap();
+        let hook = std::fs::read_to_string(repo.path("hook")).unwrap().trim().parse().unwrap();
         signal(hook, name);
         let said = two.end();
         assert!(said.reason().contains("told to end"), "{said:?}");
@@ -99,19 +96,19 @@ fn a_hook_that_is_told_to_end_while_it_waits_denies() {
 // S4-15
 #[test]
 fn a_hook_that_is_told_to_end_before_the_server_has_answered_denies() {
-    let (stage, _one, mut two) = contended(LATE);
-    let daemon = stage.daemon().unwrap();
+    let (repo, _one, mut two) = contended(LATE);
+    let daemon = repo.daemon().unwrap();
     signal(daemon, "STOP");
     for name in ["TERM", "INT", "HUP", "QUIT"] {
-        std::fs::write(stage.path("payload"), stage.edit("s2", "b").to_string()).unwrap();
+        std::fs::write(repo.path("payload"), repo.edit("s2", "b").to_string()).unwrap();
         two.begin("sh -c 'echo $$ > ../hook; exec \"$TENURE\" hook claude < ../payload'");
-        let hook = || std::fs::read_to_string(stage.path("hook")).ok()?.trim().parse::<u32>().ok();
+        let hook = || std::fs::read_to_string(repo.path("hook")).ok()?.trim().parse::<u32>().ok();
         // Signals 1, 2, 3 and 15 are bits 0, 1, 2 and 14.
         wait_until("the hook asks", || hook().is_some_and(|hook| caught(hook) & 0x4007 == 0x4007));
         signal(hook().unwrap(), name);
         let said = two.end();
         assert!(said.reason().contains("told to end"), "{name}: {said:?}");
-        std::fs::remove_file(stage.path("hook")).unwrap();
+        std::fs::remove_file(repo.path("hook")).unwrap();
     }
     signal(daemon, "CONT");
 }
@@ -125,42 +122,42 @@ fn caught(process: u32) -> u64 {
 
 #[test]
 fn a_hook_ends_with_its_agent_and_takes_nothing_for_it() {
-    let (stage, mut one, mut two) = contended(LATE);
-    std::fs::write(stage.path("payload"), stage.edit("s2", "a").to_string()).unwrap();
+    let (repo, mut one, mut two) = contended(LATE);
+    std::fs::write(repo.path("payload"), repo.edit("s2", "a").to_string()).unwrap();
     two.begin("sh -c 'echo $$ > ../hook; exec \"$TENURE\" hook claude < ../payload'");
     two.waits();
-    let hook: u32 = std::fs::read_to_string(stage.path("hook")).unwrap().trim().parse().unwrap();
+    let hook: u32 = std::fs::read_to_string(repo.path("hook")).unwrap().trim().parse().unwrap();
     drop(two);
     wait_until("the hook ends", || {
         let stat = std::fs::read_to_string(format!("/proc/{hook}/stat")).unwrap_or_default();
         stat.is_empty() || stat.contains(") Z ")
     });
-    one.hook(&stage.event("s1", "SessionEnd"));
-    wait_until("nobody has it", || stage.json(&["files", "--json"]) == json!([]));
+    one.hook(&repo.event("s1", "SessionEnd"));
+    wait_until("nobody has it", || repo.json(&["files", "--json"]) == json!([]));
 }
 
 #[test]
 fn a_server_that_is_killed_in_the_middle_of_a_wait_is_started_again_for_the_retry() {
-    let (stage, _one, mut two) = contended(SOON);
-    two.begin_hook(&stage.edit("s2", "a"));
+    let (repo, _one, mut two) = contended(SOON);
+    two.begin_hook(&repo.edit("s2", "a"));
     two.waits();
-    let first = stage.daemon().unwrap();
+    let first = repo.daemon().unwrap();
     signal(first, "KILL");
     let said = two.end();
     assert!(said.reason().contains("waiting_for_instruction"), "{said:?}");
-    assert_ne!(stage.daemon(), Some(first));
+    assert_ne!(repo.daemon(), Some(first));
 }
 
 // S4-25
 #[test]
 fn in_codes_code_mode_the_hook_does_not_wait_and_the_retry_is_asked_for() {
-    let (stage, _one, mut two) = contended(SOON);
+    let (repo, _one, mut two) = contended(SOON);
     let payload = json!({
-        "session_id": "s2", "turn_id": "t", "cwd": stage.repository(""), "hook_event_name": "PreToolUse",
+        "session_id": "s2", "turn_id": "t", "cwd": repo.file(""), "hook_event_name": "PreToolUse",
         "tool_name": "apply_patch", "tool_use_id": "exec-1",
         "tool_input": {"command": "*** Begin Patch\n*** Update File: a\n@@\n-one\n+two\n*** End Patch\n"},
     });
-    std::fs::write(stage.path("payload"), payload.to_string()).unwrap();
+    std::fs::write(repo.path("payload"), payload.to_string()).unwrap();
     let line = "\"$TENURE\" hook codex < ../payload";
     let said = two.run(line);
     assert!(said.reason().contains("once more in"), "{said:?}");
@@ -168,7 +165,7 @@ fn in_codes_code_mode_the_hook_does_not_wait_and_the_retry_is_asked_for() {
     let again = two.run(line);
     assert!(again.reason().contains("once more in"), "{again:?}");
     wait_until("the one retry is due", || {
-        stage.json(&["files", "--json"])[0]["waiters"][0]["retryInMs"] == json!(0)
+        repo.json(&["files", "--json"])[0]["waiters"][0]["retryInMs"] == json!(0)
     });
     let retry = two.run(line);
     assert!(retry.reason().contains("waiting_for_instruction"), "{retry:?}");
@@ -177,10 +174,10 @@ fn in_codes_code_mode_the_hook_does_not_wait_and_the_retry_is_asked_for() {
 
 #[test]
 fn where_the_gate_only_warns_the_edit_happens_and_the_model_is_told() {
-    let stage = Stage::new();
-    stage.configure("[files]\nmode = 'warn'\n");
-    let (mut one, mut two) = (FakeAgent::start(&stage, "one"), FakeAgent::start(&stage, "two"));
-    assert!(one.hook(&stage.edit("s1", "a")).allows());
-    let said = two.hook(&stage.edit("s2", "a"));
+    let repo = Repository::new();
+    repo.configure("[files]\nmode = 'warn'\n");
+    let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));
+    assert!(one.hook(&repo.edit("s1", "a")).allows());
+    let said = two.hook(&repo.edit("s2", "a"));
     assert!(said.allows() && said.output.contains("only warns"), "{said:?}");
 }

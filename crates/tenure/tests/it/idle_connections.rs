@@ -4,9 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use rustix::process::{Resource, getrlimit, setrlimit};
-
-use crate::client::wait_until;
-use crate::program::{Served, serve};
+use tenure_testkit::{ServerProcess, serve, wait_until};
 
 const MANY: usize = 15_000;
 /// The most memory of the server that one of them may take.
@@ -47,7 +45,7 @@ fn fifteen_thousand_idle_connections_take_little_memory_and_are_answered_again()
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::start(&mut serve(folder.path()));
+    let served = ServerProcess::start(&mut serve(folder.path()));
     // What the first ones take is not theirs alone.
     let mut open: Vec<_> = (0..100).map(|_| used(&served.address)).collect();
     let before = memory_of(served.process());
@@ -60,6 +58,5 @@ fn fifteen_thousand_idle_connections_take_little_memory_and_are_answered_again()
     for stream in open.iter_mut().step_by(500) {
         again(stream, &served.address);
     }
-    served.signal("TERM");
-    assert_eq!(served.end().0, Some(0));
+    served.stop();
 }

@@ -2,30 +2,32 @@
 
 use std::collections::BTreeSet;
 
-use crate::client::{Answer, Client, wait_until};
-use crate::intents_asking::{accepted, intend, look, reach, wish};
-use crate::intents_stage::{CHANNEL, OTHER, Setup, Stage, Worker};
+use tenure_testkit::intents::{CHANNEL, OTHER};
+use tenure_testkit::pipelines::{IntentsHome, Setup, WorkerPlace, accepted, intend, intent, look, reach};
+use tenure_testkit::{Response, TestClient, wait_until};
 
-const BOTH: [Worker; 2] = [Worker::Inside, Worker::Apart];
+use crate::intents_ledger::Story;
+
+const BOTH: [WorkerPlace; 2] = [WorkerPlace::Inside, WorkerPlace::Apart];
 
 /// The same wish on so many connections, all of them sent before the first answer is read.
-fn at_once(stage: &Stage, count: usize, body: &str) -> Vec<Answer> {
-    let mut clients: Vec<Client> = (0..count).map(|_| stage.client()).collect();
+fn at_once(home: &IntentsHome, count: usize, body: &str) -> Vec<Response> {
+    let mut clients: Vec<TestClient> = (0..count).map(|_| home.client()).collect();
     for client in &mut clients {
         client.send("POST /api/v3/intents", None, body).unwrap();
     }
     clients.iter_mut().map(|client| client.answer().unwrap()).collect()
 }
 
-fn statuses(answers: &[Answer]) -> Vec<u16> {
+fn statuses(answers: &[Response]) -> Vec<u16> {
     let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
     statuses.sort_unstable();
     statuses
 }
 
 /// How many leases on tuners were ever given out, and that no resource was given out twice.
-fn tuner_leases(stage: &Stage) -> usize {
-    let story = stage.story();
+fn tuner_leases(home: &IntentsHome) -> usize {
+    let story = Story::of_home(home);
     story.check_exclusive();
     story.leases_on("tuner:").len()
 }
@@ -34,14 +36,14 @@ fn tuner_leases(stage: &Stage) -> usize {
 #[test]
 fn two_identical_intents_at_once_are_one_session_with_one_tuner() {
     for worker in BOTH {
-        let stage = Stage::new(Setup::with(worker));
-        let answers = at_once(&stage, 2, &wish(CHANNEL, None));
+        let home = IntentsHome::new(Setup::with(worker));
+        let answers = at_once(&home, 2, &intent(CHANNEL, None));
         let ids: BTreeSet<String> = answers.iter().map(accepted).collect();
         assert_eq!(ids.len(), 1, "{answers:?}");
-        let session = reach(&mut stage.client(), ids.first().unwrap(), &["RUNNING", "ENDED"]);
+        let session = reach(&mut home.client(), ids.first().unwrap(), &["RUNNING", "ENDED"]);
         assert_eq!(session["state"], "RUNNING", "{session}");
-        assert_eq!(tuner_leases(&stage), 1);
-        stage.check_violations();
+        assert_eq!(tuner_leases(&home), 1);
+        home.has_no_violation();
     }
 }
 
@@ -49,51 +51,51 @@ fn two_identical_intents_at_once_are_one_session_with_one_tuner() {
 #[test]
 fn in_phase_one_the_second_of_two_at_once_is_told_that_it_is_busy() {
     for worker in BOTH {
-        let stage = Stage::new(Setup::with(worker).in_phase_one());
-        let answers = at_once(&stage, 2, &wish(CHANNEL, None));
+        let home = IntentsHome::new(Setup::with(worker).in_phase_one());
+        let answers = at_once(&home, 2, &intent(CHANNEL, None));
         assert_eq!(statuses(&answers), [202, 409], "{answers:?}");
         let refused = answers.iter().find(|answer| answer.status == 409).unwrap();
-        assert_eq!((refused.code(), refused.retry_after), ((409, "LEASE_BUSY"), Some(1)));
+        assert_eq!((refused.code(), refused.retry_after()), ((409, "LEASE_BUSY"), Some(1)));
         let taken = answers.iter().find(|answer| answer.status == 202).unwrap();
-        let session = reach(&mut stage.client(), &accepted(taken), &["RUNNING", "ENDED"]);
+        let session = reach(&mut home.client(), &accepted(taken), &["RUNNING", "ENDED"]);
         assert_eq!(session["state"], "RUNNING", "{session}");
-        assert_eq!(tuner_leases(&stage), 1);
+        assert_eq!(tuner_leases(&home), 1);
     }
 }
 
 // 5.1: S1-38, S1-39
 #[test]
 fn a_thousand_identical_intents_at_once_are_one_session_with_one_tuner() {
-    let stage = Stage::new(Setup::with(Worker::Inside));
-    let answers = at_once(&stage, 1_000, &wish(CHANNEL, None));
+    let home = IntentsHome::new(Setup::with(WorkerPlace::Inside));
+    let answers = at_once(&home, 1_000, &intent(CHANNEL, None));
     let ids: BTreeSet<String> = answers.iter().map(accepted).collect();
     assert_eq!((answers.len(), ids.len()), (1_000, 1));
-    reach(&mut stage.client(), ids.first().unwrap(), &["RUNNING"]);
-    assert_eq!(tuner_leases(&stage), 1);
-    let story = stage.story();
+    reach(&mut home.client(), ids.first().unwrap(), &["RUNNING"]);
+    assert_eq!(tuner_leases(&home), 1);
+    let story = Story::of_home(&home);
     assert_eq!(story.of("intent.accepted").count(), 1);
     assert_eq!(story.leases_on("service:").len(), 1);
-    assert_eq!(stage.read("started").lines().count(), 1, "one pipeline was started");
+    assert_eq!(home.text("started").lines().count(), 1, "one pipeline was started");
 }
 
 // 5.1: S1-37, S1-39
 #[test]
 fn in_phase_one_one_of_a_thousand_at_once_is_accepted() {
-    let stage = Stage::new(Setup::with(Worker::Inside).in_phase_one());
-    let answers = at_once(&stage, 1_000, &wish(CHANNEL, None));
+    let home = IntentsHome::new(Setup::with(WorkerPlace::Inside).in_phase_one());
+    let answers = at_once(&home, 1_000, &intent(CHANNEL, None));
     let (taken, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 202);
     assert_eq!((taken.len(), refused.len()), (1, 999));
     assert!(refused.iter().all(|answer| answer.code() == (409, "LEASE_BUSY")));
-    reach(&mut stage.client(), &accepted(taken[0]), &["RUNNING"]);
-    assert_eq!(tuner_leases(&stage), 1);
+    reach(&mut home.client(), &accepted(taken[0]), &["RUNNING"]);
+    assert_eq!(tuner_leases(&home), 1);
 }
 
 // 5.2: S1-31, S1-32, S1-33, S1-40, S1-41
 #[test]
 fn the_same_channel_with_other_parameters_is_another_session_and_ends_busy() {
     for worker in BOTH {
-        let stage = Stage::new(Setup::with(worker));
-        let mut client = stage.client();
+        let home = IntentsHome::new(Setup::with(worker));
+        let mut client = home.client();
         let first = accepted(&intend(&mut client, CHANNEL, None));
         reach(&mut client, &first, &["RUNNING"]);
         let second = accepted(&intend(&mut client, CHANNEL, Some("de")));
@@ -102,16 +104,16 @@ fn the_same_channel_with_other_parameters_is_another_session_and_ends_busy() {
         let why = ["state", "reason", "outcome"].map(|name| &session[name]);
         assert_eq!(why, ["ENDED", "R_LEASE_BUSY", "REJECTED_BUSY"], "{session}");
         assert_eq!(look(&mut client, &first)["state"], "RUNNING");
-        assert_eq!(tuner_leases(&stage), 1, "it did not come so far");
-        stage.check_violations();
+        assert_eq!(tuner_leases(&home), 1, "it did not come so far");
+        home.has_no_violation();
     }
 }
 
 // 5.2: S1-34
 #[test]
 fn in_phase_one_other_parameters_for_a_channel_in_use_are_refused_at_once() {
-    let stage = Stage::new(Setup::with(Worker::Inside).in_phase_one());
-    let mut client = stage.client();
+    let home = IntentsHome::new(Setup::with(WorkerPlace::Inside).in_phase_one());
+    let mut client = home.client();
     let first = accepted(&intend(&mut client, CHANNEL, None));
     assert_eq!(intend(&mut client, CHANNEL, Some("de")).code(), (409, "LEASE_BUSY"));
     reach(&mut client, &first, &["RUNNING"]);
@@ -125,24 +127,24 @@ fn in_phase_one_other_parameters_for_a_channel_in_use_are_refused_at_once() {
 // S1-1, S1-9
 #[test]
 fn only_the_worker_takes_leases() {
-    let mut stage = Stage::new(Setup::with(Worker::Nowhere));
-    let mut client = stage.client();
+    let mut home = IntentsHome::new(Setup::with(WorkerPlace::Nowhere));
+    let mut client = home.client();
     let first = accepted(&intend(&mut client, CHANNEL, None));
     let second = accepted(&intend(&mut client, OTHER, None));
     assert_eq!(look(&mut client, &first)["state"], "NEW");
-    assert_eq!(stage.story().of("lease.issued").count(), 0, "nobody has taken a lease");
-    stage.put_worker(Worker::Apart);
-    stage.start_worker();
+    assert_eq!(Story::of_home(&home).of("lease.issued").count(), 0, "nobody has taken a lease");
+    home.put_worker(WorkerPlace::Apart);
+    home.start_worker();
     for id in [&first, &second] {
         reach(&mut client, id, &["RUNNING"]);
     }
-    let story = stage.story();
+    let story = Story::of_home(&home);
     story.check_taken_by_worker();
     assert_eq!((story.leases_on("service:").len(), story.leases_on("tuner:").len()), (2, 2));
 }
 
 /// Asks for the channel again and again, until it is answered with this status. Nobody is sent away meanwhile.
-fn ask_until(client: &mut Client, status: u16, from: u16) {
+fn ask_until(client: &mut TestClient, status: u16, from: u16) {
     wait_until("the phase changes", || {
         let answer = intend(client, CHANNEL, None);
         assert!([status, from].contains(&answer.status), "{answer:?}");
@@ -153,27 +155,27 @@ fn ask_until(client: &mut Client, status: u16, from: u16) {
 // 5.1: S1-34 to S1-39
 #[test]
 fn the_phase_changes_without_a_restart_and_nobody_is_sent_away() {
-    let stage = Stage::new(Setup::with(Worker::Inside));
-    let mut client = stage.client();
+    let home = IntentsHome::new(Setup::with(WorkerPlace::Inside));
+    let mut client = home.client();
     let first = accepted(&intend(&mut client, CHANNEL, None));
     reach(&mut client, &first, &["RUNNING"]);
 
-    stage.configure("api_leases = true");
-    stage.served().signal("HUP");
+    home.set_line("api_leases = true");
+    home.server().signal("HUP");
     ask_until(&mut client, 409, 202);
-    let answers = at_once(&stage, 2, &wish(OTHER, None));
+    let answers = at_once(&home, 2, &intent(OTHER, None));
     assert_eq!(statuses(&answers), [202, 409], "{answers:?}");
     let second = accepted(answers.iter().find(|answer| answer.status == 202).unwrap());
     reach(&mut client, &second, &["RUNNING"]);
 
-    stage.configure("api_leases = false");
-    stage.served().signal("HUP");
+    home.set_line("api_leases = false");
+    home.server().signal("HUP");
     ask_until(&mut client, 202, 409);
     for (channel, id) in [(CHANNEL, &first), (OTHER, &second)] {
-        let answers = at_once(&stage, 2, &wish(channel, None));
+        let answers = at_once(&home, 2, &intent(channel, None));
         assert!(answers.iter().all(|answer| accepted(answer) == *id), "it goes on, whatever the phase");
         assert_eq!(look(&mut client, id)["state"], "RUNNING");
     }
-    assert_eq!(tuner_leases(&stage), 2);
-    stage.check_violations();
+    assert_eq!(tuner_leases(&home), 2);
+    home.has_no_violation();
 }

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::client::{Client, pause, wait_until};
+use tenure_testkit::pipelines::{IntentsHome, Setup, WorkerPlace, intent, look, reach};
+use tenure_testkit::process::users_of;
+use tenure_testkit::{TestClient, is_unlocked, pause, wait_until};
+
 use crate::histories_stage::Chance;
-use crate::intents_asking::{is_unlocked, look, reach, users_of, wish};
-use crate::intents_ledger::text;
-use crate::intents_stage::{Setup, Stage, Worker};
+use crate::intents_ledger::{Story, text};
 
 /// Each of them is of another kind: `intents_pipeline.sh` says which.
 const CHANNELS: [&str; 6] = ["plain", "other", "quits", "fails", "stubborn", "strays"];
@@ -29,9 +30,9 @@ struct Load {
 }
 
 impl Load {
-    fn connect(&self) -> Option<Client> {
+    fn connect(&self) -> Option<TestClient> {
         let address = self.address.lock().unwrap().clone();
-        Client::with_token(&address, &self.admin).ok()
+        TestClient::with_token(&address, &self.admin).ok()
     }
 
     /// One of the sessions that were accepted.
@@ -54,14 +55,14 @@ impl Load {
     }
 
     /// One request. An error: nobody knows what became of it.
-    fn ask(&self, client: &mut Client, chance: &mut Chance) -> std::io::Result<()> {
+    fn ask(&self, client: &mut TestClient, chance: &mut Chance) -> std::io::Result<()> {
         let (line, body) = match (chance.below(10), self.any(chance)) {
             (0..=1, Some(id)) => (format!("DELETE /api/v3/sessions/{id}"), String::new()),
             (2, Some(id)) => (format!("GET /api/v3/sessions/{id}"), String::new()),
             (3, _) => ("GET /api/v3/sessions?state=RUNNING".to_owned(), String::new()),
             _ => {
                 let parameter = chance.percent(20).then_some("de");
-                let body = wish(CHANNELS[chance.index(CHANNELS.len())], parameter);
+                let body = intent(CHANNELS[chance.index(CHANNELS.len())], parameter);
                 ("POST /api/v3/intents".to_owned(), body)
             }
         };
@@ -75,9 +76,9 @@ impl Load {
     }
 }
 
-/// A stage on which everything is killed.
+/// A home on which everything is killed.
 struct Chaos {
-    stage: Stage,
+    home: IntentsHome,
     load: Arc<Load>,
     callers: Vec<JoinHandle<()>>,
     chance: Chance,
@@ -85,11 +86,11 @@ struct Chaos {
 }
 
 impl Chaos {
-    fn begin(worker: Worker, seed: u64) -> Self {
-        let stage = Stage::new(Setup { ttl_ms: 2_000, tuners: TUNERS, ..Setup::with(worker) });
-        let admin = stage.read("data/admin.token").trim_end().to_owned();
+    fn begin(worker: WorkerPlace, seed: u64) -> Self {
+        let home = IntentsHome::new(Setup { ttl_ms: 2_000, tuners: TUNERS, ..Setup::with(worker) });
+        let admin = home.text("data/admin.token").trim_end().to_owned();
         let load = Arc::new(Load {
-            address: Mutex::new(stage.served().address.clone()),
+            address: Mutex::new(home.server().address.clone()),
             admin,
             accepted: Mutex::default(),
             is_over: AtomicBool::new(false),
@@ -100,7 +101,7 @@ impl Chaos {
             std::thread::spawn(move || load.call(chance))
         };
         let callers = (1..=CALLERS).map(start).collect();
-        Self { stage, load, callers, chance: Chance::new(seed), seed }
+        Self { home, load, callers, chance: Chance::new(seed), seed }
     }
 
     /// Kills somebody, and starts it again at once or a moment later.
@@ -108,34 +109,34 @@ impl Chaos {
         // Now and then longer than a lease lasts.
         let longest = if self.chance.percent(5) { 2_500 } else { 600 };
         pause(Duration::from_millis(self.chance.below(longest)));
-        if self.stage.has_worker_apart() && self.chance.percent(8) {
+        if self.home.has_worker_apart() && self.chance.percent(8) {
             self.hold_worker();
         }
-        let kind = if self.stage.has_worker_apart() { self.chance.below(3) } else { 0 };
+        let kind = if self.home.has_worker_apart() { self.chance.below(3) } else { 0 };
         if self.chance.percent(15) {
-            self.stage.kill_watchdogs();
+            self.home.kill_watchdogs();
         }
         if kind != 1 {
-            self.stage.kill_server();
+            self.home.kill_server();
         }
         if kind != 0 {
-            self.stage.kill_worker();
+            self.home.kill_worker();
         }
         if self.chance.percent(30) {
             pause(Duration::from_millis(self.chance.below(300)));
         }
         if kind != 1 {
-            self.stage.start_server();
-            *self.load.address.lock().unwrap() = self.stage.served().address.clone();
+            self.home.start_server();
+            *self.load.address.lock().unwrap() = self.home.server().address.clone();
         }
-        self.stage.see_to_worker();
+        self.home.see_to_worker();
     }
 
     /// The worker stands still, longer than its leases last.
     fn hold_worker(&mut self) {
-        self.stage.signal_worker("STOP");
+        self.home.signal_worker("STOP");
         pause(Duration::from_millis(2_500));
-        self.stage.signal_worker("CONT");
+        self.home.signal_worker("CONT");
         pause(Duration::from_millis(self.chance.below(200)));
     }
 
@@ -146,7 +147,7 @@ impl Chaos {
             caller.join().unwrap();
         }
         let accepted = std::mem::take(&mut *self.load.accepted.lock().unwrap());
-        let mut client = self.stage.client();
+        let mut client = self.home.client();
         // Also those whose answer was lost: nobody was told of them, and they run all the same.
         let mut all = accepted.clone();
         for state in ["NEW", "STARTING", "RUNNING", "STOPPING"] {
@@ -156,7 +157,7 @@ impl Chaos {
         }
         let (seed, mut unsettled) = (self.seed, all.clone());
         wait_until(&format!("seed {seed}: every session runs or is over"), || {
-            self.stage.see_to_worker();
+            self.home.see_to_worker();
             unsettled.retain(|id| !["RUNNING", "ENDED"].contains(&state(&mut client, id).as_str()));
             unsettled.is_empty()
         });
@@ -169,8 +170,8 @@ impl Chaos {
             let reasons = ["R_STOPPED", "R_PIPELINE_EXITED", "R_PIPELINE_FAILED"];
             assert!(reasons.iter().any(|reason| ended["reason"] == *reason), "seed {seed}: {ended}");
         }
-        self.stage.check_violations();
-        for entry in std::fs::read_dir(self.stage.path("")).unwrap() {
+        self.home.has_no_violation();
+        for entry in std::fs::read_dir(self.home.path("")).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             let is_lock = name.starts_with("slot-") || name.starts_with("service-");
@@ -181,14 +182,14 @@ impl Chaos {
         let held: Vec<_> = leases.as_array().unwrap().iter().map(|lease| &lease["resource"]).collect();
         assert_eq!(held, ["system:orchestrator:guard_lock"], "seed {seed}");
         self.check_ledger(&accepted);
-        let started = self.stage.read("started").lines().count();
+        let started = self.home.text("started").lines().count();
         Tried { accepted: accepted.len(), started }
     }
 
     fn check_ledger(&self, accepted: &BTreeSet<String>) {
-        let (code, output) = self.stage.tenure(&["verify", "--data", "data"]);
-        assert_eq!(code, Some(0), "seed {}: {output}", self.seed);
-        let story = self.stage.story();
+        let verified = self.home.run(&["verify", "--data", "data"]);
+        assert_eq!(verified.code, Some(0), "seed {}: {verified:?}", self.seed);
+        let story = Story::of_home(&self.home);
         story.check_exclusive();
         story.check_taken_by_worker();
         let states = story.states();
@@ -200,7 +201,7 @@ impl Chaos {
 }
 
 /// In which state a session is.
-fn state(client: &mut Client, id: &str) -> String {
+fn state(client: &mut TestClient, id: &str) -> String {
     look(client, id)["state"].as_str().unwrap().to_owned()
 }
 
@@ -212,7 +213,7 @@ struct Tried {
 }
 
 /// `TENURE_CHAOS_SEED` gives another seed.
-fn kills(worker: Worker, seed: u64, count: usize) {
+fn kills(worker: WorkerPlace, seed: u64, count: usize) {
     let seed = std::env::var("TENURE_CHAOS_SEED").map_or(seed, |text| text.parse().unwrap());
     eprintln!("seed {seed}, {count} kills, the worker is {worker:?}");
     let mut chaos = Chaos::begin(worker, seed);
@@ -227,21 +228,21 @@ fn kills(worker: Worker, seed: u64, count: usize) {
 // S1-18, S1-20, S1-39, S1-42, S1-43, S1-47, O-9, O-12
 #[test]
 fn a_server_with_its_worker_is_killed_at_any_moment() {
-    kills(Worker::Inside, 6_101, 30);
+    kills(WorkerPlace::Inside, 6_101, 30);
 }
 
 // S1-18, S1-20, S1-39, S1-42, S1-43, S1-47, O-9, O-12
 #[test]
 fn a_server_and_its_worker_apart_are_killed_at_any_moment() {
-    kills(Worker::Apart, 6_102, 30);
+    kills(WorkerPlace::Apart, 6_102, 30);
 }
 
 #[test]
 fn long_a_server_with_its_worker_is_killed_three_hundred_times() {
-    kills(Worker::Inside, 6_103, 300);
+    kills(WorkerPlace::Inside, 6_103, 300);
 }
 
 #[test]
 fn long_a_server_and_its_worker_apart_are_killed_three_hundred_times() {
-    kills(Worker::Apart, 6_104, 300);
+    kills(WorkerPlace::Apart, 6_104, 300);
 }

@@ -5,11 +5,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
+use tenure_testkit::pipelines::PIPELINE;
+use tenure_testkit::{is_unlocked, wait_until};
 
-use crate::client::wait_until;
-use crate::intents_asking::is_unlocked;
 use crate::intents_ledger::Story;
-use crate::intents_stage::PIPELINE;
 
 fn issued(fence: u64, resource: &str, session: &str) -> Value {
     let lease = json!({ "fence": fence, "resource": resource, "holder": session, "principal": "system:orchestrator" });

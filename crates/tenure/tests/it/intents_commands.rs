@@ -1,66 +1,14 @@
 //! `tenure session`, against a server that plays its part.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpListener;
-use std::process::Output;
-use std::thread::JoinHandle;
-
 use serde_json::{Value, json};
+use tenure_testkit::TestHome;
+use tenure_testkit::fake_server::{FakeServer, Received};
 
-use crate::commands::World;
-use crate::program::tenure;
-
-/// A server that answers one request after the other with these. It ends with what was asked: the line and the body.
-fn play(answers: Vec<(&'static str, Value)>) -> (String, JoinHandle<Vec<(String, String)>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let playing = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut input = BufReader::new(stream.try_clone().unwrap());
-        let mut asked = Vec::new();
-        for (status, body) in answers {
-            let mut lines = Vec::new();
-            loop {
-                let mut line = String::new();
-                input.read_line(&mut line).unwrap();
-                match line.trim_end() {
-                    "" => break,
-                    text => lines.push(text.to_owned()),
-                }
-            }
-            let length = lines.iter().find_map(|line| {
-                let (name, value) = line.split_once(": ")?;
-                name.eq_ignore_ascii_case("content-length").then(|| value.parse().unwrap())
-            });
-            let mut content = vec![0; length.unwrap_or(0)];
-            input.read_exact(&mut content).unwrap();
-            asked.push((lines[0].clone(), String::from_utf8(content).unwrap()));
-            let (media, body) = (media(status), body.to_string());
-            let head =
-                format!("HTTP/1.1 {status}\r\nContent-Type: {media}\r\nContent-Length: {}", body.len());
-            stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).unwrap();
-        }
-        asked
-    });
-    (url, playing)
-}
-
-fn media(status: &str) -> &'static str {
-    if status.starts_with('2') { "application/json" } else { "application/problem+json" }
-}
-
-/// `tenure session ARGUMENTS…`: its exit code, what it printed, and what the server was asked.
-fn session(
-    arguments: &[&str],
-    answers: Vec<(&'static str, Value)>,
-) -> (Option<i32>, String, Vec<(String, String)>) {
-    let (url, playing) = play(answers);
-    let folder = tempfile::tempdir().unwrap();
-    let mut command = tenure(folder.path());
-    command.arg("session").args(arguments).env("TENURE_URL", url).env("TENURE_TOKEN", "tnr_played");
-    let Output { status, stdout, stderr } = command.output().unwrap();
-    let said = String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap();
-    (status.code(), said, playing.join().unwrap())
+/// `tenure session ARGUMENTS…`: its exit code, what it printed, and what the server received.
+fn session(arguments: &[&str], answers: Vec<(&'static str, Value)>) -> (Option<i32>, String, Vec<Received>) {
+    let all: Vec<&str> = ["session"].into_iter().chain(arguments.iter().copied()).collect();
+    let (done, received) = FakeServer::run(&all, answers);
+    (done.code, done.output + &done.errors, received)
 }
 
 fn accepted(state: &str) -> (&'static str, Value) {
@@ -80,8 +28,8 @@ fn view(state: &str, outcome: Option<&str>, revision: u64) -> (&'static str, Val
     ("200 OK", view)
 }
 
-fn lines(asked: &[(String, String)]) -> Vec<&str> {
-    asked.iter().map(|(line, _)| line.strip_suffix(" HTTP/1.1").unwrap()).collect()
+fn lines(received: &[Received]) -> Vec<&str> {
+    received.iter().map(|request| request.line.as_str()).collect()
 }
 
 // S1-5, S1-11
@@ -91,7 +39,7 @@ fn start_says_what_is_wanted_and_which_session_it_became() {
     let (code, output, asked) = session(&arguments, vec![accepted("NEW")]);
     assert_eq!((code, output.as_str()), (Some(0), "session      s1\nstate        NEW\ncorrelation  c\n"));
     assert_eq!(lines(&asked), ["POST /api/v3/intents"]);
-    let body: Value = serde_json::from_str(&asked[0].1).unwrap();
+    let body: Value = serde_json::from_str(&asked[0].body).unwrap();
     assert_eq!(body, json!({ "serviceRef": "1:0:19", "profileID": "hd", "params": { "audio": "de" } }));
 
     let (_, output, _) = session(&[&arguments[..], &["--json"]].concat(), vec![accepted("NEW")]);
@@ -173,35 +121,35 @@ fn list_shows_all_or_those_in_one_state() {
 // S1-5, S1-6: the real server, before a worker is there.
 #[test]
 fn a_wish_is_kept_found_again_and_stopped() {
-    let world = World::new();
+    let home = TestHome::new();
     let start = ["session", "start", "--service", "1:0:19", "--profile", "hd", "--json"];
-    let first = world.json(&start);
-    assert_eq!((&first["state"], world.json(&start)), (&"NEW".into(), first.clone()), "the same session");
+    let first = home.json(&start);
+    assert_eq!((&first["state"], home.json(&start)), (&"NEW".into(), first.clone()), "the same session");
     let id = first["session_id"].as_str().unwrap();
-    let other = world.json(&[&start[..], &["--param", "audio=de", "--correlation-id", "mine"]].concat());
+    let other = home.json(&[&start[..], &["--param", "audio=de", "--correlation-id", "mine"]].concat());
     assert_eq!(other["correlationId"], "mine");
     assert_ne!(other["session_id"], first["session_id"]);
-    let listed = world.json(&["session", "list", "--state", "new", "--json"]);
+    let listed = home.json(&["session", "list", "--state", "new", "--json"]);
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 2);
 
-    let stopped = world.run(&["session", "stop", id, "--wait"]);
+    let stopped = home.run(&["session", "stop", id, "--wait"]);
     assert_eq!(stopped.code, Some(0), "{stopped:?}");
     assert!(stopped.output.contains("R_STOPPED"), "{stopped:?}");
-    assert_eq!(world.run(&["session", "show", id]).code, Some(0));
-    assert_eq!(world.run(&["session", "show", id, "--wait"]).code, Some(1), "it does not run");
-    assert_ne!(world.json(&start)["session_id"], first["session_id"], "what is over is not found again");
-    assert_eq!(world.run(&["session", "show", "nothing"]).code, Some(1));
-    let wrong = world.run(&["session", "start", "--service", "a|b", "--profile", "hd"]);
+    assert_eq!(home.run(&["session", "show", id]).code, Some(0));
+    assert_eq!(home.run(&["session", "show", id, "--wait"]).code, Some(1), "it does not run");
+    assert_ne!(home.json(&start)["session_id"], first["session_id"], "what is over is not found again");
+    assert_eq!(home.run(&["session", "show", "nothing"]).code, Some(1));
+    let wrong = home.run(&["session", "start", "--service", "a|b", "--profile", "hd"]);
     assert_eq!(wrong.code, Some(64), "{wrong:?}");
 }
 
 // S1-3: what the token may not do, nobody does.
 #[test]
 fn a_token_without_the_scope_starts_nothing() {
-    let world = World::new();
-    let made = world.run(&["token", "create", "ci", "--scope", "leases:write"]);
-    let mut command = world.command(&["session", "start", "--service", "1:0:19", "--profile", "hd"]);
+    let home = TestHome::new();
+    let made = home.run(&["token", "create", "ci", "--scope", "leases:write"]);
+    let mut command = home.command(&["session", "start", "--service", "1:0:19", "--profile", "hd"]);
     let refused = command.env("TENURE_TOKEN", made.output.trim_end()).output().unwrap();
     assert_eq!(refused.status.code(), Some(77));
-    assert_eq!(world.run(&["session", "list"]).output, "No sessions.\n");
+    assert_eq!(home.run(&["session", "list"]).output, "No sessions.\n");
 }

@@ -1,34 +1,37 @@
 //! A worker that is killed: what it held is kept for as long as it could still use it, and free at once where it is known to be
 //! gone.
 
-use crate::client::{Client, wait_until};
-use crate::intents_asking::{accepted, intend, is_unlocked, look, reach, users_of};
-use crate::intents_ledger::text;
-use crate::intents_stage::{CHANNEL, Setup, Stage, Worker};
+use tenure_testkit::intents::CHANNEL;
+use tenure_testkit::pipelines::{IntentsHome, Setup, WorkerPlace, accepted, intend, look, reach};
+use tenure_testkit::process::users_of;
+use tenure_testkit::{TestClient, is_unlocked, wait_until};
+
+use crate::intents_ledger::{Story, text};
 
 /// Long enough to be seen, short enough to be waited for.
 const TTL_MS: u64 = 3_000;
 
-/// A channel that runs.
-fn running(stage: &Stage) -> (Client, String) {
-    let mut client = stage.client();
+/// A session in state RUNNING whose pipeline holds its locks. The state alone says only that the process was started.
+fn running(home: &IntentsHome) -> (TestClient, String) {
+    let mut client = home.client();
     let id = accepted(&intend(&mut client, CHANNEL, None));
     let session = reach(&mut client, &id, &["RUNNING", "ENDED"]);
     assert_eq!(session["state"], "RUNNING", "{session}");
+    wait_until("the pipeline holds its locks", || home.text("started").lines().any(|line| line == id));
     (client, id)
 }
 
 /// What nobody may have yet, is had in the end; the leases were there to their last moment, and ended by themselves.
-fn check_kept_until_the_end(stage: &Stage, client: &mut Client, id: &str) {
+fn check_kept_until_the_end(home: &IntentsHome, client: &mut TestClient, id: &str) {
     for resource in ["tuner:0".to_owned(), format!("service:{CHANNEL}")] {
         assert_eq!(client.acquire(&resource, 60_000, None).unwrap().code(), (409, "HELD"), "{resource}");
     }
     assert_eq!(accepted(&intend(client, CHANNEL, None)), id, "it is known, and not started again");
     let ended = reach(client, id, &["ENDED"]);
     assert_eq!((&ended["reason"], &ended["outcome"]), (&"R_LEASE_EXPIRED".into(), &"LOST".into()), "{ended}");
-    assert!(is_unlocked(&stage.path("slot-0")), "the pipeline is gone before its tuner is free");
+    assert!(is_unlocked(&home.path("slot-0")), "the pipeline is gone before its tuner is free");
     assert_eq!(client.acquire("tuner:0", 60_000, None).unwrap().status, 201);
-    let story = stage.story();
+    let story = Story::of_home(home);
     story.check_exclusive();
     let mut last = [0; 2];
     for (number, prefix) in ["tuner:", "service:"].into_iter().enumerate() {
@@ -46,10 +49,10 @@ fn check_kept_until_the_end(stage: &Stage, client: &mut Client, id: &str) {
 // 5.3 A: S1-42, O-11
 #[test]
 fn the_leases_of_a_killed_worker_last_until_they_run_out() {
-    let mut stage = Stage::new(Setup { ttl_ms: TTL_MS, ..Setup::with(Worker::Apart) });
-    let (mut client, id) = running(&stage);
-    stage.kill_worker();
-    check_kept_until_the_end(&stage, &mut client, &id);
+    let mut home = IntentsHome::new(Setup { ttl_ms: TTL_MS, ..Setup::with(WorkerPlace::Apart) });
+    let (mut client, id) = running(&home);
+    home.kill_worker();
+    check_kept_until_the_end(&home, &mut client, &id);
     let next = accepted(&intend(&mut client, CHANNEL, None));
     assert_ne!(next, id, "what is over is not found again");
     assert_eq!(look(&mut client, &next)["state"], "NEW", "and nobody is there to start it");
@@ -58,20 +61,21 @@ fn the_leases_of_a_killed_worker_last_until_they_run_out() {
 // 5.3 A: S1-42
 #[test]
 fn the_leases_of_a_worker_that_was_killed_with_its_server_last_until_they_run_out() {
-    let mut stage = Stage::new(Setup { ttl_ms: TTL_MS, ..Setup::with(Worker::Inside) });
-    let (_, id) = running(&stage);
-    stage.put_worker(Worker::Nowhere);
-    stage.kill_server();
-    stage.start_server();
-    check_kept_until_the_end(&stage, &mut stage.client(), &id);
+    let mut home = IntentsHome::new(Setup { ttl_ms: TTL_MS, ..Setup::with(WorkerPlace::Inside) });
+    let (_, id) = running(&home);
+    home.put_worker(WorkerPlace::Nowhere);
+    home.kill_server();
+    home.start_server();
+    check_kept_until_the_end(&home, &mut home.client(), &id);
 }
 
 // 5.3 A: S1-34, S1-42, S1-47
 #[test]
 fn in_phase_one_attempts_are_busy_until_the_leases_of_a_killed_worker_run_out() {
-    let mut stage = Stage::new(Setup { ttl_ms: TTL_MS, ..Setup::with(Worker::Apart) }.in_phase_one());
-    let (mut client, id) = running(&stage);
-    stage.kill_worker();
+    let mut home =
+        IntentsHome::new(Setup { ttl_ms: TTL_MS, ..Setup::with(WorkerPlace::Apart) }.in_phase_one());
+    let (mut client, id) = running(&home);
+    home.kill_worker();
     let mut refused = 0;
     wait_until("the lease runs out", || {
         let answer = intend(&mut client, CHANNEL, Some("de"));
@@ -80,23 +84,23 @@ fn in_phase_one_attempts_are_busy_until_the_leases_of_a_killed_worker_run_out() 
     });
     assert!(refused > 0, "it was held at first");
     assert_eq!(look(&mut client, &id)["reason"], "R_LEASE_EXPIRED");
-    assert!(is_unlocked(&stage.path("slot-0")));
+    assert!(is_unlocked(&home.path("slot-0")));
 }
 
 /// A worker is killed and comes back at once: what it showed is over, and can be shown again long before leases run out.
-fn check_free_at_once(mut stage: Stage, restart: impl FnOnce(&mut Stage)) {
+fn check_free_at_once(mut home: IntentsHome, restart: impl FnOnce(&mut IntentsHome)) {
     // One that does not want to end, and one that leaves somebody behind.
     let channels = ["stubborn", "strays"];
-    let mut client = stage.client();
+    let mut client = home.client();
     let ids = channels.map(|channel| accepted(&intend(&mut client, channel, None)));
-    wait_until("both are shown", || stage.read("started").lines().count() == 2);
+    wait_until("both are shown", || home.text("started").lines().count() == 2);
     ids.iter().for_each(|id| drop(reach(&mut client, id, &["RUNNING"])));
-    restart(&mut stage);
-    client = stage.client();
+    restart(&mut home);
+    client = home.client();
     for id in &ids {
         let ended = reach(&mut client, id, &["ENDED"]);
         assert_eq!((&ended["reason"], &ended["outcome"]), (&"R_WORKER_RESTARTED".into(), &"LOST".into()));
-        let lock = stage.path(&format!("slot-{}", ended["slot"]));
+        let lock = home.path(&format!("slot-{}", ended["slot"]));
         assert!(is_unlocked(&lock), "it was seen gone before: {:?}", users_of(&lock));
     }
     for channel in channels {
@@ -104,52 +108,52 @@ fn check_free_at_once(mut stage: Stage, restart: impl FnOnce(&mut Stage)) {
         let session = reach(&mut client, &id, &["RUNNING", "ENDED"]);
         assert_eq!(session["state"], "RUNNING", "{session}");
     }
-    let story = stage.story();
+    let story = Story::of_home(&home);
     story.check_exclusive();
     for lease in story.leases_on("tuner:").iter().take(2).chain(story.leases_on("service:").iter().take(2)) {
         let end = story.end_of(&lease["fence"]).unwrap();
         assert_eq!(end["cause"], "WIPED", "{end}");
     }
-    stage.check_violations();
+    home.has_no_violation();
 }
 
 // 5.3 B: S1-43, O-12
 #[test]
 fn a_worker_that_comes_back_finds_everything_free_at_once() {
-    check_free_at_once(Stage::new(Setup::with(Worker::Apart)), |stage| {
-        stage.kill_worker();
-        stage.start_worker();
+    check_free_at_once(IntentsHome::new(Setup::with(WorkerPlace::Apart)), |home| {
+        home.kill_worker();
+        home.start_worker();
     });
 }
 
 // 5.3 B: S1-43, O-12
 #[test]
 fn a_server_that_comes_back_with_its_worker_finds_everything_free_at_once() {
-    check_free_at_once(Stage::new(Setup::with(Worker::Inside)), |stage| {
-        stage.kill_server();
-        stage.start_server();
+    check_free_at_once(IntentsHome::new(Setup::with(WorkerPlace::Inside)), |home| {
+        home.kill_server();
+        home.start_server();
     });
 }
 
 // 5.3 B, in phase 1: S1-43, S1-47
 #[test]
 fn in_phase_one_a_worker_that_comes_back_finds_everything_free_at_once() {
-    check_free_at_once(Stage::new(Setup::with(Worker::Apart).in_phase_one()), |stage| {
-        stage.kill_worker();
-        stage.start_worker();
+    check_free_at_once(IntentsHome::new(Setup::with(WorkerPlace::Apart).in_phase_one()), |home| {
+        home.kill_worker();
+        home.start_worker();
     });
 }
 
 // S1-5, S1-14, S1-19: the server alone is killed.
 #[test]
 fn a_worker_apart_goes_on_while_its_server_is_away() {
-    let mut stage = Stage::new(Setup::with(Worker::Apart));
-    let (mut client, id) = running(&stage);
+    let mut home = IntentsHome::new(Setup::with(WorkerPlace::Apart));
+    let (mut client, id) = running(&home);
     let before = look(&mut client, &id);
-    stage.kill_server();
-    assert!(!is_unlocked(&stage.path("slot-0")), "it is shown on");
-    stage.start_server();
-    client = stage.client();
+    home.kill_server();
+    assert!(!is_unlocked(&home.path("slot-0")), "it is shown on");
+    home.start_server();
+    client = home.client();
     let after = look(&mut client, &id);
     for name in ["state", "process", "slot", "revision"] {
         assert_eq!(after[name], before[name], "{after}");
@@ -158,6 +162,6 @@ fn a_worker_apart_goes_on_while_its_server_is_away() {
     client.ask(&format!("DELETE /api/v3/sessions/{id}"), None, "").unwrap();
     let ended = reach(&mut client, &id, &["ENDED"]);
     assert_eq!(ended["reason"], "R_STOPPED", "its worker hears of it: {ended}");
-    assert!(is_unlocked(&stage.path("slot-0")));
-    assert_eq!(stage.read("started").lines().count(), 1);
+    assert!(is_unlocked(&home.path("slot-0")));
+    assert_eq!(home.text("started").lines().count(), 1);
 }

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-
-use crate::program::tenure;
+use tenure_testkit::{TestHome, tenure};
 
 /// Every event, in order.
 pub struct Story(Vec<Value>);
@@ -26,6 +25,11 @@ impl Story {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).unwrap();
         Self(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    }
+
+    /// Reads the ledger of a home.
+    pub fn of_home(home: &TestHome) -> Self {
+        Self::read(home.folder(), &home.path("data"))
     }
 
     /// A story that a test made up.

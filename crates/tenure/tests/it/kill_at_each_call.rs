@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::client::{Client, Held};
-use crate::program::{Served, serve};
+use tenure_testkit::{HeldLease, ServerProcess, serve};
+
 use crate::wrapped::Tracer;
 
 /// How the writer changes the disk, and at how many of these calls it is killed. A batch is two writes and a sync; the
@@ -28,18 +28,17 @@ fn name_of(calls: &str, nth: u32, number: u32) -> String {
 #[test]
 fn a_server_that_is_killed_at_any_of_its_calls_has_everything_that_it_acknowledged() {
     let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("data");
-    let mut all: Vec<(String, Held)> = Vec::new();
-    let mut served = Served::start(&mut server(folder.path()));
+    let mut all: Vec<(String, HeldLease)> = Vec::new();
+    let mut served = ServerProcess::start(&mut server(folder.path()));
     let moments = CALLS.iter().flat_map(|(calls, count)| (1..=*count).map(move |nth| (*calls, nth)));
     for (calls, nth) in moments {
-        let mut client = Client::connect(&served.address, &data);
+        let mut client = served.client();
         let tracer = Tracer::attach_to_writer(&served, &format!("{calls}:signal=KILL:when={nth}"));
         let before = all.len();
         let cut = (0..100).find(|number| {
             let name = name_of(calls, nth, *number);
             let Ok(answer) = client.acquire(&name, TTL_MS, Some(&name)) else { return true };
-            all.push((name, answer.granted()));
+            all.push((name, answer.held()));
             false
         });
         let cut =
@@ -47,19 +46,19 @@ fn a_server_that_is_killed_at_any_of_its_calls_has_everything_that_it_acknowledg
         assert_eq!(served.end().0, None, "{calls} {nth}: it was killed");
         drop(tracer);
 
-        served = Served::start(&mut server(folder.path()));
-        let mut client = Client::connect(&served.address, &data);
+        served = ServerProcess::start(&mut server(folder.path()));
+        let mut client = served.client();
         for (name, held) in &all {
             let shown = client.show(&held.id).unwrap();
             assert_eq!(shown.state(), "ACTIVE", "{calls} {nth}: {name} is lost: {shown:?}");
             assert!((0..100).contains(&(shown.ends() - held.ends)), "{calls} {nth}: {held:?}: {shown:?}");
         }
         for (name, held) in &all[before..] {
-            let again = client.acquire(name, TTL_MS, Some(name)).unwrap().granted();
+            let again = client.acquire(name, TTL_MS, Some(name)).unwrap().held();
             assert_eq!((&again.id, &again.token), (&held.id, &held.token), "{calls} {nth}");
         }
         // Nobody was told of this one: it is there or not, and asking again settles it.
-        let settled = client.acquire(&cut, TTL_MS, Some(&cut)).unwrap().granted();
+        let settled = client.acquire(&cut, TTL_MS, Some(&cut)).unwrap().held();
         assert!(
             all.iter().all(|(_, held)| held.fence < settled.fence),
             "{calls} {nth}: {settled:?} is not above all"

@@ -6,8 +6,7 @@ use std::process::Command;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use crate::client::{Client, Held, LIMIT, pause};
-use crate::program::{Served, serve};
+use tenure_testkit::{HeldLease, LIMIT, ServerProcess, TestClient, pause, serve};
 
 const DIRECTORIES: u64 = 10;
 const ROUNDS: u64 = 10;
@@ -18,7 +17,7 @@ const TTL_MS: u64 = 600_000;
 #[derive(Debug)]
 struct Entry {
     name: String,
-    held: Option<Held>,
+    held: Option<HeldLease>,
     fate: Fate,
 }
 
@@ -40,7 +39,7 @@ fn server(folder: &Path) -> Command {
 }
 
 /// Works until the connection ends.
-fn work(mut client: Client, prefix: &str, told: &Sender<()>) -> Vec<Entry> {
+fn work(mut client: TestClient, prefix: &str, told: &Sender<()>) -> Vec<Entry> {
     let mut journal = Vec::new();
     for number in 0_u64.. {
         let name = format!("{prefix}.{number}");
@@ -48,7 +47,7 @@ fn work(mut client: Client, prefix: &str, told: &Sender<()>) -> Vec<Entry> {
             journal.push(Entry { name, held: None, fate: Fate::Unanswered });
             break;
         };
-        let mut held = answer.granted();
+        let mut held = answer.held();
         let _ = told.send(());
         let mut fate = Fate::Live;
         if number % 3 == 0 {
@@ -74,8 +73,8 @@ fn work(mut client: Client, prefix: &str, told: &Sender<()>) -> Vec<Entry> {
 }
 
 /// Everything that the clients of one server were told before it was killed: this long after so many grants.
-fn load(served: Served, data: &Path, prefix: &str, grants: u64, kill_after: Duration) -> Vec<Entry> {
-    let first = Client::connect(&served.address, data);
+fn load(served: ServerProcess, data: &Path, prefix: &str, grants: u64, kill_after: Duration) -> Vec<Entry> {
+    let first = TestClient::connect(&served.address, data);
     let (told, hear) = std::sync::mpsc::channel();
     let start = |client: u64| {
         let (connection, told) = (first.another(), told.clone());
@@ -87,12 +86,11 @@ fn load(served: Served, data: &Path, prefix: &str, grants: u64, kill_after: Dura
         hear.recv_timeout(LIMIT).expect("a grant");
     }
     pause(kill_after);
-    served.signal("KILL");
-    assert_eq!(served.end().0, None, "it was killed");
+    served.kill();
     clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
 }
 
-fn check(client: &mut Client, entry: &Entry) {
+fn check(client: &mut TestClient, entry: &Entry) {
     let Some(held) = &entry.held else { return };
     let shown = client.show(&held.id).unwrap();
     let after = shown.body["lease"]["expiresAt"].as_str().map(|_| shown.ends() - held.ends);
@@ -107,8 +105,8 @@ fn check(client: &mut Client, entry: &Entry) {
 }
 
 /// The same request gives the same lease and the same token; one without an answer gives one lease, and only one.
-fn repeat(client: &mut Client, entry: &Entry) -> Option<u64> {
-    let mut again = || client.acquire(&entry.name, TTL_MS, Some(&entry.name)).unwrap().granted();
+fn repeat(client: &mut TestClient, entry: &Entry) -> Option<u64> {
+    let mut again = || client.acquire(&entry.name, TTL_MS, Some(&entry.name)).unwrap().held();
     let found = again();
     let expected = entry.held.clone().unwrap_or_else(&mut again);
     assert_eq!((&found.id, &found.token), (&expected.id, &expected.token), "{entry:?}");
@@ -132,7 +130,7 @@ fn a_server_that_is_killed_under_load_has_everything_that_it_acknowledged() {
         let data = folder.path().join("data");
         let mut all: Vec<Entry> = Vec::new();
         let mut fences = BTreeSet::new();
-        let mut served = Served::start(&mut server(folder.path()));
+        let mut served = ServerProcess::start(&mut server(folder.path()));
         for round in 0..ROUNDS {
             let number = directory * ROUNDS + round;
             // Spread over the microseconds, without a random source: the rest of chance is the machine's.
@@ -146,8 +144,8 @@ fn a_server_that_is_killed_under_load_has_everything_that_it_acknowledged() {
                 assert!(fences.insert(held.fence), "round {number}: {held:?} has a fence of another");
             }
             kill_a_start(folder.path(), kill_after);
-            served = Served::start(&mut server(folder.path()));
-            let mut client = Client::connect(&served.address, &data);
+            served = ServerProcess::start(&mut server(folder.path()));
+            let mut client = served.client();
             journal.iter().for_each(|entry| check(&mut client, entry));
             let doubted = journal.iter().filter(|entry| entry.fate == Fate::Unanswered);
             let known = journal.iter().filter(|entry| entry.fate == Fate::Live);
@@ -158,7 +156,7 @@ fn a_server_that_is_killed_under_load_has_everything_that_it_acknowledged() {
             unanswered += journal.iter().filter(|entry| entry.fate == Fate::Unanswered).count();
             all.extend(journal);
         }
-        let mut client = Client::connect(&served.address, &data);
+        let mut client = served.client();
         all.iter().for_each(|entry| check(&mut client, entry));
         let names = std::fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().file_name());
         checkpoints += names.filter(|name| name.to_string_lossy().starts_with("checkpoint-")).count();

@@ -3,9 +3,8 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 
 use serde_json::Value;
-
-use crate::history::{History, acquire, start, stop};
-use crate::program::tenure;
+use tenure_testkit::history::{History, acquire, start};
+use tenure_testkit::tenure;
 
 #[test]
 fn every_event_is_shown_in_order_with_what_it_says() {
@@ -35,7 +34,7 @@ fn every_event_is_shown_in_order_with_what_it_says() {
 fn lines_for_people_say_the_same() {
     let history = History::make(&[]);
     let text = history.ask(&["log"]);
-    assert_eq!((text.code, text.errors.as_str()), (0, ""));
+    assert_eq!((text.code, text.errors.as_str()), (Some(0), ""));
     let log = history.log();
     assert_eq!(text.output.lines().count(), log.len());
     for (line, event) in text.output.lines().zip(&log) {
@@ -71,7 +70,7 @@ fn whoever_reads_no_further_is_no_reason_to_panic() {
     for number in 0..1_200 {
         acquire(&served, &format!("thing:{number}"), "a", 3_600_000);
     }
-    stop(served);
+    served.stop();
     let mut command = tenure(history.folder.path());
     let mut child = command.args(["log", "--json", "--data"]).arg(history.data()).spawn().unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap());

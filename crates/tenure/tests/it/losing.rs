@@ -2,28 +2,27 @@
 //!
 //! The commands hold a lock for as long as they or anybody whom they started lives: `flock` tells when all are gone.
 
-use crate::client::wait_until;
-use crate::commands::{World, is_unlocked, signal};
-
 /// A script that holds the lock `lock` as long as it runs, and does not end by itself.
+use tenure_testkit::{TestHome, is_unlocked, signal, wait_until};
+
 fn forever(prefix: &str) -> String {
     let begun = if prefix.contains("@begun") { "" } else { "@begun;" };
     format!("exec 9> lock; flock -n 9 || exit 99; {prefix} {begun} while :; do sleep 0.05; done")
 }
 
 /// Another command gets the resource, and finds the lock free.
-fn is_passed_on(world: &World) {
+fn is_passed_on(home: &TestHome) {
     let next =
-        world.run(&["run", "--on", "db:a", "--wait", "20s", "--", "flock", "-n", "-E", "99", "lock", "true"]);
+        home.run(&["run", "--on", "db:a", "--wait", "20s", "--", "flock", "-n", "-E", "99", "lock", "true"]);
     assert_eq!(next.code, Some(0), "99 is: the first command still ran; {next:?}");
 }
 
 #[test]
 fn a_stopped_run_leaves_no_command_behind_when_another_gets_the_resource() {
-    let world = World::new();
-    let stopped = world.begin("db:a", &["--ttl", "1s"], &forever(""));
+    let home = TestHome::new();
+    let stopped = home.begin("db:a", &["--ttl", "1s"], &forever(""));
     stopped.signal("STOP");
-    is_passed_on(&world);
+    is_passed_on(&home);
     stopped.signal("CONT");
     let done = stopped.end();
     assert_eq!(done.code, Some(76), "{done:?}");
@@ -32,89 +31,89 @@ fn a_stopped_run_leaves_no_command_behind_when_another_gets_the_resource() {
 
 #[test]
 fn a_command_that_ignores_sigterm_is_killed_before_another_gets_the_resource() {
-    let world = World::new();
-    let stopped = world.begin("db:a", &["--ttl", "1s"], &forever("trap '' TERM INT HUP;"));
+    let home = TestHome::new();
+    let stopped = home.begin("db:a", &["--ttl", "1s"], &forever("trap '' TERM INT HUP;"));
     stopped.signal("STOP");
-    is_passed_on(&world);
+    is_passed_on(&home);
     stopped.signal("CONT");
     assert_eq!(stopped.end().code, Some(76));
 }
 
 #[test]
 fn whatever_the_command_started_is_gone_too_also_what_left_its_group() {
-    let world = World::new();
+    let home = TestHome::new();
     let prefix =
         "(trap '' TERM; sleep 60) & setsid sleep 60 & (setsid sh -c 'trap \"\" TERM; sleep 60 & wait' &);";
-    let stopped = world.begin("db:a", &["--ttl", "1s"], &forever(prefix));
+    let stopped = home.begin("db:a", &["--ttl", "1s"], &forever(prefix));
     stopped.signal("STOP");
-    is_passed_on(&world);
+    is_passed_on(&home);
     stopped.signal("CONT");
     assert_eq!(stopped.end().code, Some(76));
 }
 
 #[test]
 fn a_killed_run_takes_its_command_along() {
-    let world = World::new();
-    let killed = world.begin("db:a", &["--ttl", "60s", "--kill-after", "100ms"], &forever("trap '' TERM;"));
-    assert!(!is_unlocked(&world.path("lock")));
+    let home = TestHome::new();
+    let killed = home.begin("db:a", &["--ttl", "60s", "--kill-after", "100ms"], &forever("trap '' TERM;"));
+    assert!(!is_unlocked(&home.path("lock")));
     killed.signal("KILL");
     killed.wait();
-    wait_until("the command is gone", || is_unlocked(&world.path("lock")));
+    wait_until("the command is gone", || is_unlocked(&home.path("lock")));
 }
 
 #[test]
 fn a_killed_watchdog_takes_the_command_along() {
-    let world = World::new();
+    let home = TestHome::new();
     // The watchdog is the command's parent.
-    let running = world.begin("db:a", &["--ttl", "60s"], &forever("echo $PPID > parent; setsid sleep 60 &"));
-    let watchdog = std::fs::read_to_string(world.path("parent")).unwrap().trim_end().parse().unwrap();
+    let running = home.begin("db:a", &["--ttl", "60s"], &forever("echo $PPID > parent; setsid sleep 60 &"));
+    let watchdog = std::fs::read_to_string(home.path("parent")).unwrap().trim_end().parse().unwrap();
     assert_ne!(watchdog, running.process());
     signal(watchdog, "KILL");
     assert_eq!(running.wait(), Some(137));
-    assert!(is_unlocked(&world.path("lock")), "gone before the lease was given back");
-    assert_eq!(world.run(&["who", "db:a"]).code, Some(1));
+    assert!(is_unlocked(&home.path("lock")), "gone before the lease was given back");
+    assert_eq!(home.run(&["who", "db:a"]).code, Some(1));
 }
 
 #[test]
 fn what_a_command_leaves_behind_in_its_group_is_ended_before_the_lease_is_given_back() {
-    let world = World::new();
+    let home = TestHome::new();
     let script = "exec 9> lock; flock -n 9; sleep 60 & (sleep 60 &) & exit 3";
     // Not its output: that would end with whoever is left behind.
-    assert_eq!(world.under("db:a", &[], script).status().unwrap().code(), Some(3));
-    assert!(is_unlocked(&world.path("lock")));
+    assert_eq!(home.under("db:a", &[], script).status().unwrap().code(), Some(3));
+    assert!(is_unlocked(&home.path("lock")));
 }
 
 #[test]
 fn a_daemon_that_left_the_group_lives_on_after_a_good_end() {
-    let world = World::new();
+    let home = TestHome::new();
     let script = "(exec 9> lock; flock -n 9; setsid sh -c 'echo $$ > daemon; exec sleep 60' < /dev/null > /dev/null 2>&1 &)
         until [ -s daemon ]; do sleep 0.01; done";
-    let done = world.under("db:a", &[], script).output().unwrap();
+    let done = home.under("db:a", &[], script).output().unwrap();
     assert_eq!(done.status.code(), Some(0));
-    assert!(!is_unlocked(&world.path("lock")));
-    let daemon = std::fs::read_to_string(world.path("daemon")).unwrap().trim_end().parse().unwrap();
+    assert!(!is_unlocked(&home.path("lock")));
+    let daemon = std::fs::read_to_string(home.path("daemon")).unwrap().trim_end().parse().unwrap();
     signal(daemon, "KILL");
-    wait_until("the daemon is gone", || is_unlocked(&world.path("lock")));
+    wait_until("the daemon is gone", || is_unlocked(&home.path("lock")));
 }
 
 #[test]
 fn a_revoked_lease_ends_the_command_and_others_wait_no_longer() {
-    let world = World::new();
-    let running = world.begin("db:a", &["--ttl", "1s"], &forever("trap 'exit 0' TERM;"));
-    let id = world.json(&["list", "--json"])["leases"][0]["id"].as_str().unwrap().to_owned();
-    assert_eq!(world.run(&["revoke", &id, "--reason", "test"]).code, Some(0));
+    let home = TestHome::new();
+    let running = home.begin("db:a", &["--ttl", "1s"], &forever("trap 'exit 0' TERM;"));
+    let id = home.json(&["list", "--json"])["leases"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(home.run(&["revoke", &id, "--reason", "test"]).code, Some(0));
     let done = running.end();
     assert_eq!(done.code, Some(76), "{done:?}");
     assert!(done.errors.contains("REVOKED"), "{done:?}");
-    assert!(is_unlocked(&world.path("lock")));
+    assert!(is_unlocked(&home.path("lock")));
 }
 
 #[test]
 fn a_command_that_was_stopped_itself_is_ended_all_the_same() {
-    let world = World::new();
-    let stopped = world.begin("db:a", &["--ttl", "1s"], &forever("@begun; kill -STOP $$;"));
+    let home = TestHome::new();
+    let stopped = home.begin("db:a", &["--ttl", "1s"], &forever("@begun; kill -STOP $$;"));
     stopped.signal("STOP");
-    is_passed_on(&world);
+    is_passed_on(&home);
     stopped.signal("CONT");
     assert_eq!(stopped.end().code, Some(76));
 }

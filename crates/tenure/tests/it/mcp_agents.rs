@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use crate::commands::World;
 use crate::mcp_client::{Agent, Said, ways_to_begin};
+use tenure_testkit::TestHome;
 
-fn agent(world: &World, name: &str) -> Agent {
+fn agent(world: &TestHome, name: &str) -> Agent {
     Agent::start(&mut world.command(&["mcp", "--agent", name]))
 }
 
-fn resource(world: &World, path: &str) -> String {
+fn resource(world: &TestHome, path: &str) -> String {
     // The folder of a test may be reached through a link.
     format!("FILE:{}", world.path("").canonicalize().unwrap().join(path).display())
 }
@@ -23,7 +23,7 @@ fn says(said: &Said, words: &[&str]) {
 // S3-4, S3-5, S3-12, O-17
 #[test]
 fn one_agent_gets_the_file_the_other_is_told_to_come_back_and_then_gets_it() {
-    let world = World::new();
+    let world = TestHome::new();
     for (number, begin) in ways_to_begin().into_iter().enumerate() {
         let (ann, bob) = (format!("ann-{number}"), format!("bob-{number}"));
         let one = Agent::start_with(&mut world.command(&["mcp", "--agent", &ann]), begin.clone());
@@ -52,7 +52,7 @@ fn one_agent_gets_the_file_the_other_is_told_to_come_back_and_then_gets_it() {
 // S3-4, O-17
 #[test]
 fn an_older_agent_waits_in_line_and_is_granted_when_its_turn_comes() {
-    let world = World::new();
+    let world = TestHome::new();
     let (young, old) = (agent(&world, "young"), agent(&world, "old"));
     let held = young.done("declare", json!({"touch": [{"path": "src/"}]}));
     let wanted = json!({"touch": [{"path": "src/lib.rs", "action": "read"}], "priority_timestamp": 1});
@@ -73,7 +73,7 @@ fn an_older_agent_waits_in_line_and_is_granted_when_its_turn_comes() {
 // S3-9, S3-10
 #[test]
 fn an_attempt_keeps_its_age_though_nobody_here_remembers_it() {
-    let world = World::new();
+    let world = TestHome::new();
     let priority = |said: &Said| said.data["priority_timestamp"].as_u64().unwrap();
     let first = agent(&world, "ann");
     first.done("declare", json!({"touch": [{"path": "a"}]}));
@@ -97,7 +97,7 @@ fn an_attempt_keeps_its_age_though_nobody_here_remembers_it() {
 // S3-11, S3-14, S3-18, S3-28
 #[test]
 fn what_is_no_longer_an_agents_is_said_so_clearly_that_it_stops() {
-    let world = World::new();
+    let world = TestHome::new();
     let ann = agent(&world, "ann");
     let nothing = ann.done("heartbeat", json!({}));
     says(&nothing, &["no leases", "`declare`"]);
@@ -120,7 +120,7 @@ fn what_is_no_longer_an_agents_is_said_so_clearly_that_it_stops() {
 
 #[test]
 fn a_name_of_any_length_is_answered() {
-    let world = World::new();
+    let world = TestHome::new();
     let ann = agent(&world, "ann");
     for length in [5_000, 70_000] {
         for (tool, argument) in [("who", "path"), ("status", "agent_id")] {
@@ -134,7 +134,7 @@ fn a_name_of_any_length_is_answered() {
 // S3-11, S3-30
 #[test]
 fn a_heartbeat_for_everything_says_what_everything_is() {
-    let world = World::new();
+    let world = TestHome::new();
     let ann = agent(&world, "ann");
     let granted = ann.done("declare", json!({"touch": [{"path": "a"}, {"path": "b"}]}));
     let one = ann.done("heartbeat", json!({"lease_ids": [granted.leases()[0]]}));
@@ -153,7 +153,7 @@ fn a_heartbeat_for_everything_says_what_everything_is() {
 
 #[test]
 fn what_was_touched_without_a_lease_is_an_error_that_says_what_to_do() {
-    let world = World::new();
+    let world = TestHome::new();
     let ann = agent(&world, "ann");
     ann.done("declare", json!({"touch": [{"path": "src/"}]}));
     let within = ann
@@ -174,7 +174,7 @@ fn what_was_touched_without_a_lease_is_an_error_that_says_what_to_do() {
 // S3-8
 #[test]
 fn an_agent_that_is_about_to_restart_gets_a_little_more_time() {
-    let world = World::new();
+    let world = TestHome::new();
     let ann = agent(&world, "ann");
     let remaining = |said: &Said| said.data["leases"][0]["remainingMs"].as_u64().unwrap();
     let before = ann.done("declare", json!({"touch": [{"path": "a"}], "ttl_seconds": 60}));
@@ -184,7 +184,7 @@ fn an_agent_that_is_about_to_restart_gets_a_little_more_time() {
 
 #[test]
 fn an_agent_is_who_started_the_program_unless_it_is_named() {
-    let world = World::new();
+    let world = TestHome::new();
     let name = |agent: &Agent| agent.done("status", json!({})).data["agent_id"].as_str().unwrap().to_owned();
     let unnamed = Agent::start(&mut world.command(&["mcp"]));
     assert!(name(&unnamed).ends_with(&format!(":{}", std::process::id())), "{}", name(&unnamed));
@@ -198,7 +198,7 @@ fn an_agent_is_who_started_the_program_unless_it_is_named() {
 
 #[test]
 fn agents_in_two_copies_of_a_project_meet_where_a_root_is_named() {
-    let world = World::new();
+    let world = TestHome::new();
     for copy in ["one/src", "two/src"] {
         std::fs::create_dir_all(world.path(copy)).unwrap();
     }

@@ -11,13 +11,11 @@ use rmcp::transport::{StreamableHttpClientTransport, UnixSocketHttpClient};
 use rmcp::{ClientLifecycleMode, ClientServiceExt as _, RoleClient};
 use serde_json::Value;
 use tempfile::TempDir;
+use tenure_testkit::{ServerProcess, traces};
 use tokio::io::copy_bidirectional;
 use tokio::net::unix::pipe;
 use tokio::net::{TcpStream, UnixListener};
 use tokio::runtime::Runtime;
-
-use crate::program::Served;
-use crate::traces;
 
 /// An agent with a connection of its own.
 pub struct Agent {
@@ -133,7 +131,7 @@ impl Agent {
 
     /// Sends a signal by its name.
     pub fn signal(&self, name: &str) {
-        crate::commands::signal(self.child.as_ref().unwrap().id(), name);
+        tenure_testkit::signal(self.child.as_ref().unwrap().id(), name);
     }
 
     /// Waits for the end of a program that was told to.
@@ -165,8 +163,8 @@ impl Said {
 }
 
 /// `tenure mcp --listen`, which says where in the way that `tenure serve` does.
-pub fn listening(command: &mut Command) -> (Served, String) {
-    let served = Served::start(command);
+pub fn listening(command: &mut Command) -> (ServerProcess, String) {
+    let served = ServerProcess::start(command);
     let address = served.address.strip_suffix("/mcp").unwrap().to_owned();
     (served, address)
 }

@@ -4,10 +4,9 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use serde_json::json;
+use tenure_testkit::{TestHome, tenure};
 
-use crate::commands::World;
 use crate::mcp_client::{Agent, listening, ways_to_begin};
-use crate::program::tenure;
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 
@@ -67,10 +66,10 @@ fn no_web_page_and_nobody_without_a_token_gets_in() {
 
 #[test]
 fn each_caller_has_the_rights_of_its_own_token_and_no_connection_is_remembered() {
-    let world = World::new();
-    let reads = world.run(&["token", "create", "reads", "--scope", "leases:read"]);
-    let admin = std::fs::read_to_string(world.path("data/admin.token")).unwrap();
-    let mut command = world.command(&["mcp", "--listen", "127.0.0.1:0"]);
+    let home = TestHome::new();
+    let reads = home.run(&["token", "create", "reads", "--scope", "leases:read"]);
+    let admin = std::fs::read_to_string(home.path("data/admin.token")).unwrap();
+    let mut command = home.command(&["mcp", "--listen", "127.0.0.1:0"]);
     let (served, address) = listening(command.env_remove("TENURE_TOKEN"));
     let wanted = json!({"touch": [{"path": "src/lib.rs"}], "agent_id": "ann"});
     for begin in ways_to_begin() {
@@ -102,14 +101,13 @@ fn each_caller_has_the_rights_of_its_own_token_and_no_connection_is_remembered()
             json!(granted.leases())
         );
     }
-    served.signal("TERM");
-    assert_eq!(served.end().0, Some(0));
+    served.stop();
 }
 
 #[test]
 fn a_local_socket_is_shared_only_where_that_was_said() {
-    let world = World::new();
-    let mut command = world.command(&["mcp", "--listen", "127.0.0.1:0", "--agent", "ann", "--without-token"]);
+    let home = TestHome::new();
+    let mut command = home.command(&["mcp", "--listen", "127.0.0.1:0", "--agent", "ann", "--without-token"]);
     let (_served, address) = listening(command.env_remove("TENURE_URL").env_remove("TENURE_TOKEN"));
     let [_, begin] = ways_to_begin();
     let ann = Agent::over_http(&address, None, begin);

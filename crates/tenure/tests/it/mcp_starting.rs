@@ -4,9 +4,9 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use tenure_testkit::tenure;
 
 use crate::mcp_client::{Agent, ways_to_begin};
-use crate::program::tenure;
 
 /// What models read of the tools. Whoever changes it looks at it.
 const TOOLS: &str = include_str!("mcp_tools.json");

@@ -6,15 +6,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tenure_testkit::traces::{SECRET_FILES, files_below, take_secrets};
+use tenure_testkit::{LIMIT, ServerProcess, serve, tenure};
 
-use crate::client::LIMIT;
-use crate::program::{Served, serve, tenure};
 use crate::secret_scan::Scan;
-use crate::traces::{SECRET_FILES, files_below, take_secrets};
 
 /// Everything that was seen, and every secret that must not be in it.
 struct Watched {
-    served: Served,
+    served: ServerProcess,
     admin: String,
     secrets: Vec<String>,
     seen: Vec<(String, Vec<u8>)>,
@@ -65,7 +64,7 @@ impl Watched {
 }
 
 fn start(folder: &Path) -> Watched {
-    let served = Served::start(&mut serve(folder));
+    let served = ServerProcess::start(&mut serve(folder));
     let admin = std::fs::read_to_string(folder.join("data/admin.token")).unwrap().trim_end().to_owned();
     let key = std::fs::read_to_string(folder.join("data/token.key")).unwrap().trim_end().to_owned();
     Watched { served, secrets: vec![admin.clone(), key], admin, seen: Vec::new() }

@@ -7,8 +7,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::client::{pause, wait_until};
-use crate::commands::{World, signal};
+use tenure_testkit::{TestHome, pause, signal, wait_until};
 
 const RESOURCES: usize = 8;
 const AT_ONCE: usize = 2;
@@ -18,11 +17,11 @@ const STOPPED: usize = 60;
 
 #[test]
 fn of_a_thousand_commands_no_two_overlap_even_if_some_are_stopped_beyond_their_lease() {
-    let world = World::new();
+    let home = TestHome::new();
     let (begun, stopped) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for number in 0..RESOURCES * AT_ONCE {
-            let (world, begun, stopped) = (&world, &begun, &stopped);
+            let (home, begun, stopped) = (&home, &begun, &stopped);
             scope.spawn(move || {
                 let resource = number % RESOURCES;
                 loop {
@@ -32,9 +31,9 @@ fn of_a_thousand_commands_no_two_overlap_even_if_some_are_stopped_beyond_their_l
                     }
                     if run % STOPPED == STOPPED - 1 {
                         stopped.fetch_add(1, Ordering::Relaxed);
-                        stopped_beyond_its_lease(world, resource, run);
+                        stopped_beyond_its_lease(home, resource, run);
                     } else {
-                        to_its_end(world, resource, run);
+                        to_its_end(home, resource, run);
                     }
                 }
             });
@@ -43,16 +42,16 @@ fn of_a_thousand_commands_no_two_overlap_even_if_some_are_stopped_beyond_their_l
     assert!(stopped.into_inner() >= RUNS / STOPPED);
 }
 
-fn to_its_end(world: &World, resource: usize, run: usize) {
+fn to_its_end(home: &TestHome, resource: usize, run: usize) {
     // Now and then somebody is left behind.
     let script = if run.is_multiple_of(10) { "sleep 30 & exit 0" } else { "sleep 0.01" };
-    let code = locked(world, resource, "30s", script).status().unwrap().code();
+    let code = locked(home, resource, "30s", script).status().unwrap().code();
     assert_eq!(code, Some(0), "run {run} on {resource}; 99 is an overlap");
 }
 
-fn stopped_beyond_its_lease(world: &World, resource: usize, run: usize) {
-    let begun = world.path(&format!("begun-{run}"));
-    let mut child = locked(world, resource, "1s", &format!("echo > begun-{run}; sleep 30")).spawn().unwrap();
+fn stopped_beyond_its_lease(home: &TestHome, resource: usize, run: usize) {
+    let begun = home.path(&format!("begun-{run}"));
+    let mut child = locked(home, resource, "1s", &format!("echo > begun-{run}; sleep 30")).spawn().unwrap();
     // It may be lost before, on a busy machine: then there is nothing to stop.
     wait_until("the command begins or is lost", || begun.exists() || child.try_wait().unwrap().is_some());
     signal(child.id(), "STOP");
@@ -61,10 +60,10 @@ fn stopped_beyond_its_lease(world: &World, resource: usize, run: usize) {
     assert_eq!(child.wait().unwrap().code(), Some(76), "run {run} on {resource}; 99 is an overlap");
 }
 
-fn locked(world: &World, resource: usize, ttl: &str, script: &str) -> std::process::Command {
+fn locked(home: &TestHome, resource: usize, ttl: &str, script: &str) -> std::process::Command {
     let (name, lock) = (format!("db:{resource}"), format!("lock-{resource}"));
     let script = format!("exec 9> {lock}; flock -n 9 || exit 99; {script}");
-    let mut command = world.under(&name, &["--ttl", ttl, "--quiet"], &script);
+    let mut command = home.under(&name, &["--ttl", ttl, "--quiet"], &script);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command
 }

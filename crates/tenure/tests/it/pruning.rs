@@ -4,8 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
-
-use crate::history::{History, acquire, start, stop};
+use tenure_testkit::history::{History, acquire, start};
 
 /// A ledger that keeps as little as it can.
 fn pruned() -> History {
@@ -22,7 +21,7 @@ fn pruned() -> History {
         // Beside a server that prunes: whatever goes away meanwhile is no damage.
         if number % 8 == 0 {
             let found = history.ask(&["verify"]);
-            assert_eq!(found.code, 0, "{}", found.errors);
+            assert_eq!(found.code, Some(0), "{}", found.errors);
         }
         if !first.exists() {
             break;
@@ -30,14 +29,14 @@ fn pruned() -> History {
         thread::park_timeout(Duration::from_millis(5));
     }
     assert!(!first.exists(), "it must be pruned at some time");
-    stop(served);
+    served.stop();
     history
 }
 
 #[test]
 fn what_remains_is_read_and_what_is_gone_is_said() {
     let history = pruned();
-    let found = history.ask(&["verify", "--json"]).json();
+    let found = history.ask(&["verify", "--json"]).only_json();
     let (first, last) = (found["firstSeq"].as_u64().unwrap(), found["lastSeq"].as_u64().unwrap());
     assert!(first > 1, "{found}");
     let added_up_from = found["addedUpFromSeq"].as_u64().unwrap();
@@ -51,7 +50,7 @@ fn what_remains_is_read_and_what_is_gone_is_said() {
     );
 
     let log = history.ask(&["log", "--json"]);
-    assert_eq!(log.code, 0);
+    assert_eq!(log.code, Some(0));
     assert!(log.errors.contains(&format!("the events before {first} were pruned")), "{}", log.errors);
     let events: Vec<Value> = log.output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&events[0]["seq"], events.len() as u64), (&first.into(), last - first + 1));
@@ -61,13 +60,13 @@ fn what_remains_is_read_and_what_is_gone_is_said() {
     assert_eq!(quiet.errors, "", "nothing is missing from what was asked for");
 
     let early = history.ask(&["replay", "--at", "1"]);
-    assert_eq!((early.code, early.output.as_str()), (1, ""));
+    assert_eq!((early.code, early.output.as_str()), (Some(1), ""));
     let tick = early.errors.split("; ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
-    let earliest = history.ask(&["replay", "--json", "--at", &tick]).json();
+    let earliest = history.ask(&["replay", "--json", "--at", &tick]).only_json();
     assert_eq!(earliest["secondOpinion"], false, "it cannot read what is gone");
     let before = (tick.parse::<u64>().unwrap() - 1).to_string();
-    assert_eq!(history.ask(&["replay", "--at", &before]).code, 1);
-    let newest = history.ask(&["replay", "--json", "--at", "last"]).json();
+    assert_eq!(history.ask(&["replay", "--at", &before]).code, Some(1));
+    let newest = history.ask(&["replay", "--json", "--at", "last"]).only_json();
     let held = newest["leases"].as_array().unwrap().iter().find(|lease| lease["resource"] == "deploy:prod");
     assert_eq!(held.unwrap()["id"], history.held["lease"]["id"]);
 

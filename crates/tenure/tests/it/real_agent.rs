@@ -8,12 +8,10 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
+use tenure_testkit::{CommandOutput, Repository, now, pause, traces};
 
-use crate::client::{now, pause};
-use crate::hook_stage::{Said, Stage};
 use crate::real_model::{Model, PATIENCE};
 use crate::real_stage::Kind;
-use crate::traces;
 
 /// What an agent is asked for. It says nothing of locks.
 pub const TASK: &str = "Change what is to be changed in a.txt.";
@@ -29,7 +27,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    pub fn start(kind: Kind, mut command: Command, stage: &Stage) -> Self {
+    pub fn start(kind: Kind, mut command: Command, stage: &Repository) -> Self {
         let number = (0..).find(|number| !stage.path(&format!("said-{number}.out")).exists()).unwrap();
         let words = stage.path(&format!("said-{number}"));
         let file = |ending: &str| File::create(words.with_extension(ending)).unwrap();
@@ -65,7 +63,7 @@ impl Agent {
     }
 
     /// Has no more to say, and waits for its end: its exit code, and what it said.
-    pub fn ends(mut self) -> Said {
+    pub fn ends(mut self) -> CommandOutput {
         self.input = None;
         until("the agent ends", || self.child.try_wait().unwrap().is_some());
         let code = self.child.wait().unwrap().code();
@@ -74,9 +72,9 @@ impl Agent {
         said
     }
 
-    fn said(&self, code: Option<i32>) -> Said {
+    fn said(&self, code: Option<i32>) -> CommandOutput {
         let text = |ending: &str| fs::read_to_string(self.words.with_extension(ending)).unwrap();
-        Said { code, output: text("out"), errors: text("err") }
+        CommandOutput { code, output: text("out"), errors: text("err") }
     }
 }
 

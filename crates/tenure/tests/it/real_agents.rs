@@ -1,6 +1,7 @@
 //! Real coding agents edit with their own tools. Nobody tells them of locks; only a model is played by the test.
 
-use crate::client::milliseconds;
+use tenure_testkit::milliseconds;
+
 use crate::real_model::Step;
 use crate::real_stage::{Kind, RealStage, without_shell};
 

@@ -8,9 +8,9 @@ use std::thread::{JoinHandle, spawn};
 use std::time::Duration;
 
 use serde_json::Value;
+use tenure_testkit::traces;
 
 use crate::real_forms::Form;
-use crate::traces;
 
 /// The longest that an agent takes for anything, on a machine that does much else.
 pub const PATIENCE: Duration = Duration::from_secs(120);

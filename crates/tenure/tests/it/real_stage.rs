@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use tenure_testkit::Repository;
 
-use crate::hook_stage::Stage;
 use crate::real_agent::{Agent, TASK, until};
 use crate::real_model::{Model, Step};
 
@@ -50,7 +50,7 @@ impl Kind {
 
 /// A repository with `a.txt` of two lines, in which agents work that ask Tenure.
 pub struct RealStage {
-    pub stage: Stage,
+    pub stage: Repository,
     installed: PathBuf,
 }
 
@@ -68,7 +68,7 @@ impl RealStage {
             eprintln!("SKIPPED: {what}. `cargo xtask test` installs it");
             return None;
         }
-        let stage = Self { stage: Stage::with_retry_after(retry_seconds), installed };
+        let stage = Self { stage: Repository::with_retry_after(retry_seconds), installed };
         let made = stage.stage.shell("printf 'first\\nsecond\\n' > a.txt; git add .; git commit -qm begin");
         assert_eq!(made.code, Some(0), "{made:?}");
         fs::create_dir_all(stage.stage.path(".codex")).unwrap();
@@ -84,12 +84,12 @@ impl RealStage {
 
     /// What is in `a.txt`.
     pub fn text(&self) -> String {
-        fs::read_to_string(self.stage.repository("a.txt")).unwrap()
+        fs::read_to_string(self.stage.file("a.txt")).unwrap()
     }
 
     /// A model with this script.
     pub fn model(&self, steps: &[Step]) -> Model {
-        Model::start(self.stage.repository(""), steps)
+        Model::start(self.stage.file(""), steps)
     }
 
     /// Waits until somebody waits for a file.
@@ -118,7 +118,7 @@ impl RealStage {
         words.push(program.into_os_string());
         words.extend(arguments(kind, model).into_iter().map(OsString::from));
         let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).env_clear().current_dir(self.stage.repository(""));
+        command.args(&words[1..]).env_clear().current_dir(self.stage.file(""));
         let temporary = self.stage.path("temporary");
         fs::create_dir_all(&temporary).unwrap();
         let home = self.stage.path("");
@@ -153,7 +153,7 @@ impl RealStage {
 
     /// A model of its own, whose name Codex knows as one that has plain tools; and trust in the repository.
     fn settings_of_codex(&self) -> String {
-        let repository = self.stage.repository("");
+        let repository = self.stage.file("");
         let repository = repository.to_str().unwrap().trim_end_matches('/');
         format!(
             r#"

@@ -1,9 +1,8 @@
 //! A server that is killed while it ends what belongs to a token that was revoked.
 
 use serde_json::{Value, json};
+use tenure_testkit::{ServerProcess, TestClient, serve, tenure};
 
-use crate::client::Client;
-use crate::program::{Served, serve, tenure};
 use crate::wrapped::Tracer;
 
 /// So long that no mark of the time is written while this runs.
@@ -13,16 +12,16 @@ const TTL_MS: u64 = 86_400_000;
 fn what_belongs_to_a_revoked_token_ends_although_the_server_was_killed_before_it_came_to_that() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let served = Served::start(&mut serve(folder.path()));
-    let mut admin = Client::connect(&served.address, &data);
-    let kept = admin.acquire("db:kept", TTL_MS, None).unwrap().granted();
+    let served = ServerProcess::start(&mut serve(folder.path()));
+    let mut admin = served.client();
+    let kept = admin.acquire("db:kept", TTL_MS, None).unwrap().held();
     let wish = json!({"name": "ci", "scopes": ["leases:read", "leases:write"]}).to_string();
     let made = admin.ask("POST /v1/tokens", None, &wish).unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let (id, secret) = (text(&made.body["token"]["id"]), text(&made.body["secret"]));
-    let mut ci = Client::with_token(&served.address, &secret).unwrap();
+    let mut ci = TestClient::with_token(&served.address, &secret).unwrap();
     let body = |number: u32| json!({"resource": format!("db:{number}"), "holder": "ci", "ttlMs": TTL_MS});
-    let acquire = |number: u32| ci.ask("POST /v1/leases", None, &body(number).to_string()).unwrap().granted();
+    let acquire = |number: u32| ci.ask("POST /v1/leases", None, &body(number).to_string()).unwrap().held();
     let theirs: Vec<_> = (0..3).map(acquire).collect();
 
     // The file with the tokens is another thread's: that the token is revoked is written, that its leases end is not.
@@ -31,14 +30,14 @@ fn what_belongs_to_a_revoked_token_ends_although_the_server_was_killed_before_it
     assert_eq!(served.end().0, None, "it was killed");
     drop(tracer);
 
-    let served = Served::start(&mut serve(folder.path()));
-    let mut admin = Client::connect(&served.address, &data);
+    let served = ServerProcess::start(&mut serve(folder.path()));
+    let mut admin = served.client();
     for lease in &theirs {
         let shown = admin.show(&lease.id).unwrap();
         assert_eq!(shown.body["lease"]["end"], "REVOKED", "{shown:?}");
     }
     assert_eq!(admin.show(&kept.id).unwrap().state(), "ACTIVE", "the others' are as they were");
-    let mut ci = Client::with_token(&served.address, &secret).unwrap();
+    let mut ci = TestClient::with_token(&served.address, &secret).unwrap();
     assert_eq!(ci.show(&kept.id).unwrap().code(), (401, "UNAUTHORIZED"));
     assert_eq!(admin.ask("GET /v1/tokens", None, "").unwrap().body["tokens"], json!([]));
     assert_eq!(admin.ask("POST /v1/tokens", None, &wish).unwrap().status, 201, "its name is free again");

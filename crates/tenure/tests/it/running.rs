@@ -1,25 +1,24 @@
 //! `tenure run`: what the command gets, and what comes back from it.
 
-use crate::client::wait_until;
-use crate::commands::{World, text_of};
+use tenure_testkit::{TestHome, text_of, wait_until};
 
 #[test]
 fn the_commands_exit_code_is_passed_on_and_its_output_too() {
-    let world = World::new();
-    let done = world
+    let home = TestHome::new();
+    let done = home
         .command(&["run", "--on", "db:a", "--", "sh", "-c", "echo out; echo err >&2; exit 7"])
         .output()
         .unwrap();
     assert_eq!(done.status.code(), Some(7));
     assert_eq!((done.stdout.as_slice(), done.stderr.as_slice()), (&b"out\n"[..], &b"err\n"[..]));
-    assert_eq!(world.run(&["run", "--on", "db:a", "--", "true"]).code, Some(0));
-    assert_eq!(world.under("db:a", &[], "kill -KILL $$").status().unwrap().code(), Some(137));
+    assert_eq!(home.run(&["run", "--on", "db:a", "--", "true"]).code, Some(0));
+    assert_eq!(home.under("db:a", &[], "kill -KILL $$").status().unwrap().code(), Some(137));
 }
 
 #[test]
 fn the_command_knows_its_lease_and_not_the_leases_token() {
-    let world = World::new();
-    let done = world.run(&["run", "--on", "db:a", "--on", "db:b", "--", "env"]);
+    let home = TestHome::new();
+    let done = home.run(&["run", "--on", "db:a", "--on", "db:b", "--", "env"]);
     let value = |name: &str| done.output.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
     assert_eq!(
         (value("TENURE_FENCE"), value("TENURE_RESOURCE")),
@@ -39,20 +38,20 @@ fn the_command_knows_its_lease_and_not_the_leases_token() {
 
 #[test]
 fn the_lease_is_held_while_the_command_runs_and_given_back_with_how_it_went() {
-    let world = World::new();
-    let command = world.begin(
+    let home = TestHome::new();
+    let command = home.begin(
         "db:a",
         &["--holder", "ann", "--label", "why=test"],
         "until [ -e go ]; do sleep 0.01; done; exit 1",
     );
-    let held = world.json(&["list", "--json"]);
+    let held = home.json(&["list", "--json"]);
     let lease = &held["leases"][0];
     assert_eq!((&lease["resource"], &lease["holder"]), (&"db:a".into(), &"ann".into()));
     assert_eq!(lease["labels"]["why"], "test");
-    std::fs::write(world.path("go"), "").unwrap();
+    std::fs::write(home.path("go"), "").unwrap();
     assert_eq!(command.end().code, Some(1));
-    assert_eq!(world.run(&["run", "--on", "db:b", "--", "true"]).code, Some(0));
-    let ended = world.json(&["list", "--all", "--json"]);
+    assert_eq!(home.run(&["run", "--on", "db:b", "--", "true"]).code, Some(0));
+    let ended = home.json(&["list", "--all", "--json"]);
     let ends: Vec<_> =
         ended["leases"].as_array().unwrap().iter().map(|lease| lease["end"].as_str().unwrap()).collect();
     assert_eq!(ends, ["ABORTED", "COMPLETED"]);
@@ -60,18 +59,18 @@ fn the_lease_is_held_while_the_command_runs_and_given_back_with_how_it_went() {
 
 #[test]
 fn who_does_not_wait_is_told_at_once_and_who_waits_gets_it_next() {
-    let world = World::new();
-    let first = world.begin("db:a", &["--holder", "ann"], "until [ -e go ]; do sleep 0.01; done");
-    let refused = world.run(&["run", "--on", "db:a", "--no-wait", "--", "touch", "ran"]);
+    let home = TestHome::new();
+    let first = home.begin("db:a", &["--holder", "ann"], "until [ -e go ]; do sleep 0.01; done");
+    let refused = home.run(&["run", "--on", "db:a", "--no-wait", "--", "touch", "ran"]);
     assert_eq!(refused.code, Some(75));
     assert!(refused.errors.contains("db:a") && refused.errors.contains("ann"), "{refused:?}");
-    assert_eq!(world.run(&["run", "--on", "db:a", "--wait", "50ms", "--", "touch", "ran"]).code, Some(75));
-    assert!(!world.path("ran").exists());
-    let second = world.under("db:a", &[], "echo second").spawn().unwrap();
+    assert_eq!(home.run(&["run", "--on", "db:a", "--wait", "50ms", "--", "touch", "ran"]).code, Some(75));
+    assert!(!home.path("ran").exists());
+    let second = home.under("db:a", &[], "echo second").spawn().unwrap();
     wait_until("the second one waits", || {
-        world.json(&["list", "--json"])["leases"][0]["recall"]["waiting"] == 1
+        home.json(&["list", "--json"])["leases"][0]["recall"]["waiting"] == 1
     });
-    std::fs::write(world.path("go"), "").unwrap();
+    std::fs::write(home.path("go"), "").unwrap();
     assert_eq!(first.end().code, Some(0));
     let second = second.wait_with_output().unwrap();
     assert_eq!((second.status.code(), second.stdout.as_slice()), (Some(0), &b"second\n"[..]));
@@ -79,34 +78,34 @@ fn who_does_not_wait_is_told_at_once_and_who_waits_gets_it_next() {
 
 #[test]
 fn a_command_that_cannot_be_run_costs_no_lease() {
-    let world = World::new();
-    std::fs::write(world.path("plain"), "").unwrap();
+    let home = TestHome::new();
+    std::fs::write(home.path("plain"), "").unwrap();
     for (command, code) in [("no-such-command", 127), ("./plain", 126), ("./nowhere", 127)] {
-        let done = world.run(&["run", "--on", "db:a", "--", command]);
+        let done = home.run(&["run", "--on", "db:a", "--", command]);
         assert_eq!(done.code, Some(code), "{done:?}");
         assert!(done.errors.contains(command), "{done:?}");
     }
     // An interpreter that is not there is found out only by starting it.
-    std::fs::write(world.path("script"), "#!/no/such/interpreter\n").unwrap();
-    let path = world.path("script");
+    std::fs::write(home.path("script"), "#!/no/such/interpreter\n").unwrap();
+    let path = home.path("script");
     assert!(std::process::Command::new("chmod").arg("+x").arg(path).status().unwrap().success());
-    assert_eq!(world.run(&["run", "--on", "db:a", "--", "./script"]).code, Some(127));
-    assert_eq!(world.json(&["list", "--all", "--json"])["leases"].as_array().unwrap().len(), 1);
-    assert_eq!(world.run(&["who", "db:a"]).code, Some(1), "it was given back");
+    assert_eq!(home.run(&["run", "--on", "db:a", "--", "./script"]).code, Some(127));
+    assert_eq!(home.json(&["list", "--all", "--json"])["leases"].as_array().unwrap().len(), 1);
+    assert_eq!(home.run(&["who", "db:a"]).code, Some(1), "it was given back");
 }
 
 #[test]
 fn failures_of_our_own_have_codes_of_their_own() {
-    let world = World::new();
-    let code = |arguments: &[&str]| world.run(arguments).code;
+    let home = TestHome::new();
+    let code = |arguments: &[&str]| home.run(arguments).code;
     assert_eq!(code(&["run", "--on", "db:a"]), Some(64), "no command");
     assert_eq!(code(&["run", "--", "true"]), Some(64), "no resource");
     assert_eq!(code(&["run", "--on", "db:a", "--ttl", "30", "--", "true"]), Some(64), "no unit");
     assert_eq!(code(&["run", "--on", "db:a", "--ttl", "1ms", "--", "true"]), Some(64), "too short");
     assert_eq!(code(&["run", "--on", "db:a", "--ttl", "4s", "--kill-after", "3s", "--", "true"]), Some(64));
-    let mut denied = world.command(&["run", "--on", "db:a", "--", "true"]);
+    let mut denied = home.command(&["run", "--on", "db:a", "--", "true"]);
     assert_eq!(denied.env("TENURE_TOKEN", "wrong").status().unwrap().code(), Some(77));
-    let mut away = world.command(&["run", "--on", "db:a", "--", "true"]);
+    let mut away = home.command(&["run", "--on", "db:a", "--", "true"]);
     let away = away.env("TENURE_URL", "http://127.0.0.1:1").output().unwrap();
     let errors = String::from_utf8(away.stderr).unwrap();
     assert_eq!(away.status.code(), Some(69), "{errors}");
@@ -115,30 +114,30 @@ fn failures_of_our_own_have_codes_of_their_own() {
 
 #[test]
 fn signals_reach_the_command_and_its_answer_comes_back() {
-    let world = World::new();
+    let home = TestHome::new();
     for (name, code) in
         [("INT", 130), ("TERM", 143), ("HUP", 129), ("QUIT", 131), ("USR1", 138), ("USR2", 140)]
     {
-        let command = world.begin("db:a", &[], "sleep 60 & wait");
+        let command = home.begin("db:a", &[], "sleep 60 & wait");
         command.signal(name);
         assert_eq!(command.end().code, Some(code), "{name}");
     }
     let script = "trap 'echo heard >> said; exit 5' TERM; while :; do sleep 0.01; done";
-    let command = world.begin("db:a", &[], script);
+    let command = home.begin("db:a", &[], script);
     command.signal("TERM");
     let done = command.end();
-    assert_eq!((done.code, text_of(&world.path("said")).as_str()), (Some(5), "heard\n"), "heard once");
-    assert_eq!(world.run(&["who", "db:a"]).code, Some(1), "it was given back");
+    assert_eq!((done.code, text_of(&home.path("said")).as_str()), (Some(5), "heard\n"), "heard once");
+    assert_eq!(home.run(&["who", "db:a"]).code, Some(1), "it was given back");
 }
 
 #[test]
 fn what_is_ignored_stays_ignored_for_the_command_as_nohup_wants_it() {
-    let world = World::new();
+    let home = TestHome::new();
     let tenure = env!("CARGO_BIN_EXE_tenure");
     let script =
         "trap '' HUP; exec \"$0\" run --on db:a -- sh -c 'kill -HUP $$; kill -HUP $PPID; echo alive'";
     let mut shell = std::process::Command::new("sh");
-    let environment = world.command(&[]);
+    let environment = home.command(&[]);
     shell.args(["-c", script, tenure]).env_clear();
     shell.envs(environment.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let output = shell.output().unwrap();
@@ -147,15 +146,15 @@ fn what_is_ignored_stays_ignored_for_the_command_as_nohup_wants_it() {
 
 #[test]
 fn who_is_interrupted_while_it_waits_leaves_the_queue() {
-    let world = World::new();
-    let held = world.client().acquire("db:a", 60_000, None).unwrap().granted();
-    let mut waiting = world.under("db:a", &[], "touch ran");
+    let home = TestHome::new();
+    let held = home.client().acquire("db:a", 60_000, None).unwrap().held();
+    let mut waiting = home.under("db:a", &[], "touch ran");
     let waiting = waiting.spawn().unwrap();
-    let mut client = world.client();
+    let mut client = home.client();
     let mut recall = move || client.show(&held.id).unwrap().body["lease"]["recall"]["waiting"].clone();
     wait_until("it waits", || recall() == 1);
-    crate::commands::signal(waiting.id(), "INT");
+    tenure_testkit::signal(waiting.id(), "INT");
     assert_eq!(waiting.wait_with_output().unwrap().status.code(), Some(130));
     wait_until("nobody waits any more", || recall().is_null());
-    assert!(!world.path("ran").exists());
+    assert!(!home.path("ran").exists());
 }

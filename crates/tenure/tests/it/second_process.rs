@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::client::Client;
-use crate::program::{Served, run, serve, tenure};
+use tenure_testkit::{ServerProcess, run, serve, tenure};
 
 /// A server on another directory, with the same home and so with the same witnesses.
 fn serve_from(folder: &Path, data: &str) -> Command {
@@ -17,9 +16,9 @@ fn serve_from(folder: &Path, data: &str) -> Command {
 fn a_second_server_on_the_same_directory_is_refused_and_the_first_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let first = Served::start(&mut serve(folder.path()));
-    let mut client = Client::connect(&first.address, &data);
-    let held = client.acquire("db:1", 60_000, None).unwrap().granted();
+    let first = ServerProcess::start(&mut serve(folder.path()));
+    let mut client = first.client();
+    let held = client.acquire("db:1", 60_000, None).unwrap().held();
     // By another name it is the same directory all the same.
     std::os::unix::fs::symlink(&data, folder.path().join("link")).unwrap();
     for name in ["data", "link", "./data/../data"] {
@@ -28,13 +27,12 @@ fn a_second_server_on_the_same_directory_is_refused_and_the_first_goes_on() {
         assert!(errors.contains("another process is using") && errors.contains("stop it first"), "{errors}");
         assert_eq!(client.renew(&held).unwrap().status, 200, "the first was not disturbed");
     }
-    let next = client.acquire("db:2", 60_000, None).unwrap().granted();
+    let next = client.acquire("db:2", 60_000, None).unwrap().held();
     assert!(next.fence > held.fence);
-    first.signal("KILL");
-    assert_eq!(first.end().0, None);
+    first.kill();
     // Nothing has to be cleared away: the lock ended with the process.
-    let second = Served::start(&mut serve(folder.path()));
-    let mut client = Client::connect(&second.address, &data);
+    let second = ServerProcess::start(&mut serve(folder.path()));
+    let mut client = second.client();
     for lease in [held, next] {
         assert_eq!(client.show(&lease.id).unwrap().state(), "ACTIVE");
     }
@@ -44,9 +42,9 @@ fn a_second_server_on_the_same_directory_is_refused_and_the_first_goes_on() {
 fn a_copy_is_refused_while_its_original_is_served_and_once_that_went_on() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let first = Served::start(&mut serve(folder.path()));
-    let mut client = Client::connect(&first.address, &data);
-    let before = client.acquire("db:1", 60_000, None).unwrap().granted();
+    let first = ServerProcess::start(&mut serve(folder.path()));
+    let mut client = first.client();
+    let before = client.acquire("db:1", 60_000, None).unwrap().held();
     let copied = Command::new("cp").arg("-r").args([&data, &folder.path().join("copy")]).status().unwrap();
     assert!(copied.success());
 
@@ -54,9 +52,8 @@ fn a_copy_is_refused_while_its_original_is_served_and_once_that_went_on() {
     assert_eq!(code, 69, "{errors}");
     assert!(errors.contains("in use by another process") && errors.contains("is a copy"), "{errors}");
 
-    let after = client.acquire("db:2", 60_000, None).unwrap().granted();
-    first.signal("TERM");
-    assert_eq!(first.end().0, Some(0));
+    let after = client.acquire("db:2", 60_000, None).unwrap().held();
+    first.stop();
     let (code, errors) = run(&mut serve_from(folder.path(), "copy"));
     assert_eq!(code, 69, "{errors}");
     assert!(
@@ -64,8 +61,8 @@ fn a_copy_is_refused_while_its_original_is_served_and_once_that_went_on() {
         "{errors}"
     );
 
-    let first = Served::start(&mut serve(folder.path()));
-    let mut client = Client::connect(&first.address, &data);
+    let first = ServerProcess::start(&mut serve(folder.path()));
+    let mut client = first.client();
     for lease in [before, after] {
         assert_eq!(client.show(&lease.id).unwrap().state(), "ACTIVE", "the original is as it was");
     }

@@ -3,9 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use serde_json::Value;
-
-use crate::program::{Served, serve};
+use serde_json::json;
+use tenure_testkit::{ServerProcess, serve};
 
 const WISH: &str = r#"{"resource":"deploy:prod","holder":"ci-42","ttlMs":60000}"#;
 
@@ -13,10 +12,10 @@ const WISH: &str = r#"{"resource":"deploy:prod","holder":"ci-42","ttlMs":60000}"
 fn it_says_where_it_listens_serves_and_ends_in_good_order() {
     let folder = tempfile::tempdir().unwrap();
     for signal in ["TERM", "INT"] {
-        let served = Served::start(&mut serve(folder.path()));
+        let served = ServerProcess::start(&mut serve(folder.path()));
         assert!(served.address.starts_with("127.0.0.1:") && !served.address.ends_with(":0"));
         let token = fs::read_to_string(folder.path().join("data/admin.token")).unwrap();
-        assert_eq!(served.ask("GET /v1/leases", token.trim_end(), "").0, 200);
+        assert_eq!(served.ask("GET /v1/leases", token.trim_end(), "").status, 200);
         served.signal(signal);
         let (code, output, errors) = served.end();
         let socket = format!("local socket at {}\n", folder.path().join("tenure/tenure.sock").display());
@@ -28,8 +27,8 @@ fn it_says_where_it_listens_serves_and_ends_in_good_order() {
 #[test]
 fn the_first_start_writes_a_token_that_only_its_owner_reads() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::start(&mut serve(folder.path()));
     let data = folder.path().join("data");
+    let served = ServerProcess::start(&mut serve(folder.path()));
     let mode = |name: &str| data.join(name).metadata().unwrap().permissions().mode() & 0o7777;
     assert_eq!((mode(""), mode("admin.token"), mode("token.key")), (0o700, 0o600, 0o600));
     let token = fs::read_to_string(data.join("admin.token")).unwrap();
@@ -44,40 +43,36 @@ fn a_preset_token_counts_and_the_clients_token_does_not() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = serve(folder.path());
     command.env("TENURE_ADMIN_TOKEN", "0123456789abcdef").env("TENURE_TOKEN", "fedcba9876543210");
-    let served = Served::start(&mut command);
-    assert_eq!(served.ask("GET /v1/leases", "0123456789abcdef", "").0, 200);
-    assert_eq!(served.ask("GET /v1/leases", "fedcba9876543210", "").0, 401);
+    let served = ServerProcess::start(&mut command);
+    assert_eq!(served.ask("GET /v1/leases", "0123456789abcdef", "").status, 200);
+    assert_eq!(served.ask("GET /v1/leases", "fedcba9876543210", "").status, 401);
     assert!(!folder.path().join("data/admin.token").exists());
 }
 
 #[test]
 fn a_killed_server_has_kept_what_it_acknowledged() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::start(&mut serve(folder.path()));
+    let served = ServerProcess::start(&mut serve(folder.path()));
     let admin = fs::read_to_string(folder.path().join("data/admin.token")).unwrap();
     let admin = admin.trim_end();
-    let (status, body) = served.ask("POST /v1/leases", admin, WISH);
-    assert_eq!(status, 201, "{body}");
-    served.signal("KILL");
-    assert_eq!(served.end().0, None);
-    let served = Served::start(&mut serve(folder.path()));
-    assert_eq!(served.ask("POST /v1/leases", admin, WISH).0, 409);
-    let granted: Value = serde_json::from_str(&body).unwrap();
-    let (id, token) = (granted["lease"]["id"].as_str().unwrap(), granted["token"].as_str().unwrap());
-    let line = format!("POST /v1/leases/{id}/renew");
-    assert_eq!(served.ask(&line, admin, &format!(r#"{{"token":"{token}"}}"#)).0, 200);
+    let held = served.ask("POST /v1/leases", admin, WISH).held();
+    served.kill();
+    let served = ServerProcess::start(&mut serve(folder.path()));
+    assert_eq!(served.ask("POST /v1/leases", admin, WISH).status, 409);
+    let line = format!("POST /v1/leases/{}/renew", held.id);
+    assert_eq!(served.ask(&line, admin, &json!({ "token": held.token }).to_string()).status, 200);
 }
 
 #[test]
 fn a_disk_that_fails_ends_it_with_its_own_code() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::start(serve(folder.path()).env("TENURE_LEDGER_SEGMENT_SIZE", "4096"));
+    let served = ServerProcess::start(serve(folder.path()).env("TENURE_LEDGER_SEGMENT_SIZE", "4096"));
     let admin = fs::read_to_string(folder.path().join("data/admin.token")).unwrap();
     // Without its directory there is no next file, which is needed soon.
     fs::rename(folder.path().join("data"), folder.path().join("elsewhere")).unwrap();
     let wish = |number: u32| format!(r#"{{"resource":"db:{number}","holder":"a","ttlMs":60000}}"#);
     let failed =
-        (0..1_000).any(|number| served.ask("POST /v1/leases", admin.trim_end(), &wish(number)).0 == 503);
+        (0..1_000).any(|number| served.ask("POST /v1/leases", admin.trim_end(), &wish(number)).status == 503);
     assert!(failed, "the disk must fail at some time");
     let (code, _, errors) = served.end();
     assert_eq!(code, Some(74), "{errors}");
@@ -88,17 +83,13 @@ fn a_disk_that_fails_ends_it_with_its_own_code() {
 fn the_witness_is_outside_of_the_data_and_an_older_copy_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (data, copy) = (folder.path().join("data"), folder.path().join("copy"));
-    let stop = |served: Served| {
-        served.signal("TERM");
-        assert_eq!(served.end().0, Some(0));
-    };
-    stop(Served::start(&mut serve(folder.path())));
+    ServerProcess::start(&mut serve(folder.path())).stop();
     let copied = std::process::Command::new("cp").arg("-a").args([&data, &copy]).status().unwrap();
     assert!(copied.success());
-    stop(Served::start(&mut serve(folder.path())));
+    ServerProcess::start(&mut serve(folder.path())).stop();
     fs::remove_dir_all(&data).unwrap();
     fs::rename(&copy, &data).unwrap();
-    let (code, errors) = crate::program::run(&mut serve(folder.path()));
+    let (code, errors) = tenure_testkit::run(&mut serve(folder.path()));
     assert_eq!(code, 69, "{errors}");
     assert!(
         errors.contains("this is an older copy") && errors.contains("tenure ledger restored"),
@@ -121,7 +112,6 @@ fn nobody_reads_what_it_prints_and_it_serves_all_the_same() {
         assert!(child.try_wait().unwrap().is_none(), "it ended");
         std::thread::yield_now();
     }
-    let kill = format!("kill -TERM {}", child.id());
-    assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    tenure_testkit::signal(child.id(), "TERM");
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use crate::client::{Client, now, pause};
-use crate::program::{Served, serve};
+use tenure_testkit::{ServerProcess, now, pause, serve};
+
 use crate::wrapped::Tracer;
 
 #[test]
 fn nobody_hears_of_a_grant_before_the_disk_has_it_and_readers_do_not_wait() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::start(&mut serve(folder.path()));
-    let mut reader = Client::connect(&served.address, &folder.path().join("data"));
-    let held = reader.acquire("db:1", 60_000, None).unwrap().granted();
+    let served = ServerProcess::start(&mut serve(folder.path()));
+    let mut reader = served.client();
+    let held = reader.acquire("db:1", 60_000, None).unwrap().held();
     let mut writer = reader.another();
     // Every sync takes two seconds, also that of a mark of the time which may be before ours.
     let _tracer = Tracer::attach(&served, "fdatasync:delay_enter=2000000");
@@ -37,7 +37,7 @@ fn nobody_hears_of_a_grant_before_the_disk_has_it_and_readers_do_not_wait() {
         pause(Duration::from_millis(50));
     }
     let (answer, answered) = acquire.join().unwrap();
-    answer.granted();
+    answer.held();
     assert!(answered - started >= Duration::from_millis(1_900), "answered after {:?}", answered - started);
     assert!(reads > 3, "only {reads} reads while it was written");
     assert_eq!(reader.ask("GET /v1/leases", None, "").unwrap().body["leases"].as_array().unwrap().len(), 2);
@@ -46,10 +46,10 @@ fn nobody_hears_of_a_grant_before_the_disk_has_it_and_readers_do_not_wait() {
 #[test]
 fn a_stalled_disk_ends_no_lease_whose_heartbeat_came_in_time() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::start(&mut serve(folder.path()));
-    let mut holder = Client::connect(&served.address, &folder.path().join("data"));
+    let served = ServerProcess::start(&mut serve(folder.path()));
+    let mut holder = served.client();
     let mut other = holder.another();
-    let held = holder.acquire("db:1", 5_000, None).unwrap().granted();
+    let held = holder.acquire("db:1", 5_000, None).unwrap().held();
     let granted = now();
     let tracer = Tracer::attach_to_writer(&served, "fdatasync:delay_enter=6000000:when=1");
     // Its write stalls for longer than the first lease lasts.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::TcpListener;
 
-use crate::program::{Served, run, serve, tenure};
+use tenure_testkit::{ServerProcess, run, serve, tenure};
 
 #[test]
 fn a_wrong_command_line_is_64() {
@@ -59,7 +59,7 @@ fn the_default_file_is_read() {
     let file = folder.path().join("etc/tenure/config.toml");
     fs::write(&file, "listen = '127.0.0.1:0'\ndata = 'from-the-file'\n[ledger]\nwitness = 'seen'\n").unwrap();
     let mut command = tenure(folder.path());
-    let served = Served::start(command.arg("serve").env("XDG_CONFIG_HOME", folder.path().join("etc")));
+    let served = ServerProcess::start(command.arg("serve").env("XDG_CONFIG_HOME", folder.path().join("etc")));
     assert!(!served.address.ends_with(":7420"), "{}", served.address);
     assert!(folder.path().join("from-the-file/admin.token").exists());
     assert!(folder.path().join("seen").exists());
@@ -78,12 +78,11 @@ fn a_port_that_is_taken_is_69() {
 #[test]
 fn a_directory_that_is_in_use_or_damaged_is_69() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::start(&mut serve(folder.path()));
+    let served = ServerProcess::start(&mut serve(folder.path()));
     let (code, errors) = run(&mut serve(folder.path()));
     assert_eq!(code, 69, "{errors}");
     assert!(errors.contains("another process is using") && errors.contains("--data"), "{errors}");
-    served.signal("TERM");
-    assert_eq!(served.end().0, Some(0));
+    served.stop();
     let segment = folder.path().join("data/0000000000000001.segment");
     let mut bytes = fs::read(&segment).unwrap();
     bytes[600] ^= 1;
@@ -98,7 +97,9 @@ fn a_directory_that_is_in_use_or_damaged_is_69() {
 fn a_data_directory_that_cannot_be_made_is_69() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
-    let (code, errors) = run(tenure(folder.path()).args(["serve", "--data", "file/data"]));
+    // On any free port: whether another server listens on the default one must not matter.
+    let (code, errors) =
+        run(tenure(folder.path()).args(["serve", "--listen", "127.0.0.1:0", "--data", "file/data"]));
     assert_eq!(code, 69, "{errors}");
     assert!(errors.contains("file/data"), "{errors}");
 }

@@ -4,8 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::client::wait_until;
-use crate::commands::{World, text_of};
+use tenure_testkit::{TestHome, text_of, wait_until};
 
 /// A shell on a terminal of its own, whose screen goes to a file.
 pub struct Screen {
@@ -14,9 +13,9 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Runs `line` in the folder of this world.
-    fn show(world: &World, line: &str) -> Self {
-        Self::beside(&world.command(&[]), &world.path(""), world.path("screen"), line)
+    /// Runs `line` in the folder of this home.
+    fn show(home: &TestHome, line: &str) -> Self {
+        Self::beside(&home.command(&[]), &home.path(""), home.path("screen"), line)
     }
 
     /// Runs `line` in this folder, in the environment of this command. What is shown goes to a file.
@@ -59,26 +58,26 @@ impl Drop for Screen {
 
 #[test]
 fn ctrl_c_reaches_the_command_and_its_code_comes_back() {
-    let world = World::new();
+    let home = TestHome::new();
     // The eighth word about a process is the group that has its terminal: the command begins a moment before it gets it.
     let script = r#"trap "echo caught; exit 9" INT
         until set -- $(cat /proc/$$/stat); [ "$8" = $$ ]; do sleep 0.01; done
         echo begun; while :; do sleep 0.05; done"#;
-    std::fs::write(world.path("script.sh"), script).unwrap();
+    std::fs::write(home.path("script.sh"), script).unwrap();
     let run = r#""$TENURE" run --on db:a -- sh script.sh"#;
-    let mut screen = Screen::show(&world, run);
+    let mut screen = Screen::show(&home, run);
     screen.wait_for("begun");
     screen.type_in("\x03");
     screen.wait_for("caught");
     assert_eq!(screen.end(), Some(9), "{}", screen.text());
-    assert_eq!(world.run(&["who", "db:a"]).code, Some(1), "it was given back");
+    assert_eq!(home.run(&["who", "db:a"]).code, Some(1), "it was given back");
 }
 
 #[test]
 fn the_command_has_the_terminal_and_the_script_around_it_gets_it_back() {
-    let world = World::new();
+    let home = TestHome::new();
     let line = r#""$TENURE" run --on db:a -- sh -c 'read a; echo first $a'; read b; echo second $b"#;
-    let mut screen = Screen::show(&world, line);
+    let mut screen = Screen::show(&home, line);
     screen.type_in("one\n");
     screen.wait_for("first one");
     screen.type_in("two\n");
@@ -88,8 +87,8 @@ fn the_command_has_the_terminal_and_the_script_around_it_gets_it_back() {
 
 #[test]
 fn ctrl_z_stops_the_whole_job_and_fg_lets_it_go_on() {
-    let world = World::new();
-    let mut screen = Screen::show(&world, "bash --norc --noprofile -i");
+    let home = TestHome::new();
+    let mut screen = Screen::show(&home, "bash --norc --noprofile -i");
     screen.type_in("\"$TENURE\" run --on db:a -- sh -c 'echo beg\"\"un; read a; echo got $a'\n");
     screen.wait_for("begun");
     screen.type_in("\x1a");
@@ -105,11 +104,11 @@ fn ctrl_z_stops_the_whole_job_and_fg_lets_it_go_on() {
 
 #[test]
 fn who_waits_sees_one_line_that_goes_away() {
-    let world = World::new();
-    let held = world.client().acquire("db:a", 60_000, None).unwrap().granted();
-    let mut screen = Screen::show(&world, r#""$TENURE" run --on db:a -- echo it runs"#);
+    let home = TestHome::new();
+    let held = home.client().acquire("db:a", 60_000, None).unwrap().held();
+    let mut screen = Screen::show(&home, r#""$TENURE" run --on db:a -- echo it runs"#);
     screen.wait_for("waiting for db:a: place 1 of 1, held by tester for ");
-    world.client().release(&held).unwrap();
+    home.client().release(&held).unwrap();
     screen.wait_for("it runs");
     assert_eq!(screen.end(), Some(0));
     assert!(screen.text().contains("\r\x1b[Kit runs"), "{:?}", screen.text());

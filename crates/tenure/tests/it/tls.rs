@@ -10,9 +10,7 @@ use std::sync::Arc;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-
-use crate::client::{LIMIT, wait_until};
-use crate::program::{Served, run, serve};
+use tenure_testkit::{LIMIT, ServerProcess, run, serve, wait_until};
 
 fn certificate(folder: &Path) -> CertificateDer<'static> {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
@@ -49,7 +47,7 @@ fn a_renewed_certificate_is_read_when_somebody_says_so() {
     let old = certificate(folder.path());
     let mut command = serve(folder.path());
     command.env("TENURE_TLS_CERTIFICATE", "server.pem").env("TENURE_TLS_KEY", "server.key");
-    let served = Served::start(&mut command);
+    let served = ServerProcess::start(&mut command);
     let is_shown =
         |certificate| ask(&served.address, certificate).is_some_and(|answer| answer.contains("200 OK"));
     assert!(is_shown(&old));

@@ -3,18 +3,16 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
-
-use crate::client::wait_until;
-use crate::commands::is_unlocked;
-use crate::worker_stage::{FOREVER, Stage};
+use tenure_testkit::pipelines::{FOREVER, PipelineHome};
+use tenure_testkit::{is_unlocked, wait_until};
 
 // S1-12, S1-18
 #[test]
 fn a_pipeline_gets_what_its_session_is_about_and_no_secret() {
-    let stage = Stage::new("tuners = 2", "echo \"$@\"; env; cat; exit 0");
-    let session = stage.watch("1:0:19:A B", "hd");
-    let ended = stage.until(&session, "ENDED R_PIPELINE_EXITED COMPLETED");
-    let log = stage.log(&session);
+    let home = PipelineHome::new("tuners = 2", "echo \"$@\"; env; cat; exit 0");
+    let session = home.watch("1:0:19:A B", "hd");
+    let ended = home.until(&session, "ENDED R_PIPELINE_EXITED COMPLETED");
+    let log = home.log(&session);
     let mut lines = log.lines();
     let first = lines.next().unwrap();
     let command = r#"starts ["sh","pipeline.sh","1:0:19:A B","0","0","hd"]"#;
@@ -30,18 +28,18 @@ fn a_pipeline_gets_what_its_session_is_about_and_no_secret() {
     assert!(value("TENURE_LEASE").unwrap().ends_with(&format!("-{fence}")), "{log}");
     assert!(ended["worker"].as_str().unwrap().starts_with("worker:"));
     assert!(ended["process"].as_str().unwrap().starts_with("pid "), "{ended}");
-    let mode = |name: &str| stage.path(name).metadata().unwrap().permissions().mode() & 0o777;
+    let mode = |name: &str| home.path(name).metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((mode("data/sessions"), mode(&format!("data/sessions/{session}.log"))), (0o700, 0o600));
-    assert_eq!(stage.leases(), Vec::<String>::new());
+    assert_eq!(home.leases(), Vec::<String>::new());
 }
 
 #[test]
 fn a_recording_takes_no_tuner_and_knows_where_to_begin() {
-    let stage = Stage::new("tuners = 0", "echo \"$@\"; env; exit 0");
+    let home = PipelineHome::new("tuners = 0", "echo \"$@\"; env; exit 0");
     let intent = json!({"recordingID": "film", "profileID": "hd", "startMs": 61_500, "params": {"a": [1]}});
-    let session = stage.send(&intent).body["session_id"].as_str().unwrap().to_owned();
-    stage.until(&session, "ENDED R_PIPELINE_EXITED COMPLETED");
-    let log = stage.log(&session);
+    let session = home.send(&intent).body["session_id"].as_str().unwrap().to_owned();
+    home.until(&session, "ENDED R_PIPELINE_EXITED COMPLETED");
+    let log = home.log(&session);
     assert!(log.contains("\nfilm  61500 hd\n"), "{log}");
     assert!(log.contains("\nTENURE_RECORDING=film\n") && !log.contains("TENURE_SLOT"), "{log}");
     assert!(log.contains("\nTENURE_PARAMS={\"a\":[1]}\n"), "{log}");
@@ -51,25 +49,25 @@ fn a_recording_takes_no_tuner_and_knows_where_to_begin() {
 #[test]
 fn how_a_pipeline_ended_is_told_and_its_leases_are_free() {
     let script = "case $1 in code) exit 3;; signal) kill -SEGV $$;; esac";
-    let stage = Stage::new("tuners = 1", script);
+    let home = PipelineHome::new("tuners = 1", script);
     for (service, detail) in [("code", "it ended with exit code 3"), ("signal", "signal 11 ended it")] {
-        let session = stage.watch(service, "hd");
-        let view = stage.until(&session, "ENDED R_PIPELINE_FAILED FAILED");
+        let session = home.watch(service, "hd");
+        let view = home.until(&session, "ENDED R_PIPELINE_FAILED FAILED");
         assert_eq!(view["detail"], detail);
-        assert_eq!(stage.leases(), Vec::<String>::new());
+        assert_eq!(home.leases(), Vec::<String>::new());
     }
-    std::fs::rename(stage.path("pipeline.sh"), stage.path("gone.sh")).unwrap();
-    let session = stage.watch("missing", "hd");
-    stage.until(&session, "ENDED R_PIPELINE_FAILED FAILED");
-    assert!(stage.log(&session).contains("pipeline.sh"), "the log says why");
+    std::fs::rename(home.path("pipeline.sh"), home.path("gone.sh")).unwrap();
+    let session = home.watch("missing", "hd");
+    home.until(&session, "ENDED R_PIPELINE_FAILED FAILED");
+    assert!(home.log(&session).contains("pipeline.sh"), "the log says why");
 }
 
 #[test]
 fn a_program_that_is_not_there_is_named() {
-    let stage = Stage::new("tuners = 1\npipeline.recording_command = ['no-such-program']\n", "exit 0");
+    let home = PipelineHome::new("tuners = 1\npipeline.recording_command = ['no-such-program']\n", "exit 0");
     let intent = json!({"recordingID": "film", "profileID": "hd"});
-    let session = stage.send(&intent).body["session_id"].as_str().unwrap().to_owned();
-    let view = stage.until(&session, "ENDED R_PIPELINE_FAILED FAILED");
+    let session = home.send(&intent).body["session_id"].as_str().unwrap().to_owned();
+    let view = home.until(&session, "ENDED R_PIPELINE_FAILED FAILED");
     let detail = view["detail"].as_str().unwrap();
     assert!(detail.contains("no-such-program") && detail.contains("No such file"), "{detail}");
 }
@@ -77,25 +75,25 @@ fn a_program_that_is_not_there_is_named() {
 // S1-20
 #[test]
 fn a_stop_asks_first_and_the_tuner_is_free_when_the_pipeline_is_gone() {
-    let stage = Stage::new("tuners = 1", &format!("trap 'echo asked; exit 0' TERM; {FOREVER}"));
-    let session = stage.watch("a", "hd");
-    stage.runs(&session);
+    let home = PipelineHome::new("tuners = 1", &format!("trap 'echo asked; exit 0' TERM; {FOREVER}"));
+    let session = home.watch("a", "hd");
+    home.runs(&session);
     let held = [format!("service:a {session}"), format!("tuner:0 {session}")];
-    assert_eq!(stage.leases(), held);
-    stage.stop(&session);
-    stage.until(&session, "ENDED R_STOPPED STOPPED");
-    assert!(is_unlocked(&stage.path("lock-0")) && stage.log(&session).ends_with("asked\n"));
-    assert_eq!(stage.leases(), Vec::<String>::new());
+    assert_eq!(home.leases(), held);
+    home.stop(&session);
+    home.until(&session, "ENDED R_STOPPED STOPPED");
+    assert!(is_unlocked(&home.path("lock-0")) && home.log(&session).ends_with("asked\n"));
+    assert_eq!(home.leases(), Vec::<String>::new());
 }
 
 #[test]
 fn a_pipeline_that_ignores_sigterm_is_killed_before_its_tuner_is_free() {
-    let stage = Stage::new("tuners = 1\nstop_grace_ms = 200", &format!("trap '' TERM; {FOREVER}"));
-    let session = stage.watch("a", "hd");
-    stage.runs(&session);
-    stage.stop(&session);
-    stage.until(&session, "ENDED R_STOPPED STOPPED");
-    assert!(is_unlocked(&stage.path("lock-0")));
+    let home = PipelineHome::new("tuners = 1\nstop_grace_ms = 200", &format!("trap '' TERM; {FOREVER}"));
+    let session = home.watch("a", "hd");
+    home.runs(&session);
+    home.stop(&session);
+    home.until(&session, "ENDED R_STOPPED STOPPED");
+    assert!(is_unlocked(&home.path("lock-0")));
 }
 
 #[test]
@@ -103,66 +101,68 @@ fn whoever_a_pipeline_leaves_behind_is_gone_before_its_tuner_is_free() {
     // One that left its group and its session, and ignores what it is told.
     let daemon =
         "(setsid sh -c 'trap \"\" TERM HUP; echo > daemon; sleep 60' &) ; until [ -e daemon ]; do :; done";
-    let stage =
-        Stage::new("tuners = 1", &format!("case $1 in first) {daemon}; exit 0;; *) {FOREVER};; esac"));
-    let first = stage.watch("first", "hd");
-    stage.until(&first, "ENDED R_PIPELINE_EXITED COMPLETED");
-    assert!(stage.path("daemon").exists() && is_unlocked(&stage.path("lock-0")));
-    let second = stage.watch("second", "hd");
-    stage.runs(&second);
-    stage.has_no_violation();
+    let home =
+        PipelineHome::new("tuners = 1", &format!("case $1 in first) {daemon}; exit 0;; *) {FOREVER};; esac"));
+    let first = home.watch("first", "hd");
+    home.until(&first, "ENDED R_PIPELINE_EXITED COMPLETED");
+    assert!(home.path("daemon").exists() && is_unlocked(&home.path("lock-0")));
+    let second = home.watch("second", "hd");
+    home.runs(&second);
+    home.has_no_violation();
 }
 
 #[test]
 fn whoever_stays_in_the_group_of_a_pipeline_that_ended_goes_too_and_its_code_counts() {
     let script = "(trap '' TERM; echo > deaf; sleep 60) & until [ -e deaf ]; do :; done; exit 3";
-    let stage = Stage::new("tuners = 1\nstop_grace_ms = 200", script);
-    let session = stage.watch("a", "hd");
-    let view = stage.until(&session, "ENDED R_PIPELINE_FAILED FAILED");
+    let home = PipelineHome::new("tuners = 1\nstop_grace_ms = 200", script);
+    let session = home.watch("a", "hd");
+    let view = home.until(&session, "ENDED R_PIPELINE_FAILED FAILED");
     assert_eq!(view["detail"], "it ended with exit code 3");
-    assert!(is_unlocked(&stage.path("lock-0")));
+    assert!(is_unlocked(&home.path("lock-0")));
 }
 
 #[test]
 fn a_killed_watchdog_takes_its_pipeline_along_and_no_other() {
-    let stage =
-        Stage::new("tuners = 2", &format!("echo $PPID > watchdog-$TENURE_SLOT; setsid sleep 60 & {FOREVER}"));
-    let (first, second) = (stage.watch("a", "hd"), stage.watch("b", "hd"));
+    let home = PipelineHome::new(
+        "tuners = 2",
+        &format!("echo $PPID > watchdog-$TENURE_SLOT; setsid sleep 60 & {FOREVER}"),
+    );
+    let (first, second) = (home.watch("a", "hd"), home.watch("b", "hd"));
     for session in [&first, &second] {
-        stage.runs(session);
+        home.runs(session);
     }
-    let slot = stage.session(&first)["slot"].as_u64().unwrap();
+    let slot = home.session(&first)["slot"].as_u64().unwrap();
     let name = format!("watchdog-{slot}");
-    wait_until("it says who watches it", || stage.text(&name).ends_with('\n'));
-    crate::commands::signal(stage.text(&name).trim_end().parse().unwrap(), "KILL");
-    stage.until(&first, "ENDED R_PIPELINE_FAILED FAILED");
-    assert!(is_unlocked(&stage.path(&format!("lock-{slot}"))));
-    assert_eq!(stage.session(&second)["state"], "RUNNING");
-    assert!(!is_unlocked(&stage.path(&format!("lock-{}", 1 - slot))));
+    wait_until("it says who watches it", || home.text(&name).ends_with('\n'));
+    tenure_testkit::signal(home.text(&name).trim_end().parse().unwrap(), "KILL");
+    home.until(&first, "ENDED R_PIPELINE_FAILED FAILED");
+    assert!(is_unlocked(&home.path(&format!("lock-{slot}"))));
+    assert_eq!(home.session(&second)["state"], "RUNNING");
+    assert!(!is_unlocked(&home.path(&format!("lock-{}", 1 - slot))));
 }
 
 #[test]
 fn a_stop_ends_a_pipeline_whose_watchdog_stands_still() {
-    let stage = Stage::new("tuners = 1", &format!("echo $PPID > watchdog; {FOREVER}"));
-    let session = stage.watch("a", "hd");
-    stage.runs(&session);
-    crate::commands::signal(stage.text("watchdog").trim_end().parse().unwrap(), "STOP");
-    stage.stop(&session);
-    stage.until(&session, "ENDED R_STOPPED STOPPED");
-    assert!(is_unlocked(&stage.path("lock-0")));
+    let home = PipelineHome::new("tuners = 1", &format!("echo $PPID > watchdog; {FOREVER}"));
+    let session = home.watch("a", "hd");
+    home.runs(&session);
+    tenure_testkit::signal(home.text("watchdog").trim_end().parse().unwrap(), "STOP");
+    home.stop(&session);
+    home.until(&session, "ENDED R_STOPPED STOPPED");
+    assert!(is_unlocked(&home.path("lock-0")));
 }
 
 #[test]
 fn only_so_many_logs_are_kept_and_never_fewer_than_there_are_sessions() {
-    let stage = Stage::new("tuners = 2\nlogs_kept = 3", &format!("case $1 in stays) {FOREVER};; esac"));
-    let stays = stage.watch("stays", "hd");
-    stage.runs(&stays);
+    let home = PipelineHome::new("tuners = 2\nlogs_kept = 3", &format!("case $1 in stays) {FOREVER};; esac"));
+    let stays = home.watch("stays", "hd");
+    home.runs(&stays);
     let mut last = String::new();
     for number in 0..5 {
-        last = stage.watch(&format!("goes-{number}"), "hd");
-        stage.until(&last, "ENDED R_PIPELINE_EXITED COMPLETED");
+        last = home.watch(&format!("goes-{number}"), "hd");
+        home.until(&last, "ENDED R_PIPELINE_EXITED COMPLETED");
     }
-    let logs = std::fs::read_dir(stage.path("data/sessions")).unwrap().count();
+    let logs = std::fs::read_dir(home.path("data/sessions")).unwrap().count();
     assert!((2..=3).contains(&logs), "{logs}");
-    assert!(!stage.log(&stays).is_empty() && !stage.log(&last).is_empty());
+    assert!(!home.log(&stays).is_empty() && !home.log(&last).is_empty());
 }

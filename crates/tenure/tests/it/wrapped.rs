@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-use crate::program::Served;
+use tenure_testkit::ServerProcess;
 
 /// Debian's packages of programs that these tests start; the others are in util-linux.
 const PACKAGES: &[(&str, &str)] = &[("strace", "strace"), ("mount", "mount")];
@@ -40,7 +40,7 @@ pub struct Tracer {
 
 impl Tracer {
     /// Lets `fault` happen to the system calls of every thread of a server, from now on.
-    pub fn attach(served: &Served, fault: &str) -> Self {
+    pub fn attach(served: &ServerProcess, fault: &str) -> Self {
         Self::start(&["-f"], served.process(), fault)
     }
 
@@ -50,7 +50,7 @@ impl Tracer {
     }
 
     /// Lets `fault` happen to the system calls of the thread that writes the ledger, from now on.
-    pub fn attach_to_writer(served: &Served, fault: &str) -> Self {
+    pub fn attach_to_writer(served: &ServerProcess, fault: &str) -> Self {
         let threads = std::fs::read_dir(format!("/proc/{}/task", served.process())).unwrap();
         let is_writer = |path: &PathBuf| {
             std::fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim_end() == "tenure-writer")

@@ -6,7 +6,6 @@ use crate::light::colour::{Rgb, byte, scale};
 use crate::light::parameters::Parameters;
 use crate::light::wave::{swell, turn};
 
-/// One colour.
 pub fn solid(look: &Parameters, _: u64, _: u32) -> Rgb {
     look.plain()
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::phase::Phase;
+use super::event::Phase;
 use crate::kernel::answer::End;
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Principal, Resource};

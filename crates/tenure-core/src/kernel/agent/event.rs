@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::phase::Phase;
 use super::rank::Rank;
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Principal, Resource};
@@ -102,40 +101,50 @@ pub struct Pending {
     pub until: Tick,
 }
 
-/// Why an agent waits no longer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PendingEnd {
-    /// It has all of it, by leases that it got otherwise.
-    Served,
-    /// Its time was over before its turn came.
-    TimedOut,
-    /// It would have waited for an older one.
-    Died,
-    /// It is done, or gave up.
-    Withdrawn,
-    /// It has held leases for too long.
-    UsedUp,
+crate::text_enum! {
+    /// What an agent says that it is doing. It decides nothing, but for one: who says that it restarts has a moment longer.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Phase: parse {
+        /// It thinks about what to do.
+        Planning = "PLANNING",
+        /// It asks for leases.
+        Acquiring = "ACQUIRING",
+        /// It works.
+        Executing = "EXECUTING",
+        /// It waits until it can be sure of its leases.
+        Paused = "PAUSED",
+        /// It looks whether all went well.
+        Verifying = "VERIFYING",
+        /// All went well.
+        Completed = "COMPLETED",
+        /// It gave up.
+        Aborted = "ABORTED",
+        /// Its process goes, and comes back.
+        DieRestart = "DIE_RESTART",
+    }
 }
 
-impl PendingEnd {
-    /// Every end.
-    pub const ALL: [PendingEnd; 5] =
-        [Self::Served, Self::TimedOut, Self::Died, Self::Withdrawn, Self::UsedUp];
-
-    /// The end as it is written for people and programs.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            PendingEnd::Served => "SERVED",
-            PendingEnd::TimedOut => "TIMED_OUT",
-            PendingEnd::Died => "DIED",
-            PendingEnd::Withdrawn => "WITHDRAWN",
-            PendingEnd::UsedUp => "USED_UP",
-        }
+impl Phase {
+    /// Whether the agent is done with everything, one way or the other.
+    pub const fn is_last(self) -> bool {
+        matches!(self, Self::Completed | Self::Aborted)
     }
+}
 
-    /// The end with this name.
-    pub fn parse(name: &str) -> Option<PendingEnd> {
-        Self::ALL.into_iter().find(|end| end.as_str() == name)
+crate::text_enum! {
+    /// Why an agent waits no longer.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum PendingEnd: parse {
+        /// It has all of it, by leases that it got otherwise.
+        Served = "SERVED",
+        /// Its time was over before its turn came.
+        TimedOut = "TIMED_OUT",
+        /// It would have waited for an older one.
+        Died = "DIED",
+        /// It is done, or gave up.
+        Withdrawn = "WITHDRAWN",
+        /// It has held leases for too long.
+        UsedUp = "USED_UP",
     }
 }
 

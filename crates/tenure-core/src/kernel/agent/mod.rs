@@ -10,10 +10,8 @@
 
 mod command;
 mod event;
-mod phase;
 mod rank;
 
 pub use command::{AgentAnswer, AgentCommand, Declare, Pulse, Remembered, Report};
-pub use event::{AgentEvent, Pending, PendingEnd};
-pub use phase::Phase;
+pub use event::{AgentEvent, Pending, PendingEnd, Phase};
 pub use rank::Rank;

@@ -1,7 +1,8 @@
 //! What happened to agents, to what is stored and back.
 
-use super::decode::{decode_mode, decode_want, invalid};
-use super::encode::{mode_code, want_message};
+use super::decode::{decode_want, invalid};
+use super::encode::want_message;
+use super::{number, value};
 use crate::kernel::agent::{AgentEvent, Pending, PendingEnd, Phase, Rank};
 use crate::kernel::event::Event;
 use crate::kernel::mode::Mode;
@@ -121,9 +122,9 @@ pub(super) fn event_of(message: stored::AgentEvent) -> Result<Event, InvalidInpu
 }
 
 fn touch_message((resource, mode): &(Resource, Mode)) -> stored::Touch {
-    stored::Touch { resource: resource.as_str().into(), mode: mode_code(*mode).into() }
+    stored::Touch { resource: resource.as_str().into(), mode: number(*mode as u8) }
 }
 
 fn decode_touch(touch: &stored::Touch) -> Result<(Resource, Mode), InvalidInput> {
-    Ok((Resource::parse(&touch.resource)?, decode_mode(touch.mode)?))
+    Ok((Resource::parse(&touch.resource)?, value("mode", &Mode::ALL, touch.mode)?))
 }

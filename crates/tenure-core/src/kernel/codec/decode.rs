@@ -3,7 +3,7 @@
 use prost::Message;
 use thiserror::Error;
 
-use super::work_id;
+use super::{value, work_id};
 use crate::kernel::event::{Cause, ClockReading, Event, Issued, Queued, WaitEnd};
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Labels, Principal, Resource};
@@ -99,7 +99,7 @@ fn decode_lease(
         lease_event::Event::Revoked(revoked) => Event::Revoked {
             lease: fence(&revoked.lease_id)?,
             at: Tick(revoked.tick),
-            cause: decode_cause(revoked.cause)?,
+            cause: value("cause", &Cause::ALL, revoked.cause)?,
             by: Principal::parse(&revoked.by)?,
             detail: revoked.detail.into(),
         },
@@ -118,7 +118,7 @@ fn decode_issued(message: stored::LeaseIssued, tag: LedgerTag) -> Result<Issued,
     let name = |beside: &str, id: &str| if beside.is_empty() { id.to_owned() } else { beside.to_owned() };
     let resource = Resource::parse(&name(&message.resource, &message.work_id))?;
     let holder = Holder::parse(&name(&message.holder, &message.actor_id))?;
-    let mode = decode_mode(message.mode)?;
+    let mode = value("mode", &Mode::ALL, message.mode)?;
     if work_id(&resource, mode, &message.lease_id) != message.work_id {
         return Err(invalid("work_id", "is not that of its resource"));
     }
@@ -155,19 +155,10 @@ fn decode_wait(message: stored::WaitEvent) -> Result<Event, InvalidInput> {
             key: queued.idempotency.map(decode_key).transpose()?,
         }),
         wait_event::Event::Left(left) => {
-            let end = decode_wait_end(left.end)?;
+            let end = value("end", &WaitEnd::ALL, left.end)?;
             Event::Left { ticket: Ticket(left.ticket), at: Tick(left.tick), end }
         }
     })
-}
-
-pub(super) fn decode_wait_end(code: i32) -> Result<WaitEnd, InvalidInput> {
-    match stored::WaitEnd::try_from(code) {
-        Ok(stored::WaitEnd::TimedOut) => Ok(WaitEnd::TimedOut),
-        Ok(stored::WaitEnd::Withdrawn) => Ok(WaitEnd::Withdrawn),
-        Ok(stored::WaitEnd::Gone) => Ok(WaitEnd::Gone),
-        Ok(stored::WaitEnd::Unspecified) | Err(_) => Err(invalid("end", "is unknown")),
-    }
 }
 
 pub(super) fn decode_want(want: &stored::Want) -> Result<Want, InvalidInput> {
@@ -176,7 +167,7 @@ pub(super) fn decode_want(want: &stored::Want) -> Result<Want, InvalidInput> {
     Ok(Want {
         resource: Resource::parse(&want.resource)?,
         others: Others::new(others),
-        mode: decode_mode(want.mode)?,
+        mode: value("mode", &Mode::ALL, want.mode)?,
         ttl: Span(want.ttl_ticks),
         nonce: Nonce(sixteen("nonce", &want.nonce)?),
         labels: decode_labels(&want.labels)?,
@@ -211,23 +202,6 @@ fn decode_writer(message: &stored::WriterEvent) -> Result<Event, InvalidInput> {
 fn decode_reading(reading: Option<stored::ClockReading>) -> Result<ClockReading, InvalidInput> {
     let reading = reading.ok_or_else(|| invalid("reading", "is missing"))?;
     Ok(ClockReading { clock: reading.clock.into(), microseconds: reading.microseconds })
-}
-
-pub(super) fn decode_mode(code: i32) -> Result<Mode, InvalidInput> {
-    let known = |mode: &Mode| i32::from(super::encode::mode_code(*mode)) == code;
-    Mode::ALL.into_iter().find(known).ok_or_else(|| invalid("mode", "is unknown"))
-}
-
-fn decode_cause(code: i32) -> Result<Cause, InvalidInput> {
-    match stored::RevocationCause::try_from(code) {
-        Ok(stored::RevocationCause::Revoked) => Ok(Cause::Revoked),
-        Ok(stored::RevocationCause::Reclaimed) => Ok(Cause::Reclaimed),
-        Ok(stored::RevocationCause::Wiped) => Ok(Cause::Wiped),
-        Ok(stored::RevocationCause::Disconnected) => Ok(Cause::Disconnected),
-        Ok(stored::RevocationCause::Transferred) => Ok(Cause::Transferred),
-        Ok(stored::RevocationCause::Died) => Ok(Cause::Died),
-        Ok(stored::RevocationCause::Unspecified) | Err(_) => Err(invalid("cause", "is unknown")),
-    }
 }
 
 fn decode_labels(labels: &[stored::Label]) -> Result<Labels, InvalidInput> {

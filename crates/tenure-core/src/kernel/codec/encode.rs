@@ -1,8 +1,7 @@
 //! From an event to what is stored.
 
-use super::work_id;
-use crate::kernel::event::{Cause, ClockReading, Event, Issued, Queued, WaitEnd};
-use crate::kernel::mode::Mode;
+use super::{number, work_id};
+use crate::kernel::event::{ClockReading, Event, Issued, Queued};
 use crate::kernel::name::Labels;
 use crate::kernel::state::Anchor;
 use crate::kernel::value::{Fence, LedgerTag, RequestKey, TICK_RATE_HZ};
@@ -85,7 +84,7 @@ fn put_payload(event: &Event, stamp: Stamp<'_>, payload: &mut Fields<'_>) {
         Event::Revoked { lease: fence, at, cause, by, detail } => {
             let revoked = stored::LeaseRevoked {
                 lease_id: id(fence),
-                cause: cause_code(*cause).into(),
+                cause: number(*cause as u8),
                 tick: at.0,
                 by: by.as_str().into(),
                 detail: detail.as_ref().into(),
@@ -96,7 +95,7 @@ fn put_payload(event: &Event, stamp: Stamp<'_>, payload: &mut Fields<'_>) {
             payload.all_of(&wait(stored::wait_event::Event::Queued(queued_message(queued))));
         }
         Event::Left { ticket, at, end } => {
-            let left = stored::WaitLeft { ticket: ticket.0, end: wait_end_code(*end).into(), tick: at.0 };
+            let left = stored::WaitLeft { ticket: ticket.0, end: number(*end as u8), tick: at.0 };
             payload.all_of(&wait(stored::wait_event::Event::Left(left)));
         }
         Event::File(event) => payload.all_of(&super::file::message_of(event)),
@@ -148,7 +147,7 @@ fn put_issued(issued: &Issued, stamp: Stamp<'_>, fields: &mut Fields<'_>) {
         .number(9, issued.expires_at.0)
         .number(10, TICK_RATE_HZ)
         .number(100, issued.fence.0)
-        .number(101, mode_number(issued.mode))
+        .number(101, u64::from(issued.mode as u8) + 1)
         .text(102, beside(resource, &work_id))
         .text(103, beside(holder, &actor_id))
         .text(104, issued.principal.as_str())
@@ -176,7 +175,7 @@ fn put_issued(issued: &Issued, stamp: Stamp<'_>, fields: &mut Fields<'_>) {
 pub(super) fn want_message(want: &Want) -> stored::Want {
     stored::Want {
         resource: want.resource.as_str().into(),
-        mode: mode_code(want.mode).into(),
+        mode: number(want.mode as u8),
         ttl_ticks: want.ttl.0,
         nonce: want.nonce.0.to_vec(),
         labels: label_messages(&want.labels),
@@ -218,40 +217,4 @@ pub(super) fn key_message(key: RequestKey) -> stored::Idempotency {
 
 fn label_messages(labels: &Labels) -> Vec<stored::Label> {
     labels.iter().map(|(name, value)| stored::Label { name: name.into(), value: value.into() }).collect()
-}
-
-fn mode_number(mode: Mode) -> u64 {
-    u64::try_from(i32::from(mode_code(mode))).expect("no mode has a negative number")
-}
-
-pub(super) fn mode_code(mode: Mode) -> stored::Mode {
-    match mode {
-        Mode::Exclusive => stored::Mode::Exclusive,
-        Mode::Shared => stored::Mode::Shared,
-        Mode::Provides => stored::Mode::Provides,
-        Mode::Consumes => stored::Mode::Consumes,
-        Mode::DependsOn => stored::Mode::DependsOn,
-        Mode::Mutates => stored::Mode::Mutates,
-        Mode::Deletes => stored::Mode::Deletes,
-        Mode::Renames => stored::Mode::Renames,
-    }
-}
-
-fn cause_code(cause: Cause) -> stored::RevocationCause {
-    match cause {
-        Cause::Revoked => stored::RevocationCause::Revoked,
-        Cause::Reclaimed => stored::RevocationCause::Reclaimed,
-        Cause::Wiped => stored::RevocationCause::Wiped,
-        Cause::Disconnected => stored::RevocationCause::Disconnected,
-        Cause::Transferred => stored::RevocationCause::Transferred,
-        Cause::Died => stored::RevocationCause::Died,
-    }
-}
-
-pub(super) fn wait_end_code(end: WaitEnd) -> stored::WaitEnd {
-    match end {
-        WaitEnd::TimedOut => stored::WaitEnd::TimedOut,
-        WaitEnd::Withdrawn => stored::WaitEnd::Withdrawn,
-        WaitEnd::Gone => stored::WaitEnd::Gone,
-    }
 }

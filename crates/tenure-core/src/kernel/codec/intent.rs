@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::decode::invalid;
+use super::{number, value};
 use crate::kernel::event::Event;
 use crate::kernel::intent::{Accepted, Intent, IntentEvent, IntentKey, SessionEnd, Target};
 use crate::kernel::name::{Holder, Principal};
@@ -34,7 +35,7 @@ pub(super) fn message_of(event: &IntentEvent) -> stored::IntentEvent {
             intent_event::Event::Stopping(stored::IntentStopping { session_id, by, tick })
         }
         IntentEvent::Ended { end, detail, .. } => {
-            let (end, detail) = (end_code(*end).into(), detail.as_ref().into());
+            let (end, detail) = (number(*end as u8), detail.as_ref().into());
             intent_event::Event::Ended(stored::IntentEnded { session_id, end, detail, tick })
         }
     };
@@ -68,7 +69,7 @@ pub(super) fn event_of(message: stored::IntentEvent) -> Result<Event, InvalidInp
         intent_event::Event::Ended(ended) => IntentEvent::Ended {
             session: Holder::parse(&ended.session_id)?,
             at: Tick(ended.tick),
-            end: end_of(ended.end)?,
+            end: value("end", &SessionEnd::ALL, ended.end)?,
             detail: text("detail", ended.detail)?,
         },
     };
@@ -126,23 +127,4 @@ fn text(field: &'static str, text: String) -> Result<Arc<str>, InvalidInput> {
         check_name(field, &text)?;
     }
     Ok(text.into())
-}
-
-fn end_of(code: i32) -> Result<SessionEnd, InvalidInput> {
-    let known = |end: &SessionEnd| i32::from(end_code(*end)) == code;
-    SessionEnd::ALL.into_iter().find(known).ok_or_else(|| invalid("end", "is unknown"))
-}
-
-fn end_code(end: SessionEnd) -> stored::SessionEnd {
-    match end {
-        SessionEnd::Busy => stored::SessionEnd::Busy,
-        SessionEnd::NoTuner => stored::SessionEnd::NoTuner,
-        SessionEnd::NoWorker => stored::SessionEnd::NoWorker,
-        SessionEnd::Stopped => stored::SessionEnd::Stopped,
-        SessionEnd::Completed => stored::SessionEnd::Completed,
-        SessionEnd::Failed => stored::SessionEnd::Failed,
-        SessionEnd::LeaseLost => stored::SessionEnd::LeaseLost,
-        SessionEnd::WorkerRestarted => stored::SessionEnd::WorkerRestarted,
-        SessionEnd::WorkerStopped => stored::SessionEnd::WorkerStopped,
-    }
 }

@@ -17,7 +17,7 @@ use std::ops::Deref;
 
 use super::mode::Mode;
 use super::name::Resource;
-use crate::rules::names::{JOINT, stored_id};
+use crate::rules::names::{InvalidInput, JOINT, stored_id};
 
 /// The id under which a lease claims its resource. Where several leases may live on one resource, each
 /// claims an id of its own; that they go together is the conflict table's word.
@@ -30,5 +30,50 @@ pub(super) fn work_id<'a>(
         stored_id(resource.as_str())
     } else {
         stored_id(&format!("{resource}{JOINT}{}", &**lease_id)).into_owned().into()
+    }
+}
+
+/// The number under which the value at `place` of an enum is stored. Protobuf keeps 0 for a field that is not set.
+fn number(place: u8) -> i32 {
+    i32::from(place) + 1
+}
+
+/// The value that is stored under `number`.
+fn value<T: Copy>(field: &'static str, all: &[T], number: i32) -> Result<T, InvalidInput> {
+    let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+    let found = place.and_then(|place| all.get(place)).copied();
+    found.ok_or_else(|| InvalidInput::new(field, "is unknown"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::event::{Cause, WaitEnd};
+    use crate::kernel::intent::SessionEnd;
+    use crate::stored;
+
+    /// A number that moves would give old ledgers another meaning: the protobuf description has the last word.
+    #[test]
+    fn values_are_stored_under_the_numbers_of_the_protobuf_description() {
+        fn check<T: Copy + std::fmt::Debug + PartialEq>(all: &[T], names: impl Fn(i32) -> Option<String>) {
+            for (place, one) in (0..).zip(all) {
+                let stored = names(number(place)).expect("a number of the description");
+                assert_eq!(stored, format!("{one:?}"));
+                assert_eq!(value("field", all, number(place)), Ok(*one));
+            }
+            let after = number(u8::try_from(all.len()).expect("few values"));
+            assert_eq!(names(after), None, "the description has more values");
+            for unknown in [i32::MIN, -1, 0, after, i32::MAX] {
+                assert!(value("field", all, unknown).is_err(), "{unknown}");
+            }
+        }
+        check(&Mode::ALL, |number| Some(format!("{:?}", stored::Mode::try_from(number).ok()?)));
+        check(&Cause::ALL, |number| Some(format!("{:?}", stored::RevocationCause::try_from(number).ok()?)));
+        check(&WaitEnd::ALL, |number| Some(format!("{:?}", stored::WaitEnd::try_from(number).ok()?)));
+        check(&SessionEnd::ALL, |number| Some(format!("{:?}", stored::SessionEnd::try_from(number).ok()?)));
+        assert_eq!(Mode::ALL.map(|mode| mode as u8), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(Cause::ALL.map(|cause| cause as u8), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(WaitEnd::ALL.map(|end| end as u8), [0, 1, 2]);
+        assert_eq!(SessionEnd::ALL.map(|end| end as u8), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
     }
 }

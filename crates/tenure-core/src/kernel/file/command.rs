@@ -151,33 +151,16 @@ impl FileWant {
     }
 }
 
-/// How a session ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FileEnd {
-    /// It said so.
-    Ended,
-    /// Its process is gone.
-    Died,
-    /// A subagent is done; what it has goes to its parent.
-    HandedUp,
-}
-
-impl FileEnd {
-    /// Every end that there is.
-    pub const ALL: [FileEnd; 3] = [FileEnd::Ended, FileEnd::Died, FileEnd::HandedUp];
-
-    /// The end as it is written for people and programs.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            FileEnd::Ended => "ENDED",
-            FileEnd::Died => "DIED",
-            FileEnd::HandedUp => "HANDED_UP",
-        }
-    }
-
-    /// The end that is written like this.
-    pub fn parse(text: &str) -> Option<FileEnd> {
-        Self::ALL.into_iter().find(|end| end.as_str() == text)
+crate::text_enum! {
+    /// How a session ended.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum FileEnd: parse {
+        /// It said so.
+        Ended = "ENDED",
+        /// Its process is gone.
+        Died = "DIED",
+        /// A subagent is done; what it has goes to its parent.
+        HandedUp = "HANDED_UP",
     }
 }
 

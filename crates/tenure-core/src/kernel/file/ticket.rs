@@ -71,32 +71,15 @@ impl Owner {
     }
 }
 
-/// How a ticket came to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TicketEnd {
-    /// The session has the file.
-    Served,
-    /// The session is over.
-    Gone,
-    /// A person gave the file to the session after it was blocked.
-    Resumed,
-}
-
-impl TicketEnd {
-    /// Every end that there is.
-    pub const ALL: [TicketEnd; 3] = [TicketEnd::Served, TicketEnd::Gone, TicketEnd::Resumed];
-
-    /// The end as it is written for people and programs.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            TicketEnd::Served => "SERVED",
-            TicketEnd::Gone => "GONE",
-            TicketEnd::Resumed => "RESUMED",
-        }
-    }
-
-    /// The end that is written like this.
-    pub fn parse(text: &str) -> Option<TicketEnd> {
-        Self::ALL.into_iter().find(|end| end.as_str() == text)
+crate::text_enum! {
+    /// How a ticket came to its end.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum TicketEnd: parse {
+        /// The session has the file.
+        Served = "SERVED",
+        /// The session is over.
+        Gone = "GONE",
+        /// A person gave the file to the session after it was blocked.
+        Resumed = "RESUMED",
     }
 }

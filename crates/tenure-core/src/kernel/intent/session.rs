@@ -10,26 +10,24 @@ use crate::kernel::value::{Fence, Tick};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IntentKey(pub [u8; 32]);
 
-/// How far a session has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SessionState {
-    /// Accepted. No worker has taken it.
-    New,
-    /// Its leases are held, its pipeline is about to start.
-    Starting,
-    /// Its pipeline runs.
-    Running,
-    /// Somebody asked for its end.
-    Stopping,
-    /// It is over, for good.
-    Ended,
+crate::text_enum! {
+    /// How far a session has come.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum SessionState: parse {
+        /// Accepted. No worker has taken it.
+        New = "NEW",
+        /// Its leases are held, its pipeline is about to start.
+        Starting = "STARTING",
+        /// Its pipeline runs.
+        Running = "RUNNING",
+        /// Somebody asked for its end.
+        Stopping = "STOPPING",
+        /// It is over, for good.
+        Ended = "ENDED",
+    }
 }
 
 impl SessionState {
-    /// Every state, in the order in which a session passes through them.
-    pub const ALL: [SessionState; 5] =
-        [Self::New, Self::Starting, Self::Running, Self::Stopping, Self::Ended];
-
     /// Which states may follow. The one table of them.
     pub const fn may_follow(self) -> &'static [SessionState] {
         match self {
@@ -44,17 +42,6 @@ impl SessionState {
     /// Whether a worker has it, with its leases.
     pub const fn is_taken(self) -> bool {
         matches!(self, Self::Starting | Self::Running | Self::Stopping)
-    }
-
-    /// The state as it is written for people and programs.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::New => "NEW",
-            Self::Starting => "STARTING",
-            Self::Running => "RUNNING",
-            Self::Stopping => "STOPPING",
-            Self::Ended => "ENDED",
-        }
     }
 }
 

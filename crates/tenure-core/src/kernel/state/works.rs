@@ -44,10 +44,6 @@ pub(crate) struct SpentUnderKey {
 pub(crate) struct Works(BTreeMap<Fence, Work>);
 
 impl Works {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Fence, &Work)> {
         self.0.iter()
     }

@@ -15,9 +15,7 @@ type Variables = Vec<(OsString, OsString)>;
 pub(super) struct Asked {
     /// Where git runs, after every `-C`.
     pub folder: PathBuf,
-    /// Which repository is meant.
     place: Variables,
-    /// What is set.
     environment: Variables,
     /// How the agent's paths are read, by its environment and by its options.
     paths_are: Variables,

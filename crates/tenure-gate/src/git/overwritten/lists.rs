@@ -67,7 +67,6 @@ impl Asked {
         Ok(names(&question.answer()?).chain(self.hidden(&[])?).collect())
     }
 
-    /// What is in the index.
     pub fn tracked(&self, paths: &[OsString]) -> Result<Paths, GitError> {
         Ok(names(&self.about("ls-files", &["-z", "--full-name"], paths, Some(":/"))?).collect())
     }

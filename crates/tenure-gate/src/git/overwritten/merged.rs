@@ -73,7 +73,6 @@ impl Asked {
     }
 }
 
-/// Which names were changed.
 #[derive(Default)]
 struct Renamed {
     files: BTreeMap<PathBuf, Vec<PathBuf>>,

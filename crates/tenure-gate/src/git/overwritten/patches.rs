@@ -68,7 +68,6 @@ impl Asked {
         Ok(patched)
     }
 
-    /// Whether all could be read.
     fn read_patches(
         &self,
         folder: &Path,
@@ -108,9 +107,7 @@ impl Asked {
 struct Patched {
     old: Paths,
     new: Paths,
-    /// What is new by them.
     made: Paths,
-    /// Every file could be read.
     is_whole: bool,
 }
 

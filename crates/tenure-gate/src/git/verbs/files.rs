@@ -19,7 +19,6 @@ const DEINIT: Known = Known { letters: "qf", names: "quiet force all" };
 pub(in super::super) struct Clean {
     /// Without that, it does something only if a setting says so.
     pub is_forced: bool,
-    /// Whole folders too.
     pub folders: bool,
     /// Repositories too: it was forced twice.
     pub repositories: bool,
@@ -29,13 +28,10 @@ pub(in super::super) struct Clean {
     pub paths: Vec<OsString>,
 }
 
-/// What happens to ignored files.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Ignored {
-    /// They stay.
     #[default]
     Stay,
-    /// They go too.
     Go,
     /// They go and the others stay.
     GoAlone,

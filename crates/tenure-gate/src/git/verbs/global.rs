@@ -25,7 +25,6 @@ pub(in super::super) struct Global {
 
 /// Options whose value is the next word. The others of that sort are read below.
 const WITH_VALUE: [&str; 3] = ["--namespace", "--attr-source", "--shallow-file"];
-/// How paths are read.
 const PATHSPECS: [&str; 5] = [
     "--literal-pathspecs",
     "--no-literal-pathspecs",

@@ -90,7 +90,6 @@ pub fn changes_many(arguments: &[OsString]) -> bool {
 /// A command line that changes the working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
-    /// What stands before the verb.
     pub global: Global,
     /// For people: `git reset --hard`.
     pub name: String,

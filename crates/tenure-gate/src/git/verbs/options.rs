@@ -43,13 +43,11 @@ impl Read {
         self.options.iter().any(|(name, _)| names.contains(&name.as_str()))
     }
 
-    /// The last value of these.
     pub fn value(&self, names: &[&str]) -> Option<&OsStr> {
         let mut given = self.options.iter().rev().filter(|(name, _)| names.contains(&name.as_str()));
         given.find_map(|(_, value)| value.as_deref())
     }
 
-    /// All values of these.
     pub fn values(&self, names: &[&str]) -> Vec<OsString> {
         let given = self.options.iter().filter(|(name, _)| names.contains(&name.as_str()));
         given.filter_map(|(_, value)| value.clone()).collect()

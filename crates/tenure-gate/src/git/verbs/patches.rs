@@ -19,7 +19,6 @@ const AM: Known = Known {
             allow-empty committer-date-is-author-date ignore-date rerere-autoupdate gpg-sign? empty=",
 };
 
-/// Patches in files.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(in super::super) struct Patches {
     pub files: Vec<OsString>,

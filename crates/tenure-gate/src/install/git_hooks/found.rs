@@ -13,7 +13,6 @@ use crate::install::{InstallError, Place};
 /// Which hooks of git are in place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitHooks {
-    /// Where git looks.
     pub folder: HooksFolder,
     /// Those of them that are ours.
     pub ours: Vec<GitHook>,
@@ -26,9 +25,7 @@ pub struct GitHooks {
 /// A hook of git that is ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitHook {
-    /// Where it is.
     pub path: PathBuf,
-    /// The program that it runs.
     pub program: Option<PathBuf>,
     /// Whether git may run it. One that it may not is passed over without a word, or with a hint.
     pub is_executable: bool,

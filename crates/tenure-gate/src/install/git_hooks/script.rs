@@ -9,7 +9,6 @@ pub const EARLIER: &str = ".before-tenure";
 /// A hook of git that we are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hook {
-    /// Warns.
     PreCommit,
     /// After a commit, also one that skipped its checks.
     PostCommit,

@@ -1,22 +1,14 @@
 //! Comments, which are no JSON, and which some agents read all the same.
 
+use jsonc_parser::tokens::Token;
+use jsonc_parser::{Scanner, ScannerOptions};
+
 /// The line of the first comment. Nothing, if there is none.
 pub fn comment(text: &str) -> Option<usize> {
-    let mut letters = text.chars().peekable();
-    let mut line = 1;
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\n' => line += 1,
-            '/' if matches!(letters.peek(), Some('/' | '*')) => return Some(line),
-            '"' => {
-                while let Some(inner) = letters.next().filter(|inner| *inner != '"') {
-                    line += usize::from(inner == '\n');
-                    if inner == '\\' {
-                        letters.next();
-                    }
-                }
-            }
-            _ => {}
+    let mut scanner = Scanner::new(text, &ScannerOptions::default());
+    while let Ok(Some(token)) = scanner.scan() {
+        if matches!(token, Token::CommentLine(_) | Token::CommentBlock(_)) {
+            return Some(text[..scanner.token_start()].matches('\n').count() + 1);
         }
     }
     None

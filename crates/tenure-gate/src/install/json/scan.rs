@@ -2,6 +2,10 @@
 
 use std::ops::Range;
 
+use jsonc_parser::ast::{ObjectProp, Value};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
 /// A value and where it stands.
 #[derive(Debug, Clone)]
 pub struct Node {
@@ -19,11 +23,9 @@ pub enum Kind {
     Other,
 }
 
-/// One member of an object.
 #[derive(Debug, Clone)]
 pub struct Member {
     pub key: String,
-    /// Where its key begins.
     pub start: usize,
     pub value: Node,
 }
@@ -36,12 +38,10 @@ pub struct NotJson {
 }
 
 impl Node {
-    /// The members of an object.
     pub fn members(&self) -> Option<&[Member]> {
         if let Kind::Object(members) = &self.kind { Some(members) } else { None }
     }
 
-    /// The items of an array.
     pub fn items(&self) -> Option<&[Node]> {
         if let Kind::Array(items) = &self.kind { Some(items) } else { None }
     }
@@ -51,7 +51,6 @@ impl Node {
         if let Kind::Text(text) = &self.kind { Some(text) } else { None }
     }
 
-    /// The value of this key.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.members()?.iter().find(|member| member.key == key).map(|member| &member.value)
     }
@@ -70,87 +69,24 @@ impl Node {
 
 /// Reads the document, or says where it stops being JSON.
 pub fn scan(text: &str) -> Result<Node, NotJson> {
-    // Judged by a parser that is used everywhere; after that only places are looked for, in what is known to be right.
+    // The JSONC parser accepts more than JSON, so the strict parser judges first. The other one only reports places.
     serde_json::from_str::<serde_json::Value>(text)
         .map_err(|error| NotJson { line: error.line(), column: error.column() })?;
-    let mut scanner = Scanner { text, at: 0 };
-    scanner.value().ok_or(NotJson { line: 0, column: 0 })
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default()).ok();
+    parsed.and_then(|parsed| parsed.value.as_ref().map(node)).ok_or(NotJson { line: 0, column: 0 })
 }
 
-struct Scanner<'a> {
-    text: &'a str,
-    at: usize,
+fn node(value: &Value<'_>) -> Node {
+    let kind = match value {
+        Value::Object(object) => Kind::Object(object.properties.iter().map(member).collect()),
+        Value::Array(array) => Kind::Array(array.elements.iter().map(node).collect()),
+        Value::StringLit(text) => Kind::Text(text.value.clone().into_owned()),
+        Value::NumberLit(_) | Value::BooleanLit(_) | Value::NullKeyword(_) => Kind::Other,
+    };
+    Node { span: value.start()..value.end(), kind }
 }
 
-impl Scanner<'_> {
-    fn value(&mut self) -> Option<Node> {
-        self.skip_space();
-        let start = self.at;
-        let kind = match self.peek()? {
-            b'{' => self.object()?,
-            b'[' => self.array()?,
-            b'"' => Kind::Text(self.string()?),
-            _ => {
-                while self.peek().is_some_and(|byte| !b",]} \t\r\n".contains(&byte)) {
-                    self.at += 1;
-                }
-                Kind::Other
-            }
-        };
-        Some(Node { span: start..self.at, kind })
-    }
-
-    fn object(&mut self) -> Option<Kind> {
-        let mut members = Vec::new();
-        self.at += 1;
-        while !self.is_at_end(b'}')? {
-            let start = self.at;
-            let key = self.string()?;
-            self.skip_space();
-            self.at += 1;
-            members.push(Member { key, start, value: self.value()? });
-        }
-        Some(Kind::Object(members))
-    }
-
-    fn array(&mut self) -> Option<Kind> {
-        let mut items = Vec::new();
-        self.at += 1;
-        while !self.is_at_end(b']')? {
-            items.push(self.value()?);
-        }
-        Some(Kind::Array(items))
-    }
-
-    /// Goes to the next thing inside, past a comma; or past the closing bracket.
-    fn is_at_end(&mut self, close: u8) -> Option<bool> {
-        self.skip_space();
-        if self.peek()? == b',' {
-            self.at += 1;
-            self.skip_space();
-        }
-        let ends = self.peek()? == close;
-        self.at += usize::from(ends);
-        Some(ends)
-    }
-
-    fn string(&mut self) -> Option<String> {
-        let start = self.at;
-        self.at += 1;
-        while self.peek()? != b'"' {
-            self.at += if self.peek()? == b'\\' { 2 } else { 1 };
-        }
-        self.at += 1;
-        serde_json::from_str(self.text.get(start..self.at)?).ok()
-    }
-
-    fn skip_space(&mut self) {
-        while self.peek().is_some_and(|byte| b" \t\r\n".contains(&byte)) {
-            self.at += 1;
-        }
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
+fn member(property: &ObjectProp<'_>) -> Member {
+    let key = property.name.as_str().to_owned();
+    Member { key, start: property.start(), value: node(&property.value) }
 }

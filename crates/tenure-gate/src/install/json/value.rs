@@ -1,6 +1,5 @@
 //! What we write ourselves, with its keys in our order.
 
-/// A value to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Json {
     Text(String),
@@ -21,7 +20,6 @@ pub struct Layout {
 }
 
 impl Json {
-    /// A text.
     pub fn text(text: impl Into<String>) -> Self {
         Json::Text(text.into())
     }

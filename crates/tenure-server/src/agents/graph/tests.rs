@@ -15,15 +15,25 @@ const NAMES: [&str; 6] = ["FILE:a/", "FILE:a/x", "FILE:a/*", "FILE:b", "FILE:c",
 #[derive(Debug, Clone)]
 enum Step {
     /// Somebody says as an agent what it wants.
-    Declare { who: u8, wants: Vec<(usize, Mode)> },
+    Declare {
+        who: u8,
+        wants: Vec<(usize, Mode)>,
+    },
     /// Somebody stands in line for all of this, or for any one of it.
-    Line { who: u8, names: Vec<usize>, any: bool },
-    /// Somebody gives up everything.
-    Abort { who: u8 },
-    /// Somebody gives a lease back.
-    Release { who: u8 },
-    /// Time goes by.
-    Pass { seconds: u64 },
+    Line {
+        who: u8,
+        names: Vec<usize>,
+        any: bool,
+    },
+    Abort {
+        who: u8,
+    },
+    Release {
+        who: u8,
+    },
+    Pass {
+        seconds: u64,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {

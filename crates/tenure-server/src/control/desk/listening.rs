@@ -21,7 +21,7 @@ impl Desk {
     }
 
     fn taken(&self, issued: &Issued, tag: LedgerTag) {
-        let inner = &mut *self.lock();
+        let inner = &mut *self.inner.lock();
         let Some(claim) = inner.claims.get(issued.holder.as_str()) else { return };
         let held = Held {
             fence: issued.fence,
@@ -38,7 +38,7 @@ impl Desk {
     }
 
     fn extended(&self, fence: Fence, at: Tick, expires_at: Tick) {
-        let inner = &mut *self.lock();
+        let inner = &mut *self.inner.lock();
         if !inner.hand.extend(fence, expires_at) {
             return;
         }
@@ -49,7 +49,7 @@ impl Desk {
     }
 
     fn ended(&self, fence: Fence, at: Tick, event: LeaseEvent, cause: Option<Cause>) {
-        let inner = &mut *self.lock();
+        let inner = &mut *self.inner.lock();
         let Some(held) = inner.hand.let_go(fence) else { return };
         self.fence.store(0, Ordering::Relaxed);
         let is_gone = cause == Some(Cause::Disconnected);

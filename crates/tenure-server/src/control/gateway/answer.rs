@@ -7,7 +7,6 @@ use tokio_tungstenite::tungstenite::Message;
 use super::Blocked;
 use crate::control::{message, rest};
 
-/// To a request.
 pub(super) fn on_rest(blocked: &Blocked, millis: u32) -> Response {
     rest::envelope::refused(blocked, millis)
 }

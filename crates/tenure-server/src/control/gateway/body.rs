@@ -2,16 +2,16 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, Incoming, SizeHint};
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-/// How far a request is.
 #[derive(Clone)]
 pub(super) struct Progress(Arc<Mutex<Reached>>);
 
@@ -28,7 +28,7 @@ impl Progress {
     }
 
     fn note(&self, needs_client: bool, is_piece: bool) {
-        let mut reached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reached = self.0.lock();
         reached.needs_client = needs_client;
         if is_piece {
             reached.at = Instant::now();
@@ -38,9 +38,9 @@ impl Progress {
     /// Waits until nothing was sent for this long. The answer is whether that is the client's fault.
     pub(super) async fn stalled(&self, patience: Duration) -> bool {
         loop {
-            let end = self.0.lock().unwrap_or_else(PoisonError::into_inner).at + patience;
+            let end = self.0.lock().at + patience;
             sleep_until(end).await;
-            let reached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let reached = self.0.lock();
             if reached.at + patience <= Instant::now() {
                 return reached.needs_client;
             }

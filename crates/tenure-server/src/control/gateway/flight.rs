@@ -31,7 +31,6 @@ impl Flight {
     }
 }
 
-/// Something is under way.
 pub(super) struct Ticket {
     flight: Arc<Flight>,
     generation: u64,

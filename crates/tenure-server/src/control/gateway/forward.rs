@@ -100,7 +100,6 @@ fn answer(
 enum Room {
     /// To move the device: nobody else does.
     Turn(Turn),
-    /// Beside that.
     Read(OwnedSemaphorePermit),
 }
 

@@ -16,7 +16,6 @@ pub(crate) trait Hands: Send + Sync {
     fn changes(&self) -> watch::Receiver<u64>;
     /// Whether the lease is this connection's, now.
     fn owns(&self, identity: &str) -> bool;
-    /// The device's clock, for answers.
     fn millis(&self) -> u32;
 }
 

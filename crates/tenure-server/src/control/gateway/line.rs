@@ -12,12 +12,10 @@ use super::Shared;
 use super::forward::{of_device, unreachable};
 use super::wire::{Scissors, Wire};
 
-/// Where devices have their WebSocket.
 const PATH: &str = "/ws";
 /// The most bytes of a message from the device.
 const MOST_BYTES: usize = 1 << 20;
 
-/// A WebSocket to the device.
 pub(super) struct Line {
     pub(super) socket: WebSocketStream<Wire>,
     pub(super) scissors: Scissors,

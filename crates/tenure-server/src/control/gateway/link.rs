@@ -33,7 +33,6 @@ impl Link {
         Self::with(shared, identity, to_client, |relay| relay)
     }
 
-    /// The same, opened at once.
     pub(super) fn listen(shared: Arc<Shared>, identity: Arc<str>, to_client: mpsc::Sender<Message>) -> Self {
         Self::with(shared, identity, to_client, Relay::listening)
     }

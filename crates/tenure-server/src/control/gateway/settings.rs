@@ -11,9 +11,7 @@ use thiserror::Error;
 /// What a gateway needs to know.
 #[derive(Debug, Clone)]
 pub struct GatewaySettings {
-    /// Where the device is.
     pub device: DeviceAddress,
-    /// What moves it.
     pub rules: Rules,
     /// How long it is waited for.
     pub patience: Patience,
@@ -60,15 +58,12 @@ pub enum InvalidDevice {
     /// Not even a URL of the right kind.
     #[error("is not where a device is; write http://HOST or http://HOST:PORT")]
     NotHttp,
-    /// TLS towards the device.
     #[error("begins with https, and Tenure speaks no TLS to a device: they have none; write http://HOST")]
     Tls,
-    /// A name or password.
     #[error(
         "has a name or password in it, which would not reach the device; write http://HOST or http://HOST:PORT"
     )]
     Password,
-    /// More than a place.
     #[error(
         "says more than where the device is: its paths are reached at the same paths here; write http://HOST or http://HOST:PORT"
     )]
@@ -76,7 +71,6 @@ pub enum InvalidDevice {
 }
 
 impl DeviceAddress {
-    /// For a connection.
     pub(super) fn place(&self) -> (&str, u16) {
         (&self.host, self.port)
     }

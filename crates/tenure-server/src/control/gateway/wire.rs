@@ -13,7 +13,6 @@ use tokio::time::timeout;
 
 use super::settings::DeviceAddress;
 
-/// Cuts a connection.
 #[derive(Clone, Default)]
 pub(super) struct Scissors(Arc<AtomicBool>);
 
@@ -28,7 +27,6 @@ impl Scissors {
     }
 }
 
-/// A connection to the device.
 pub(super) struct Wire {
     stream: TcpStream,
     scissors: Scissors,
@@ -43,7 +41,6 @@ impl Wire {
         Ok(Self { stream, scissors: Scissors::default() })
     }
 
-    /// What cuts it.
     pub(super) fn scissors(&self) -> Scissors {
         self.scissors.clone()
     }

@@ -3,9 +3,10 @@
 use std::future::Future;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::port::Port;
@@ -23,15 +24,15 @@ pub(super) struct Trouble(Arc<Mutex<Option<String>>>);
 
 impl Trouble {
     pub(super) fn said(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 
     pub(super) fn say(&self, what: String) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
+        *self.0.lock() = Some(what);
     }
 
     pub(super) fn is_over(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.0.lock() = None;
     }
 }
 

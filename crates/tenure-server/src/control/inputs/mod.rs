@@ -33,7 +33,6 @@ use super::ControlSettings;
 use super::desk::Desk;
 pub(crate) use super::message::Blocked;
 
-/// The way to the device.
 pub(crate) trait Gate: Send + Sync + 'static {
     /// Whether this source may send what is of this class, now. What may not is counted.
     fn pass_local(&self, source: Source, class: Class) -> Result<Pass, Refusal>;

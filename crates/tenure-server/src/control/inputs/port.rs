@@ -13,7 +13,6 @@ use tokio::io::unix::AsyncFd;
 /// How often it is looked whether the path still leads to the device that is open.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// An open device.
 pub(super) struct Port {
     file: AsyncFd<OwnedFd>,
     path: PathBuf,

@@ -62,7 +62,6 @@ async fn talk<G: Gate>(gate: &G, port: Port, mut stop: watch::Receiver<bool>) ->
     }
 }
 
-/// What a line leads to.
 async fn answer<G: Gate>(gate: &G, line: Line) -> String {
     let read = match line {
         Line::Text(text) => serial::read(&text),

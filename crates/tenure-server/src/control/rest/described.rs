@@ -6,9 +6,29 @@ use tenure_control::{COMMANDS, Class, ProblemCode, RefusalCode};
 /// The field by which an operation says that its answers are described already. It does not go out.
 pub(crate) const OWN_SHAPE: &str = "x-own-shape";
 
+/// Where in a response the codes of the device are.
+pub(crate) const CODES_OF_RESPONSE: &str =
+    "/content/application~1json/schema/allOf/1/properties/error/properties/code/enum";
+
 /// Adds every route of the device to the paths of a description.
 pub(crate) fn complete(document: &mut Value) {
-    document["components"]["schemas"]["ControlError"] = error_schema();
+    let components = &mut document["components"];
+    components["schemas"]["ControlError"] = error_schema();
+    components["responses"]["DeviceDone"] = done();
+    components["parameters"] = json!({
+        "ControlLease": {
+            "name": "X-Control-Lease",
+            "in": "header",
+            "description": "Token of the control lease. Required while a control lease is active",
+            "schema": { "type": "string" },
+        },
+        "ControlLeaseId": {
+            "name": "X-Control-Lease-Id",
+            "in": "header",
+            "description": "Id of the control lease that the token belongs to",
+            "schema": { "type": "string" },
+        },
+    });
     for row in COMMANDS {
         for rest in row.rest {
             let mut operation = json!({
@@ -56,13 +76,7 @@ fn parameters(path: &str, class: Class) -> Value {
         all.push(json!({ "name": "id", "in": "path", "required": true, "schema": id }));
     }
     if class == Class::Mutates {
-        for (name, said) in [
-            ("X-Control-Lease", "The token of the control lease; needed while one is active"),
-            ("X-Control-Lease-Id", "Which lease it is of"),
-        ] {
-            let text = json!({ "type": "string" });
-            all.push(json!({ "name": name, "in": "header", "description": said, "schema": text }));
-        }
+        all.extend(["ControlLease", "ControlLeaseId"].map(|name| reference("parameters", name)));
     }
     Value::Array(all)
 }
@@ -75,7 +89,11 @@ fn body(name: &str) -> Value {
     json!({ "content": { "application/json": { "schema": { "type": "object" } } } })
 }
 
-fn responses(class: Class) -> Value {
+fn reference(kind: &str, name: &str) -> Value {
+    json!({ "$ref": format!("#/components/{kind}/{name}") })
+}
+
+fn done() -> Value {
     let envelope = json!({
         "type": "object",
         "required": ["success", "data", "timestamp", "version"],
@@ -86,9 +104,11 @@ fn responses(class: Class) -> Value {
             "version": { "const": "2.0" },
         },
     });
-    let mut responses = json!({
-        "200": { "description": "Done", "content": { "application/json": { "schema": envelope } } },
-    });
+    json!({ "description": "Done", "content": { "application/json": { "schema": envelope } } })
+}
+
+fn responses(class: Class) -> Value {
+    let mut responses = json!({ "200": reference("responses", "DeviceDone") });
     // Frames and connections are not REST's.
     let is_rest =
         |code: &ProblemCode| !code.as_str().starts_with("STREAM_") && *code != ProblemCode::Unauthorized;

@@ -21,12 +21,10 @@ struct Envelope<'a> {
     version: &'a str,
 }
 
-/// Yes.
 pub(super) fn answer(desk: &Desk, data: &RawValue) -> Response {
     json(StatusCode::OK, &envelope(millis(desk), true, Some(data), None))
 }
 
-/// No, and why.
 pub(super) fn failure(desk: &Desk, blocked: &Blocked) -> Response {
     refused(blocked, millis(desk))
 }

@@ -15,19 +15,17 @@ use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use serde_json::{Map, Value};
 use tenure_control::table::{self, CommandRow};
-use tenure_control::{COMMANDS, Pass, Problem, ProblemCode};
+use tenure_control::{COMMANDS, Class, Pass, Problem, ProblemCode, Refusal};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::envelope::{answer, failure};
-use super::desk::RESOURCE;
 use super::message::{Blocked, raw};
 use super::ota_token::{self, OtaToken};
 use super::{identity, lifecycle, websocket};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::{body, json};
-use crate::tokens::Scope;
 
 /// Every route of the face.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
@@ -90,10 +88,9 @@ async fn obey(
         && header(request.headers(), ota_token::HEADER)
             .is_some_and(|token| app.control.ota_token.spend(token, app.control.desk.now()));
     if row.may_change && !shows_right {
-        let allowed = caller.require(Scope::ControlWrite).and_then(|()| caller.require_resource(RESOURCE));
-        allowed.map_err(|failure| Problem::new(ProblemCode::Forbidden, failure.0.detail.clone()))?;
+        lifecycle::may_write(caller)?;
     }
-    let pass = gate(app, row, request.headers())?;
+    let pass = gate(app, row.class, request.headers())?;
     let mut fields = fields?;
     match row.name {
         "control.status" => Ok(lifecycle::status(app)),
@@ -119,9 +116,9 @@ async fn obey(
 }
 
 /// Whether the lease lets this in, before a byte of the body is read.
-fn gate(app: &App, row: &CommandRow, headers: &HeaderMap) -> Result<Pass, Blocked> {
+fn gate(app: &App, class: Class, headers: &HeaderMap) -> Result<Pass, Refusal> {
     let (token, lease_id) = (header(headers, "x-control-lease"), header(headers, "x-control-lease-id"));
-    Ok(app.control.desk.pass_rest(token, lease_id, row.class)?)
+    app.control.desk.pass_rest(token, lease_id, class)
 }
 
 /// The value of a header. One that stands twice or cannot be read is shown, but is nobody's.

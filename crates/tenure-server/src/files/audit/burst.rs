@@ -7,7 +7,6 @@ use tenure_core::kernel::{Holder, Resource, Span, Tick};
 /// From the first violation on, so long it is one burst. Where one follows the other, each lasts twice as long as the one before:
 /// a program that writes all day fills no ledger.
 const BURST: Span = Span::from_secs(10);
-/// But no longer than this.
 const LONGEST: Span = Span::from_secs(3_600);
 /// After so long a silence, or one that is as long as the last burst, the next one is the first again.
 const QUIET: Span = Span::from_secs(300);

@@ -1,8 +1,9 @@
 //! Which leases on files ended a moment ago: what was written under them may be seen only now.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tenure_core::kernel::{FileSession, Resource, Span, Tick};
 
 use crate::files::observer::FileListener;
@@ -19,19 +20,19 @@ pub(crate) struct Ended(Mutex<HashMap<Resource, (Tick, Arc<str>)>>);
 impl Ended {
     /// The process that had this a moment ago.
     pub(super) fn had(&self, resource: &Resource, now: Tick) -> Option<Arc<str>> {
-        let ended = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = self.0.lock();
         ended.get(resource).filter(|(at, _)| now.since(*at) < MOMENT).map(|(_, process)| process.clone())
     }
 
     /// A process that had something below this folder a moment ago.
     pub(super) fn had_below(&self, prefix: &str, now: Tick) -> Option<Arc<str>> {
-        let ended = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = self.0.lock();
         let mut below = ended.iter().filter(|(resource, _)| resource.as_str().starts_with(prefix));
         below.find(|(_, (at, _))| now.since(*at) < MOMENT).map(|(_, (_, process))| process.clone())
     }
 
     fn note(&self, resource: &Resource, process: &Arc<str>, at: Tick) {
-        let mut ended = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ended = self.0.lock();
         if ended.len() >= MOST {
             ended.retain(|_, (before, _)| at.since(*before) < MOMENT);
         }
@@ -71,10 +72,10 @@ mod tests {
         let ended = Ended::default();
         let name = |number: usize| Resource::parse(&format!("FILE:t/{number}")).unwrap();
         (0..MOST + 5).for_each(|number| ended.note(&name(number), &"one".into(), at(1)));
-        assert_eq!(ended.0.lock().unwrap().len(), MOST);
+        assert_eq!(ended.0.lock().len(), MOST);
         assert_eq!(ended.had(&name(MOST), at(1)), None);
         ended.note(&name(MOST), &"one".into(), at(100));
-        assert_eq!(ended.0.lock().unwrap().len(), 1);
+        assert_eq!(ended.0.lock().len(), 1);
         assert!(ended.had(&name(MOST), at(100)).is_some());
     }
 }

@@ -24,8 +24,8 @@ const MOST_LOOKED: usize = 1_000;
 
 /// Begins a round: looks who has what changed since the last one open for writing. At once, because whoever it is may close it in
 /// a moment.
-pub(super) fn look_for_writers(app: &App, tree: &WorkTree, pending: &std::sync::Mutex<Pending>) {
-    let paths = super::watching::lock(pending).begin_round(MOST_LOOKED);
+pub(super) fn look_for_writers(app: &App, tree: &WorkTree, pending: &parking_lot::Mutex<Pending>) {
+    let paths = pending.lock().begin_round(MOST_LOOKED);
     let mut files: HashMap<(u64, u64), Vec<PathBuf>> = HashMap::new();
     for path in paths {
         let about = fs::symlink_metadata(tree.root.join(&path)).ok().filter(fs::Metadata::is_file);
@@ -52,7 +52,7 @@ pub(super) fn look_for_writers(app: &App, tree: &WorkTree, pending: &std::sync::
                 found
             }
         };
-        let mut pending = super::watching::lock(pending);
+        let mut pending = pending.lock();
         for path in files.get(&writer.file).into_iter().flatten() {
             pending.is_open(path, found.clone());
         }
@@ -85,7 +85,9 @@ pub(super) fn violations(
     let paths: Vec<PathBuf> = found.iter().map(|(path, ..)| path.clone()).collect();
     let ignored: HashSet<PathBuf> =
         git::ignored(&tree.root, &paths).unwrap_or_default().into_iter().collect();
-    let told = found.into_iter().filter(|(path, ..)| !ignored.contains(path));
+    // What git ignores is no session's, unless one holds it.
+    let is_held = |resource: &Resource| app.registrar.read(|state| state.file_lease(resource).is_some());
+    let told = found.into_iter().filter(|(path, name, _)| !ignored.contains(path) || is_held(name));
     told.map(|(_, resource, violation)| (resource, violation)).collect()
 }
 
@@ -104,11 +106,9 @@ fn is_exempt(tree: &WorkTree, path: &Path, noted: &Noted) -> bool {
     is_temporary || is_gits || noted.came_and_went() || is_folder() || is_elsewhere()
 }
 
-/// Whose a file is.
 enum Owner {
     /// That of a session in this process.
     Of(Process),
-    /// Nobody knows the process.
     Unknown,
 }
 

@@ -21,8 +21,9 @@ mod watching;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tenure_api::AuditedTree;
 use tenure_core::kernel::{Holder, Resource, Span, Tick};
 use tenure_gate::paths::{FileKey, WorkTree, work_tree_of};
@@ -61,13 +62,9 @@ impl Audit {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Watched>>> {
-        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Every tree in which agents are at work, and how much of it is watched.
     pub(super) fn shown(&self) -> Vec<AuditedTree> {
-        let mut trees: Vec<AuditedTree> = self.lock().values().map(|watched| watched.shown()).collect();
+        let mut trees: Vec<AuditedTree> = self.trees.lock().values().map(|watched| watched.shown()).collect();
         trees.sort_by(|one, other| one.root.cmp(&other.root));
         trees
     }
@@ -118,7 +115,7 @@ fn is_at_work(app: &Arc<App>, tree: &WorkTree, session: &Holder) {
         return;
     }
     let now = app.registrar.now();
-    let mut trees = audit.lock();
+    let mut trees = audit.trees.lock();
     // One that has moved is watched where it is now.
     if let Some(watched) = trees.get(&tree.id).filter(|watched| watched.tree == *tree) {
         watched.hear(session, now);
@@ -134,7 +131,7 @@ fn is_at_work(app: &Arc<App>, tree: &WorkTree, session: &Holder) {
 
 /// Forgets a tree that nobody needs any longer to be watched. Says whether it did.
 fn forget_unneeded(app: &App, watched: &Arc<Watched>) -> bool {
-    let mut trees = app.files.audit.lock();
+    let mut trees = app.files.audit.trees.lock();
     if is_needed(app, watched, app.registrar.now()) {
         return false;
     }
@@ -143,7 +140,7 @@ fn forget_unneeded(app: &App, watched: &Arc<Watched>) -> bool {
 }
 
 fn forget(app: &App, watched: &Arc<Watched>) {
-    remove(&mut app.files.audit.lock(), watched);
+    remove(&mut app.files.audit.trees.lock(), watched);
 }
 
 fn remove(trees: &mut BTreeMap<String, Arc<Watched>>, watched: &Arc<Watched>) {

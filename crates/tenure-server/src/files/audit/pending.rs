@@ -26,7 +26,6 @@ pub(super) struct Pending {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Noted {
     first: Kind,
-    /// What happened to it last.
     pub(super) last: Kind,
     /// Whether git was at work for the whole tree, all the while.
     pub(super) by_git: bool,

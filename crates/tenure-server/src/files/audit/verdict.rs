@@ -22,16 +22,13 @@ pub(super) struct Suspect {
     pub(super) name: String,
     /// In whose name it runs, if a session of an agent is known for it.
     pub(super) session: Option<Holder>,
-    /// Whether the owner started it.
     pub(super) whose: Whose,
 }
 
-/// Who started somebody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
     /// The owner of the file, or it is that one itself.
     Owners,
-    /// Somebody else.
     Others,
     /// Nobody can say: it has lost whoever started it.
     Unknown,
@@ -42,7 +39,6 @@ pub(super) enum Whose {
 pub(super) struct Violation {
     /// Whose session, if that is known.
     pub(super) session: Option<Holder>,
-    /// What was seen, for people.
     pub(super) detail: String,
 }
 

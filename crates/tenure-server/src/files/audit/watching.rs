@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tenure_api::AuditedTree;
 use tenure_core::kernel::{Holder, Resource, Tick};
 use tenure_gate::paths::WorkTree;
@@ -37,10 +38,6 @@ pub(super) struct Watched {
     changed: Notify,
 }
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Watched {
     pub(super) fn new(tree: WorkTree, session: &Holder, now: Tick) -> Self {
         Self {
@@ -54,7 +51,7 @@ impl Watched {
 
     /// A session is at work in it.
     pub(super) fn hear(&self, session: &Holder, now: Tick) {
-        let (last, sessions) = &mut *lock(&self.heard);
+        let (last, sessions) = &mut *self.heard.lock();
         *last = (*last).max(now);
         if sessions.len() < MOST_SESSIONS {
             sessions.insert(session.clone());
@@ -63,14 +60,14 @@ impl Watched {
 
     /// When a session was last at work in it, and which have been.
     pub(super) fn heard(&self) -> (Tick, BTreeSet<Holder>) {
-        lock(&self.heard).clone()
+        self.heard.lock().clone()
     }
 
     pub(super) fn shown(&self) -> AuditedTree {
-        let beyond = lock(&self.pending).beyond;
+        let beyond = self.pending.lock().beyond;
         let root = self.tree.root.to_string_lossy().into_owned();
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        match &*lock(&self.coverage) {
+        match &*self.coverage.lock() {
             Ok(coverage) => AuditedTree {
                 root,
                 folders: count(coverage.folders),
@@ -123,7 +120,7 @@ async fn watch(app: &Arc<App>, watched: &Arc<Watched>) {
     let _room = loop {
         match app.files.audit.room.clone().try_acquire_owned() {
             Ok(room) => break room,
-            Err(_) => *lock(&watched.coverage) = Err("too many other trees are watched at once".to_owned()),
+            Err(_) => *watched.coverage.lock() = Err("too many other trees are watched at once".to_owned()),
         }
         tokio::time::sleep(CHECK_EVERY).await;
     };
@@ -134,7 +131,7 @@ async fn watch(app: &Arc<App>, watched: &Arc<Watched>) {
                 let why = format!(
                     "the system lets nothing more be watched ({error}); raise fs.inotify.max_user_instances"
                 );
-                *lock(&watched.coverage) = Err(why);
+                *watched.coverage.lock() = Err(why);
             }
         }
         tokio::time::sleep(CHECK_EVERY).await;
@@ -150,7 +147,7 @@ async fn open(watched: &Arc<Watched>) -> io::Result<(TreeWatch, AsyncFd<OwnedFd>
     let watch =
         tokio::task::spawn_blocking(move || TreeWatch::open(&tree)).await.map_err(io::Error::other)??;
     let ready = readiness_of(watch.as_fd().try_clone_to_owned()?)?;
-    *lock(&watched.coverage) = Ok(watch.coverage());
+    *watched.coverage.lock() = Ok(watch.coverage());
     Ok((watch, ready))
 }
 
@@ -171,7 +168,7 @@ async fn read_for_ever(watched: &Arc<Watched>, mut watch: TreeWatch, ready: Asyn
             Err(_) => None,
         };
         let is_ready = waited.is_some();
-        let has_more = lock(&watched.coverage).as_ref().is_ok_and(|coverage| coverage.beyond_limit > 0);
+        let has_more = watched.coverage.lock().as_ref().is_ok_and(|coverage| coverage.beyond_limit > 0);
         if !is_ready && !has_more {
             continue;
         }
@@ -185,14 +182,14 @@ async fn read_for_ever(watched: &Arc<Watched>, mut watch: TreeWatch, ready: Asyn
         });
         let Ok((back, seen)) = read.await else { return };
         watch = back;
-        *lock(&watched.coverage) = Ok(watch.coverage());
+        *watched.coverage.lock() = Ok(watch.coverage());
         if let Some(mut guard) = waited
             && seen.is_drained
         {
             guard.clear_ready();
         }
         if !seen.changes.is_empty() {
-            lock(&watched.pending).note(seen.changes);
+            watched.pending.lock().note(seen.changes);
             watched.changed.notify_one();
         }
         if seen.is_over {
@@ -205,7 +202,7 @@ async fn read_for_ever(watched: &Arc<Watched>, mut watch: TreeWatch, ready: Asyn
 async fn judge_for_ever(app: &Arc<App>, watched: &Arc<Watched>) {
     let mut burst = Burst::default();
     loop {
-        if lock(&watched.pending).is_empty() {
+        if watched.pending.lock().is_empty() {
             let changed = watched.changed.notified();
             if burst.is_owed() {
                 let _ = tokio::time::timeout(CHECK_EVERY.min(Duration::from_secs(1)), changed).await;
@@ -217,7 +214,7 @@ async fn judge_for_ever(app: &Arc<App>, watched: &Arc<Watched>) {
         tokio::time::sleep(SETTLE).await;
         let now = app.registrar.now();
         let found = apart(app, watched, move |app, watched| {
-            let settled = lock(&watched.pending).take_settled();
+            let settled = watched.pending.lock().take_settled();
             violations(app, &watched.tree, settled, now)
         });
         // What is found belongs to the next one, if this one is over by now.

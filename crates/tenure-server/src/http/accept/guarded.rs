@@ -14,7 +14,6 @@ use super::refuse::in_place_of;
 use super::stream::Stream;
 use super::tracked::Activity;
 
-/// A connection for hyper.
 pub(super) struct Guarded {
     stream: Stream,
     /// Read before hyper came, and what of it hyper has.

@@ -7,7 +7,6 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 /// How many open files are left for the ledger and everything else.
 const OTHER_FILES: u64 = 256;
 
-/// Bounds on connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// The most connections at once. One more is told so, and closed.

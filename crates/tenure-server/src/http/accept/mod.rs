@@ -47,7 +47,6 @@ const MOST_TOLD: usize = 256;
 /// How many idle connections are kept ready for their next request.
 const MOST_WARM: usize = 512;
 
-/// Where connections come from.
 pub(crate) struct Listeners {
     pub(crate) network: Option<TcpListener>,
     pub(crate) tls: Option<Arc<Tls>>,

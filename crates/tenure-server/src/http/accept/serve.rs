@@ -23,16 +23,25 @@ const MOST_HEADER_BYTES: usize = 32 << 10;
 /// How long a connection is kept ready for its next request, where there is room for that.
 const WARM_TIME: Duration = Duration::from_secs(1);
 
-/// How hyper left a connection.
 pub(super) enum Left {
     /// Nothing is under way, and it can go on; `begun` is what was read of the next request.
-    Idle { stream: Stream, begun: Vec<u8> },
-    /// Everything was said.
-    Done { stream: Stream },
+    Idle {
+        stream: Stream,
+        begun: Vec<u8>,
+    },
+    Done {
+        stream: Stream,
+    },
     /// A header was not complete in time.
-    TooSlow { stream: Stream },
+    TooSlow {
+        stream: Stream,
+    },
     /// Both sides agreed to go on with something else.
-    Upgraded { stream: Stream, begun: Vec<u8>, upgrade: Upgrade },
+    Upgraded {
+        stream: Stream,
+        begun: Vec<u8>,
+        upgrade: Upgrade,
+    },
     /// Nobody is at the other end.
     Gone,
 }

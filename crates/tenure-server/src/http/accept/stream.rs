@@ -19,7 +19,6 @@ pub(crate) enum Peer {
     },
     /// A process of this machine; the system says whose.
     Local {
-        /// The user id.
         uid: u32,
         /// The process that connected, where the system says it.
         pid: Option<u32>,
@@ -34,7 +33,6 @@ pub(super) struct Accepted {
     pub(super) is_tls: bool,
 }
 
-/// A connection.
 pub(crate) enum Stream {
     Network(TcpStream),
     /// In a box, because most connections are not like this, and it is large.

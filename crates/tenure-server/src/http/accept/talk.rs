@@ -16,7 +16,6 @@ use crate::tls::Tls;
 /// A handshake must be complete within this time.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(5);
 
-/// What all connections share.
 pub(super) struct Talk {
     pub(super) router: Router,
     /// How long a connection is kept that nobody uses.

@@ -2,8 +2,8 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use axum::Router;
@@ -12,11 +12,11 @@ use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::service::Service;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::service::TowerToHyperService;
+use parking_lot::Mutex;
 
 use super::stream::Peer;
 use super::upgrade::Upgrade;
 
-/// What happens on one connection.
 #[derive(Default)]
 pub(super) struct Activity {
     begun: AtomicU64,
@@ -27,7 +27,6 @@ pub(super) struct Activity {
 }
 
 impl Activity {
-    /// How many requests have begun.
     pub(super) fn begun(&self) -> u64 {
         self.begun.load(Ordering::Acquire)
     }
@@ -40,7 +39,7 @@ impl Activity {
 
     /// What the connection goes on with, if both sides agreed on something else than HTTP.
     pub(super) fn take_upgrade(&self) -> Option<Upgrade> {
-        self.upgrade.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.upgrade.lock().take()
     }
 
     /// Notes whether something waits to be taken by the caller.
@@ -58,7 +57,6 @@ impl Drop for UnderWay {
     }
 }
 
-/// The routes, for one connection.
 pub(super) struct Tracked {
     inner: TowerToHyperService<Router>,
     peer: Peer,
@@ -85,7 +83,7 @@ impl Service<Request<Incoming>> for Tracked {
             let mut answer = answer.await?;
             if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
                 let agreed = answer.extensions_mut().remove::<Upgrade>();
-                *activity.upgrade.lock().unwrap_or_else(PoisonError::into_inner) = agreed;
+                *activity.upgrade.lock() = agreed;
                 // It is under way as long as the connection is: nobody may set it aside.
                 activity.begun.fetch_add(1, Ordering::Release);
             }

@@ -1,8 +1,9 @@
 //! What goes on with a connection on which HTTP has ended, because both sides agreed on something else.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::stream::Stream;
@@ -29,9 +30,8 @@ impl Upgrade {
         Self(Arc::new(Mutex::new(Some(boxed))))
     }
 
-    /// Goes on.
     pub(super) async fn go_on(self, stream: Stream, begun: Vec<u8>, stop: watch::Receiver<bool>) {
-        let conversation = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let conversation = self.0.lock().take();
         if let Some(conversation) = conversation {
             conversation(stream, begun, stop).await;
         }

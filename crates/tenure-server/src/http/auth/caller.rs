@@ -17,7 +17,6 @@ use crate::tokens::{Given, Scope, Scopes};
 pub(crate) struct Caller {
     /// To whom leases and holders belong.
     pub(crate) principal: Principal,
-    /// What it may do.
     pub(crate) scopes: Scopes,
     /// On what: resources that begin with one of these. None is all of them.
     pub(crate) resources: Arc<[String]>,
@@ -30,7 +29,6 @@ impl Caller {
         Self { principal, scopes, resources, token: None }
     }
 
-    /// Somebody who may do everything.
     pub(crate) fn admin(principal: Principal) -> Self {
         Self::new(principal, Scopes::from_iter([Scope::Admin]), Arc::default())
     }
@@ -75,6 +73,20 @@ impl Caller {
                 "; this pattern means whatever begins with {means}, where its first wildcard stands; name what is meant one by one"
             ));
         }
+        Err(Failure::new(Code::Forbidden, detail))
+    }
+
+    /// Rejects a caller that is not an admin, and an admin token that is limited to some resources. For requests that
+    /// concern the whole server; `action` says which.
+    pub(crate) fn require_unlimited_admin(&self, action: &str) -> Result<(), Failure> {
+        self.require(Scope::Admin)?;
+        if self.resources.is_empty() {
+            return Ok(());
+        }
+        let prefixes = self.resources.join(", ");
+        let detail = format!(
+            "{action} needs an admin token for all resources; this token is limited to resources that begin with: {prefixes}"
+        );
         Err(Failure::new(Code::Forbidden, detail))
     }
 

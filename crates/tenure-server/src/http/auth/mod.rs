@@ -59,7 +59,6 @@ pub(crate) fn device_caller(app: &App, request: &Request) -> Result<Caller, Fail
     Ok(caller)
 }
 
-/// Who speaks.
 fn caller(app: &App, request: &Request) -> Result<Caller, Failure> {
     let Some(token) = bearer(request.headers()) else {
         let peer = request.extensions().get().copied().unwrap_or(Peer::Network { address: None });
@@ -71,7 +70,6 @@ fn caller(app: &App, request: &Request) -> Result<Caller, Failure> {
     caller_of(app, token)
 }
 
-/// Whom this token lets speak.
 pub(crate) fn caller_of(app: &App, token: &str) -> Result<Caller, Failure> {
     if app.admin.is(token) {
         return Ok(Caller::admin(Principal::parse(ADMIN)?));

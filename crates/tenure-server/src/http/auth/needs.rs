@@ -12,9 +12,7 @@ use crate::tokens::Scope;
 /// What a caller needs for a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
-    /// Not even a token.
     Nothing,
-    /// A token with this scope.
     Scope(Scope),
     /// A token that may look at leases, or drive a device.
     Device,
@@ -121,7 +119,6 @@ pub(crate) fn scopes_of(method: &Method, route: &str) -> Vec<Scope> {
     }
 }
 
-/// Every route there is.
 #[cfg(test)]
 pub(crate) fn routes() -> impl Iterator<Item = (Method, &'static str)> {
     all().map(|(method, path, _)| (method, path))

@@ -91,12 +91,10 @@ impl AgentThen {
         }
     }
 
-    /// Every resource that it names.
     pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> + Clone {
         self.wants.iter().chain(&self.outside).map(|(resource, _)| resource)
     }
 
-    /// As it is told.
     pub(super) fn shown(&self, at: Tick, tag: LedgerTag, anchor: Anchor) -> AgentChange {
         let each = |list: &[(Resource, Mode)]| {
             let one = |(resource, mode): &(Resource, Mode)| Wanted {

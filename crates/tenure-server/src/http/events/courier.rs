@@ -2,12 +2,13 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Bytes;
 use hyper::body::{Body, Frame};
+use parking_lot::Mutex;
 use tenure_registrar::shell::{Feed, View};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -50,9 +51,7 @@ pub(in crate::http) struct EventBody {
     last_words: Arc<Mutex<Option<Bytes>>>,
 }
 
-/// Why a courier stops.
 enum Stop {
-    /// Nobody listens any more.
     HungUp,
     /// The server ends, and whoever listens comes back; or its token does not count any more.
     Ended,
@@ -80,7 +79,7 @@ impl Courier {
                 let now = self.view.now();
                 let at = self.view.read(|state| time_of(state, now));
                 let words = self.form.resync(self.epoch, self.after, at, why);
-                *said.lock().unwrap_or_else(PoisonError::into_inner) = Some(words);
+                *said.lock() = Some(words);
             }
         });
         EventBody { pieces, last_words }
@@ -216,7 +215,7 @@ impl EventBody {
     /// What is brought next; nothing once nothing more comes.
     pub(in crate::http) async fn next(&mut self) -> Option<Bytes> {
         let piece = self.pieces.recv().await;
-        piece.or_else(|| self.last_words.lock().unwrap_or_else(PoisonError::into_inner).take())
+        piece.or_else(|| self.last_words.lock().take())
     }
 }
 
@@ -230,7 +229,7 @@ impl Body for EventBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let body = &mut *self;
         body.pieces.poll_recv(context).map(|piece| {
-            let last_words = || body.last_words.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let last_words = || body.last_words.lock().take();
             piece.or_else(last_words).map(|piece| Ok(Frame::data(piece)))
         })
     }

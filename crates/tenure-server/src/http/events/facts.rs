@@ -13,7 +13,6 @@ use tenure_core::rules::time::remaining;
 use crate::http::refusal::end_name;
 use crate::http::times::time_by;
 
-/// A lease at one moment.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
     pub(super) fence: Fence,
@@ -135,7 +134,6 @@ impl Facts {
     }
 }
 
-/// A wait at one moment.
 #[derive(Debug, Clone)]
 pub(super) struct Wait {
     pub(super) ticket: u64,
@@ -166,14 +164,12 @@ impl Asked {
     }
 }
 
-/// Everything that would do.
 fn wanted(wants: &[Want]) -> Vec<(Resource, Mode)> {
     let each = |want: &Want| want.resources().map(|name| (name.clone(), want.mode)).collect::<Vec<_>>();
     wants.iter().flat_map(each).collect()
 }
 
 impl Wait {
-    /// As it is told.
     pub(super) fn shown(&self, at: Tick, anchor: Anchor) -> Waiter {
         let known = self.queued.as_deref();
         let wants = known.map_or(&[][..], |asked| &asked.wants);

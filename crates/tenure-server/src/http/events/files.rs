@@ -89,7 +89,6 @@ impl FileThen {
         name(&self.session) + name(&self.owner) + resource + circle + detail + 256
     }
 
-    /// As it is told.
     pub(super) fn shown(&self, anchor: Anchor) -> FileChange {
         let text = |holder: &Holder| holder.as_str().to_owned();
         FileChange {

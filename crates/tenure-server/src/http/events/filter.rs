@@ -6,14 +6,12 @@ use super::happened::{About, Happened};
 use crate::http::answer::Failure;
 use crate::http::auth::Caller;
 
-/// Which events are told.
 pub(super) struct Filter {
     caller: Caller,
     resource: Option<Pattern>,
     kinds: Kinds,
 }
 
-/// Names that are told.
 #[derive(Debug, PartialEq, Eq)]
 enum Pattern {
     Exactly(String),
@@ -45,12 +43,10 @@ impl Filter {
         Ok(Self { caller, resource, kinds: kinds(kind)? })
     }
 
-    /// Whether who listens still may.
     pub(super) fn is_good(&self) -> bool {
         self.caller.is_good()
     }
 
-    /// Whether this one is told.
     pub(super) fn passes(&self, event: &Happened) -> bool {
         let is_wanted = match &self.kinds {
             Kinds::Usual => event.kind.starts_with("lease.") || event.kind.starts_with("wait."),

@@ -18,11 +18,9 @@ pub(super) fn event(epoch: u64, event: &ServerEvent) -> Bytes {
 /// How somebody is told of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::http) enum Form {
-    /// As server-sent events.
     ServerSent,
     /// As answers to a command on a WebSocket, with a comma after each.
     Answers {
-        /// To which command.
         id: u64,
     },
 }
@@ -89,10 +87,8 @@ impl Form {
     }
 }
 
-/// What ends an event.
 const END: &[u8] = b"\n\n";
 
-/// The JSON in an event.
 fn json_of(frame: &[u8]) -> &[u8] {
     let head = frame.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + b"\ndata: ".len());
     &frame[head..frame.len() - END.len()]

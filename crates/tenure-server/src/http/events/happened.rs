@@ -53,11 +53,9 @@ pub(super) trait Before {
     /// How many changes of sessions there were; 0 where nobody remembers.
     fn sessions_revision(&self) -> u64;
     fn agent(&self, id: &Holder) -> Option<Agent>;
-    /// What an agent waits for.
     fn pending(&self, ticket: Ticket) -> Option<Pending>;
     /// A session of a coding agent.
     fn file_session(&self, id: &Holder) -> Option<FileSession>;
-    /// What such a session wants.
     fn file_ticket(&self, ticket: Ticket) -> Option<FileTicket>;
 }
 

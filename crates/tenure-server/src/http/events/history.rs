@@ -21,7 +21,6 @@ const MOST_KNOWN: usize = 65_536;
 /// So many sessions, and so many waits of agents, which may be large.
 const MOST_KNOWN_SESSIONS: usize = 1_024;
 
-/// Somebody who catches up.
 pub(super) struct History {
     subscription: Subscription,
     after: u64,
@@ -46,9 +45,7 @@ pub(super) enum Past {
     Events(Vec<Arc<Happened>>),
     /// There is no more of it.
     CaughtUp,
-    /// The next part was pruned.
     Gone,
-    /// The ledger cannot be read.
     Unreadable,
 }
 

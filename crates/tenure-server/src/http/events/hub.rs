@@ -1,10 +1,11 @@
 //! What happened last, for everybody who is up to date: one list in memory that all of them read.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tenure_core::kernel::{Anchor, Event, State};
 use tenure_ledger::Seq;
 use tenure_registrar::shell::{Feed, Observer};
@@ -38,18 +39,14 @@ struct Recent {
     weight: usize,
 }
 
-/// What subscribers are woken by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Signal {
     batches: u64,
     pub(super) has_ended: bool,
 }
 
-/// What a subscriber finds.
 pub(super) enum Found {
-    /// What comes next.
     Events(Vec<Arc<Happened>>),
-    /// Nothing yet.
     Nothing,
     /// What comes next is no longer, or not yet, in memory.
     Older,
@@ -73,12 +70,10 @@ impl Hub {
         hub
     }
 
-    /// Ends every stream.
     pub(crate) fn end(&self) {
         self.signal.send_modify(|signal| signal.has_ended = true);
     }
 
-    /// How many listen.
     pub(crate) fn listeners(&self) -> usize {
         self.listeners.load(Ordering::Relaxed)
     }
@@ -100,7 +95,7 @@ impl Hub {
 
     /// The next events after `after`, a few at a time. `head` is the last event that anybody could have been told.
     pub(super) fn look(&self, after: u64, head: u64, most: usize) -> Found {
-        let recent = self.lock();
+        let recent = self.recent.lock();
         let Some((first, last)) = recent.events.front().zip(recent.events.back()) else {
             return if after < head { Found::Older } else { Found::Nothing };
         };
@@ -113,10 +108,6 @@ impl Hub {
             _ => Found::Older,
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, Recent> {
-        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Observer for Hub {
@@ -125,7 +116,7 @@ impl Observer for Hub {
         let anchor = before.clock().map_or(Anchor::default(), |clock| clock.anchor);
         let happened = Arc::new(Happened::new(seq.0, event, &before, before.tag(), anchor));
         self.events.fetch_add(1, Ordering::Relaxed);
-        let mut recent = self.lock();
+        let mut recent = self.recent.lock();
         recent.weight += happened.weight();
         recent.events.push_back(happened);
         while recent.events.len() > MOST_EVENTS || recent.weight > MOST_BYTES {
@@ -141,7 +132,6 @@ impl Observer for Hub {
     }
 }
 
-/// Somebody who listens.
 pub(super) struct Listener(Arc<Hub>);
 
 impl Drop for Listener {

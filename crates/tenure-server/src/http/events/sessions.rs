@@ -7,7 +7,6 @@ use tenure_core::kernel::{Accepted, Anchor, IntentEvent, Resource, Session, Sess
 
 use crate::intents::view_of;
 
-/// A session at one moment.
 #[derive(Debug)]
 pub(super) struct SessionThen {
     pub(super) session: Session,
@@ -44,7 +43,6 @@ impl SessionThen {
         Some(Self { session, resource })
     }
 
-    /// As it is told.
     pub(super) fn shown(&self, anchor: Anchor) -> SessionView {
         view_of(&self.session, anchor)
     }

@@ -28,9 +28,7 @@ use crate::refusals;
     path = "/v1/explain",
     tag = "watching",
     operation_id = "explain",
-    params(
-        ("resource" = String, Query, description = "Which one"),
-    ),
+    params(("resource" = String, Query, description = "Which one")),
     responses((status = 200, description = "The explanation", body = Explanation)),
     extensions(("x-codes" = json!(["INVALID"])))
 )]

@@ -28,9 +28,7 @@ use crate::registrar::Undelivered;
     path = "/v1/leases",
     tag = "leases",
     operation_id = "acquire",
-    params(
-        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same leases, until 60 s after they end"),
-    ),
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same leases, until 60 s after they end")),
     request_body = tenure_api::Acquire,
     responses((status = 201, description = "The lease is yours", body = tenure_api::Granted)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "HELD", "KEY_REUSED", "DEADLOCK", "EXPIRED", "QUEUE_FULL", "QUOTA_EXCEEDED"])))

@@ -27,9 +27,7 @@ use crate::pools::Pools;
     path = "/v1/leases/batch",
     tag = "leases",
     operation_id = "acquireAll",
-    params(
-        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same leases, until 60 s after they end"),
-    ),
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same leases, until 60 s after they end")),
     request_body = tenure_api::AcquireAll,
     responses((status = 201, description = "All of them are yours", body = tenure_api::GrantedAll)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "HELD", "KEY_REUSED", "DEADLOCK", "EXPIRED", "QUEUE_FULL", "QUOTA_EXCEEDED"])))

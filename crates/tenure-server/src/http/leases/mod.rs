@@ -24,6 +24,7 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use tenure_core::kernel::{Fence, Nonce};
+use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -56,7 +57,12 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
 }
 
 /// The id in the address. What cannot be an id names no lease.
-pub(super) struct LeaseId(pub(super) String);
+#[derive(IntoParams)]
+#[into_params(names("id"), parameter_in = Path)]
+pub(super) struct LeaseId(
+    /// Lease id, as returned in `lease.id`
+    pub(super) String,
+);
 
 impl<S: Send + Sync> FromRequestParts<S> for LeaseId {
     type Rejection = Failure;

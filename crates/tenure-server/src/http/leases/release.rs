@@ -26,9 +26,7 @@ use crate::http::refusal::{answered, not_found, unexpected};
     path = "/v1/leases/{id}/release",
     tag = "leases",
     operation_id = "release",
-    params(
-        ("id" = String, Path, description = "The lease, as `lease.id` named it"),
-    ),
+    params(LeaseId),
     request_body = tenure_api::Release,
     responses((status = 200, description = "It is over", body = tenure_api::OneLease)),
     extensions(("x-codes" = json!(["TOKEN_INVALID", "NOT_FOUND"])))

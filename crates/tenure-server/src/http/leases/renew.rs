@@ -23,9 +23,7 @@ use crate::http::refusal::{answered, unexpected};
     path = "/v1/leases/{id}/renew",
     tag = "leases",
     operation_id = "renew",
-    params(
-        ("id" = String, Path, description = "The lease, as `lease.id` named it"),
-    ),
+    params(LeaseId),
     request_body = tenure_api::Renew,
     responses((status = 200, description = "It lives on", body = tenure_api::Renewed)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "TOKEN_INVALID", "NOT_FOUND", "OUTLIVES_PARENT", "EXPIRED"])))

@@ -26,9 +26,7 @@ use crate::http::refusal::{failure_of, not_found};
     path = "/v1/leases/{id}/revoke",
     tag = "leases",
     operation_id = "revoke",
-    params(
-        ("id" = String, Path, description = "The lease, as `lease.id` named it"),
-    ),
+    params(LeaseId),
     request_body = tenure_api::Revoke,
     responses((status = 200, description = "It is over", body = tenure_api::OneLease)),
     extensions(("x-codes" = json!(["NOT_FOUND", "EXPIRED", "AGENT_FORBIDDEN"])))

@@ -23,9 +23,7 @@ use crate::http::times::time_of;
     path = "/v1/leases/{id}",
     tag = "leases",
     operation_id = "show",
-    params(
-        ("id" = String, Path, description = "The lease, as `lease.id` named it"),
-    ),
+    params(LeaseId),
     responses((status = 200, description = "The lease", body = tenure_api::OneLease)),
     extensions(("x-codes" = json!(["NOT_FOUND"])))
 )]

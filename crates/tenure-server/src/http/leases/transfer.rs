@@ -22,9 +22,7 @@ use crate::http::fields::Fields;
     path = "/v1/leases/{id}/transfer",
     tag = "leases",
     operation_id = "transfer",
-    params(
-        ("id" = String, Path, description = "The lease, as `lease.id` named it"),
-    ),
+    params(LeaseId),
     request_body = tenure_api::Transfer,
     responses((status = 200, description = "The lease that goes on, with a new id, fence and token", body = tenure_api::Granted)),
     extensions(("x-codes" = json!(["TOKEN_INVALID", "HOLDER_TAKEN", "NOT_FOUND", "HELD", "DEADLOCK", "AUTHORITY_BOUND", "EXPIRED", "QUOTA_EXCEEDED", "TTL_OUT_OF_RANGE"])))

@@ -12,10 +12,8 @@ use crate::pools::Pools;
 
 /// The longest resource and holder that the plain API takes, in bytes: what is stored is then what was asked for.
 const MOST_NAME_BYTES: usize = 128;
-/// The longest idempotency key.
 const MOST_KEY_BYTES: usize = 255;
 
-/// A lease that somebody wants.
 pub(super) struct Wish {
     pub(super) holder: Holder,
     pub(super) want: Want,

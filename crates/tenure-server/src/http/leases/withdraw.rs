@@ -33,9 +33,7 @@ struct Withdrawn {
     path = "/v1/queue/{ticket}",
     tag = "leases",
     operation_id = "withdraw",
-    params(
-        ("ticket" = u64, Path, description = "The wait, as `ticket` named it"),
-    ),
+    params(("ticket" = u64, Path, description = "The wait, as `ticket` named it")),
     responses((status = 200, description = "It waits no longer", body = Withdrawn)),
     extensions(("x-codes" = json!(["NOT_FOUND"])))
 )]

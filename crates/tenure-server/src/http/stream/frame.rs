@@ -8,13 +8,10 @@ use crate::http::answer::Failure;
 use crate::http::fields::Fields;
 use crate::registrar::Undelivered;
 
-/// One command.
 pub(super) struct Asked {
     /// What its answer is known by.
     pub(super) id: u64,
-    /// Which one.
     pub(super) verb: String,
-    /// With what.
     pub(super) fields: Fields,
 }
 
@@ -78,7 +75,6 @@ impl Answer {
         self.text.len()
     }
 
-    /// It is on its way.
     pub(super) fn settle(mut self) {
         self.undelivered.iter_mut().for_each(Undelivered::settle);
     }

@@ -40,7 +40,6 @@ const DRAIN_TIME: Duration = Duration::from_secs(5);
 
 type UnderWay = FuturesUnordered<Pin<Box<dyn Future<Output = Answer> + Send>>>;
 
-/// One WebSocket.
 pub(super) struct Session {
     app: Arc<App>,
     caller: Caller,

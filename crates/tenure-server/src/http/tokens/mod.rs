@@ -16,21 +16,16 @@ use super::auth::Caller;
 use crate::app::App;
 use crate::clock::time_for_people;
 use crate::secret_file::SecretFileError;
-use crate::tokens::{Given, Scope};
+use crate::tokens::Given;
 
 /// The routes of tokens.
 pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(list::list, create::create)).routes(routes!(revoke::revoke))
 }
 
-/// Who is limited to some resources could make a token that is not: so only who is not limited makes any.
+/// Rejects a limited token: with it, a token without limits could be made.
 fn must_be_unlimited(caller: &Caller) -> Result<(), Failure> {
-    caller.require(Scope::Admin)?;
-    if caller.resources.is_empty() {
-        return Ok(());
-    }
-    let detail = "tokens are made and revoked by an admin whose token is not limited to some resources";
-    Err(Failure::new(Code::Forbidden, detail))
+    caller.require_unlimited_admin("managing tokens")
 }
 
 fn shown(token: &Given) -> Token {

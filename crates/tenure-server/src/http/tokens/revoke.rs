@@ -33,9 +33,7 @@ const AT_ONCE: usize = 1_024;
     path = "/v1/tokens/{id}",
     tag = "tokens",
     operation_id = "revokeToken",
-    params(
-        ("id" = String, Path, description = "The token, as `token.id` named it"),
-    ),
+    params(("id" = String, Path, description = "The token, as `token.id` named it")),
     responses((status = 200, description = "It is no longer good", body = tenure_api::RevokedToken)),
     extensions(("x-codes" = json!(["NOT_FOUND"])))
 )]

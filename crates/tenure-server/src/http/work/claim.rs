@@ -33,9 +33,7 @@ const USUAL_TTL_MS: u64 = 60_000;
     path = "/v1/work/claim",
     tag = "work",
     operation_id = "claimWork",
-    params(
-        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same lease, until 60 s after it ends"),
-    ),
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same lease, until 60 s after it ends")),
     request_body = tenure_api::ClaimWork,
     responses((status = 201, description = "The work is yours", body = tenure_api::GrantedWork)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "HELD", "KEY_REUSED", "EXPIRED", "QUOTA_EXCEEDED"])))

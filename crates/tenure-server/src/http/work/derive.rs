@@ -25,9 +25,7 @@ use crate::http::leases::{LeaseId, nonce, proven, request_key};
     path = "/v1/work/derive",
     tag = "work",
     operation_id = "deriveWork",
-    params(
-        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same lease, until 60 s after it ends"),
-    ),
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same lease, until 60 s after it ends")),
     request_body = tenure_api::DeriveWork,
     responses((status = 201, description = "The new lease", body = tenure_api::GrantedWork)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "TOKEN_INVALID", "HOLDER_TAKEN", "OUT_OF_SCOPE", "NOT_FOUND", "HELD", "KEY_REUSED", "NO_AUTHORITY", "BUDGET_EXCEEDED", "OUTLIVES_PARENT", "EXPIRED", "TREE_FULL", "QUOTA_EXCEEDED"])))

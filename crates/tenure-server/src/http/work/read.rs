@@ -73,7 +73,6 @@ fn amounts(fields: &mut Fields, usual: u64) -> Result<Budget, Failure> {
     Ok(budget)
 }
 
-/// What something is spent for.
 pub(super) fn purpose(fields: &mut Fields) -> Result<Purpose, Failure> {
     let Some(names) = fields.optional_object("for")? else { return Ok(Purpose::default()) };
     let mut names = Fields::of(names);
@@ -84,7 +83,6 @@ pub(super) fn purpose(fields: &mut Fields) -> Result<Purpose, Failure> {
     Ok(purpose)
 }
 
-/// Amounts as they are told.
 pub(in crate::http) fn shown(budget: Budget) -> tenure_api::Budget {
     let Budget { episodes, tool_calls, tokens, duration_ms } = budget;
     tenure_api::Budget { episodes, tool_calls, tokens, duration_ms }

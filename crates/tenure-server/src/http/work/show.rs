@@ -22,9 +22,7 @@ use crate::http::refusal::{no_authority, not_found};
     path = "/v1/work/{lease_id}",
     tag = "work",
     operation_id = "showWork",
-    params(
-        ("lease_id" = String, Path, description = "The lease, as `lease.id` named it"),
-    ),
+    params(("lease_id" = String, Path, description = "The lease, as `lease.id` named it")),
     responses((status = 200, description = "The lease and what it allows", body = tenure_api::OneWork)),
     extensions(("x-codes" = json!(["NOT_FOUND", "NO_AUTHORITY"])))
 )]

@@ -25,9 +25,7 @@ use crate::http::refusal::{answered, unexpected};
     path = "/v1/work/spend",
     tag = "work",
     operation_id = "spendWork",
-    params(
-        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key spends once, and gets the same answer for 60 s"),
-    ),
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key spends once, and gets the same answer for 60 s")),
     request_body = tenure_api::SpendWork,
     responses((status = 200, description = "It is used up", body = tenure_api::Spent)),
     extensions(("x-codes" = json!(["TOKEN_INVALID", "OUT_OF_SCOPE", "NOT_FOUND", "KEY_REUSED", "NO_AUTHORITY", "BUDGET_EXCEEDED", "EXPIRED"])))

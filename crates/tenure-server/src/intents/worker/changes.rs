@@ -3,16 +3,12 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use tenure_api::{AskChanges, Changes};
 use tenure_core::kernel::{self, Fence, Session, SessionState};
 
-use super::{guard_lives, must_be_worker};
+use super::{Answer, FromWorker, WorkerRequest, answer, guard_lives};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
-use crate::http::auth::Caller;
-use crate::http::body::JsonBody;
+use crate::http::answer::Failure;
 use crate::http::fields::Fields;
 use crate::intents::changes::{Looked, wait};
 use crate::intents::sessions::checked_wait;
@@ -32,24 +28,18 @@ const MOST_BYTES: usize = 1 << 20;
     responses((status = 200, description = "Those sessions", body = Changes)),
     extensions(("x-codes" = json!(["GUARD_LOST"])))
 )]
-pub(super) async fn ask_changes(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    body: JsonBody,
-) -> Result<Response, Failure> {
-    must_be_worker(&caller)?;
-    let request = read(body.fields)?;
-    Ok(json(StatusCode::OK, &changes(&app, &request).await?))
+pub(super) async fn ask_changes(State(app): State<Arc<App>>, from: FromWorker<AskChanges>) -> Answer {
+    answer(changes(&app, &from.request).await)
 }
 
-fn read(mut fields: Fields) -> Result<AskChanges, Failure> {
-    let asked = AskChanges {
-        guard: fields.number("guard")?,
-        since: fields.number("since")?,
-        wait_ms: fields.optional_number("waitMs")?,
-    };
-    fields.finish()?;
-    Ok(asked)
+impl WorkerRequest for AskChanges {
+    fn read(fields: &mut Fields) -> Result<Self, Failure> {
+        Ok(Self {
+            guard: fields.number("guard")?,
+            since: fields.number("since")?,
+            wait_ms: fields.optional_number("waitMs")?,
+        })
+    }
 }
 
 /// What changed, at once or after a wait. It ends when the guard does.

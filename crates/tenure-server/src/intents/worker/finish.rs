@@ -3,16 +3,12 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use tenure_api::{FinishSession, SessionNow};
 use tenure_core::kernel::{Fence, IntentCommand, SessionEnd};
 
-use super::{ask, must_be_worker, session_named};
+use super::{Answer, FromWorker, WorkerRequest, answer, ask, session_named};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
-use crate::http::auth::Caller;
-use crate::http::body::JsonBody;
+use crate::http::answer::Failure;
 use crate::http::fields::Fields;
 use crate::intents::view::now_at;
 
@@ -28,14 +24,8 @@ use crate::intents::view::now_at;
     responses((status = 200, description = "Where the session is", body = SessionNow)),
     extensions(("x-codes" = json!(["NOT_FOUND", "GUARD_LOST"])))
 )]
-pub(super) async fn ask_finish(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    body: JsonBody,
-) -> Result<Response, Failure> {
-    must_be_worker(&caller)?;
-    let request = read(body.fields)?;
-    Ok(json(StatusCode::OK, &finish(&app, &request).await?))
+pub(super) async fn ask_finish(State(app): State<Arc<App>>, from: FromWorker<FinishSession>) -> Answer {
+    answer(finish(&app, &from.request).await)
 }
 
 /// The ends that a worker sees.
@@ -47,15 +37,15 @@ const ENDS: [SessionEnd; 5] = [
     SessionEnd::WorkerStopped,
 ];
 
-fn read(mut fields: Fields) -> Result<FinishSession, Failure> {
-    let asked = FinishSession {
-        guard: fields.number("guard")?,
-        session_id: fields.text("session_id")?,
-        reason: fields.text("reason")?,
-        detail: fields.optional_text("detail")?,
-    };
-    fields.finish()?;
-    Ok(asked)
+impl WorkerRequest for FinishSession {
+    fn read(fields: &mut Fields) -> Result<Self, Failure> {
+        Ok(Self {
+            guard: fields.number("guard")?,
+            session_id: fields.text("session_id")?,
+            reason: fields.text("reason")?,
+            detail: fields.optional_text("detail")?,
+        })
+    }
 }
 
 /// Ends a session.

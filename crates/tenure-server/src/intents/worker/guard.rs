@@ -3,19 +3,15 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use tenure_api::{Guarded, TakeGuard};
 use tenure_core::kernel::{
-    Acquire, Answer, Command, Contention, Mode, Principal, Span, Want, guard as guard_resource, orchestrator,
+    self, Acquire, Command, Contention, Mode, Principal, Span, Want, guard as guard_resource, orchestrator,
 };
 
 use super::id::WorkerId;
-use super::must_be_worker;
+use super::{Answer, FromWorker, WorkerRequest, answer};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
-use crate::http::auth::Caller;
-use crate::http::body::JsonBody;
+use crate::http::answer::Failure;
 use crate::http::fields::Fields;
 use crate::http::leases::nonce;
 use crate::http::refusal::{answered, unexpected};
@@ -32,24 +28,18 @@ use crate::http::refusal::{answered, unexpected};
     responses((status = 200, description = "The guard is the asker's", body = Guarded)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HELD", "HOLDER_TAKEN", "QUOTA_EXCEEDED"])))
 )]
-pub(super) async fn ask_guard(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    body: JsonBody,
-) -> Result<Response, Failure> {
-    must_be_worker(&caller)?;
-    let request = read(body.fields)?;
-    Ok(json(StatusCode::OK, &guard(&app, &caller.principal, &request).await?))
+pub(super) async fn ask_guard(State(app): State<Arc<App>>, from: FromWorker<TakeGuard>) -> Answer {
+    answer(guard(&app, &from.caller.principal, &from.request).await)
 }
 
-fn read(mut fields: Fields) -> Result<TakeGuard, Failure> {
-    let asked = TakeGuard {
-        worker: fields.text("worker")?,
-        ttl_ms: fields.number("ttlMs")?,
-        dead: fields.optional_text("dead")?,
-    };
-    fields.finish()?;
-    Ok(asked)
+impl WorkerRequest for TakeGuard {
+    fn read(fields: &mut Fields) -> Result<Self, Failure> {
+        Ok(Self {
+            worker: fields.text("worker")?,
+            ttl_ms: fields.number("ttlMs")?,
+            dead: fields.optional_text("dead")?,
+        })
+    }
 }
 
 /// Takes the guard, or renews it.
@@ -79,7 +69,7 @@ pub(in crate::intents) async fn guard(
     };
     let response = app.registrar.ask(Command::Acquire(acquire)).await;
     let (answer, _) = answered(response.reply, || app.registrar.now())?;
-    let Answer::Granted { leases } = answer else { return Err(unexpected()) };
+    let kernel::Answer::Granted { leases } = answer else { return Err(unexpected()) };
     let fence = *leases.first().ok_or_else(unexpected)?;
     let until = app.registrar.read(|state| state.lease(fence).map(|lease| lease.expires_at));
     // Gone already is a guard with no time left.

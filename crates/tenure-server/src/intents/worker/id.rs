@@ -5,14 +5,12 @@ use tenure_core::kernel::Holder;
 
 use crate::http::answer::Failure;
 
-/// The longest name.
 const MOST_BYTES: usize = 128;
 
 /// The name of a worker, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WorkerId {
     pub(super) holder: Holder,
-    /// The boot and the namespace.
     place: (String, String),
 }
 

@@ -3,16 +3,12 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use tenure_api::{KeepSessions, KeptSession, KeptSessions};
 use tenure_core::kernel::{Fence, IntentAnswer, IntentCommand, Kept, Span};
 
-use super::{ask, must_be_worker, read_sessions, remaining_ms, sessions_named};
+use super::{Answer, FromWorker, WorkerRequest, answer, ask, read_sessions, remaining_ms, sessions_named};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
-use crate::http::auth::Caller;
-use crate::http::body::JsonBody;
+use crate::http::answer::Failure;
 use crate::http::fields::Fields;
 use crate::http::refusal::unexpected;
 
@@ -28,24 +24,18 @@ use crate::http::refusal::unexpected;
     responses((status = 200, description = "What became of them", body = KeptSessions)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "GUARD_LOST"])))
 )]
-pub(super) async fn ask_keep(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    body: JsonBody,
-) -> Result<Response, Failure> {
-    must_be_worker(&caller)?;
-    let request = read(body.fields)?;
-    Ok(json(StatusCode::OK, &keep(&app, &request).await?))
+pub(super) async fn ask_keep(State(app): State<Arc<App>>, from: FromWorker<KeepSessions>) -> Answer {
+    answer(keep(&app, &from.request).await)
 }
 
-fn read(mut fields: Fields) -> Result<KeepSessions, Failure> {
-    let asked = KeepSessions {
-        guard: fields.number("guard")?,
-        ttl_ms: fields.number("ttlMs")?,
-        sessions: read_sessions(&mut fields)?,
-    };
-    fields.finish()?;
-    Ok(asked)
+impl WorkerRequest for KeepSessions {
+    fn read(fields: &mut Fields) -> Result<Self, Failure> {
+        Ok(Self {
+            guard: fields.number("guard")?,
+            ttl_ms: fields.number("ttlMs")?,
+            sessions: read_sessions(fields)?,
+        })
+    }
 }
 
 /// Renews.

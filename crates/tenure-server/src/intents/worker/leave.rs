@@ -3,18 +3,14 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use tenure_api::LeaveGuard;
-use tenure_core::kernel::{Answer, Claim, Command, Fence, GUARD, Refusal, orchestrator};
+use tenure_core::kernel::{self, Claim, Command, Fence, GUARD, Refusal, orchestrator};
 use tenure_core::lease::ReleaseReason;
 use tenure_registrar::Reply;
 
-use super::must_be_worker;
+use super::{Answer, FromWorker, WorkerRequest, answer};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
-use crate::http::auth::Caller;
-use crate::http::body::JsonBody;
+use crate::http::answer::Failure;
 use crate::http::fields::Fields;
 use crate::http::refusal::{failure_of, guard_lost};
 
@@ -30,20 +26,14 @@ use crate::http::refusal::{failure_of, guard_lost};
     responses((status = 200, description = "It is free", body = Object)),
     extensions(("x-codes" = json!(["GUARD_LOST"])))
 )]
-pub(super) async fn ask_leave(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    body: JsonBody,
-) -> Result<Response, Failure> {
-    must_be_worker(&caller)?;
-    let request = read(body.fields)?;
-    Ok(json(StatusCode::OK, &leave(&app, &request).await?))
+pub(super) async fn ask_leave(State(app): State<Arc<App>>, from: FromWorker<LeaveGuard>) -> Answer {
+    answer(leave(&app, &from.request).await)
 }
 
-fn read(mut fields: Fields) -> Result<LeaveGuard, Failure> {
-    let asked = LeaveGuard { guard: fields.number("guard")? };
-    fields.finish()?;
-    Ok(asked)
+impl WorkerRequest for LeaveGuard {
+    fn read(fields: &mut Fields) -> Result<Self, Failure> {
+        Ok(Self { guard: fields.number("guard")? })
+    }
 }
 
 /// Gives the guard back.
@@ -61,7 +51,8 @@ pub(in crate::intents) async fn leave(app: &App, request: &LeaveGuard) -> Result
     let response = app.registrar.ask(Command::Release { lease, claim, reason }).await;
     match response.reply {
         Reply::Answered {
-            answer: Answer::Released { .. } | Answer::Refused(Refusal::Over { .. }), ..
+            answer: kernel::Answer::Released { .. } | kernel::Answer::Refused(Refusal::Over { .. }),
+            ..
         } => done(),
         reply => Err(failure_of(reply, || app.registrar.now())),
     }

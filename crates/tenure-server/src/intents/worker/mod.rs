@@ -13,7 +13,11 @@ mod wipe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::kernel::{self, Answer, Command, Fence, GUARD, Holder, IntentAnswer, IntentCommand, Tick};
+use axum::extract::{FromRequest, FromRequestParts as _, Request};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Serialize;
+use tenure_core::kernel::{self, Command, Fence, GUARD, Holder, IntentAnswer, IntentCommand, Tick};
 use tenure_core::rules::time::{is_over, remaining};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -27,8 +31,9 @@ pub(super) use self::running::running;
 pub(super) use self::take::take;
 pub(super) use self::wipe::wipe;
 use crate::app::App;
-use crate::http::answer::Failure;
+use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
+use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
 use crate::http::refusal::{answered, guard_lost, unexpected};
 
@@ -48,16 +53,44 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(leave::ask_leave))
 }
 
-/// A token that is limited to some resources makes a worker only if the guard is among them.
-fn must_be_worker(caller: &Caller) -> Result<(), Failure> {
-    caller.require_resource(GUARD)
+/// A request of the worker, read from its body.
+trait WorkerRequest: Sized {
+    fn read(fields: &mut Fields) -> Result<Self, Failure>;
+}
+
+/// A request, and the caller that may be a worker.
+struct FromWorker<T> {
+    caller: Caller,
+    request: T,
+}
+
+impl<S: Send + Sync, T: WorkerRequest> FromRequest<S> for FromWorker<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
+        let (mut parts, body) = request.into_parts();
+        let Ok(caller) = Caller::from_request_parts(&mut parts, state).await;
+        let JsonBody { mut fields, .. } =
+            JsonBody::from_request(Request::from_parts(parts, body), state).await?;
+        // A token that is limited to some resources makes a worker only if the guard is among them.
+        caller.require_resource(GUARD)?;
+        let request = T::read(&mut fields)?;
+        fields.finish()?;
+        Ok(Self { caller, request })
+    }
+}
+
+type Answer = Result<Response, Failure>;
+
+fn answer(result: Result<impl Serialize, Failure>) -> Answer {
+    Ok(json(StatusCode::OK, &result?))
 }
 
 /// Asks the kernel something about sessions.
 async fn ask(app: &App, command: IntentCommand) -> Result<IntentAnswer, Failure> {
     let response = app.registrar.ask(Command::Intent(Box::new(command))).await;
     match answered(response.reply, || app.registrar.now())? {
-        (Answer::Intent(answer), _) => Ok(*answer),
+        (kernel::Answer::Intent(answer), _) => Ok(*answer),
         _ => Err(unexpected()),
     }
 }

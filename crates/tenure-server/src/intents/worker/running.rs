@@ -3,16 +3,12 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use tenure_api::{SessionNow, SessionRuns};
 use tenure_core::kernel::{Fence, IntentCommand};
 
-use super::{ask, must_be_worker, session_named};
+use super::{Answer, FromWorker, WorkerRequest, answer, ask, session_named};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
-use crate::http::auth::Caller;
-use crate::http::body::JsonBody;
+use crate::http::answer::Failure;
 use crate::http::fields::Fields;
 use crate::intents::view::now_at;
 
@@ -28,24 +24,18 @@ use crate::intents::view::now_at;
     responses((status = 200, description = "Where the session is", body = SessionNow)),
     extensions(("x-codes" = json!(["NOT_FOUND", "GUARD_LOST"])))
 )]
-pub(super) async fn ask_running(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    body: JsonBody,
-) -> Result<Response, Failure> {
-    must_be_worker(&caller)?;
-    let request = read(body.fields)?;
-    Ok(json(StatusCode::OK, &running(&app, &request).await?))
+pub(super) async fn ask_running(State(app): State<Arc<App>>, from: FromWorker<SessionRuns>) -> Answer {
+    answer(running(&app, &from.request).await)
 }
 
-fn read(mut fields: Fields) -> Result<SessionRuns, Failure> {
-    let asked = SessionRuns {
-        guard: fields.number("guard")?,
-        session_id: fields.text("session_id")?,
-        process: fields.text("process")?,
-    };
-    fields.finish()?;
-    Ok(asked)
+impl WorkerRequest for SessionRuns {
+    fn read(fields: &mut Fields) -> Result<Self, Failure> {
+        Ok(Self {
+            guard: fields.number("guard")?,
+            session_id: fields.text("session_id")?,
+            process: fields.text("process")?,
+        })
+    }
 }
 
 /// Notes that it runs.

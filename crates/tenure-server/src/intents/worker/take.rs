@@ -3,16 +3,12 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use tenure_api::{SessionNow, TakeSession, Taken};
 use tenure_core::kernel::{Fence, IntentAnswer, IntentCommand, SessionState, Span, Take};
 
-use super::{ask, must_be_worker, remaining_ms, session_named};
+use super::{Answer, FromWorker, WorkerRequest, answer, ask, remaining_ms, session_named};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
-use crate::http::auth::Caller;
-use crate::http::body::JsonBody;
+use crate::http::answer::Failure;
 use crate::http::fields::Fields;
 use crate::http::leases::nonce;
 use crate::intents::view::now_at;
@@ -32,25 +28,19 @@ const MOST_TUNERS: u32 = 64;
     responses((status = 200, description = "Where the session is, and what it holds", body = SessionNow)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "NOT_FOUND", "GUARD_LOST", "QUOTA_EXCEEDED", "HOLDER_TAKEN"])))
 )]
-pub(super) async fn ask_take(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    body: JsonBody,
-) -> Result<Response, Failure> {
-    must_be_worker(&caller)?;
-    let request = read(body.fields)?;
-    Ok(json(StatusCode::OK, &take(&app, &request).await?))
+pub(super) async fn ask_take(State(app): State<Arc<App>>, from: FromWorker<TakeSession>) -> Answer {
+    answer(take(&app, &from.request).await)
 }
 
-fn read(mut fields: Fields) -> Result<TakeSession, Failure> {
-    let asked = TakeSession {
-        guard: fields.number("guard")?,
-        session_id: fields.text("session_id")?,
-        tuners: tuners(fields.number("tuners")?)?,
-        ttl_ms: fields.number("ttlMs")?,
-    };
-    fields.finish()?;
-    Ok(asked)
+impl WorkerRequest for TakeSession {
+    fn read(fields: &mut Fields) -> Result<Self, Failure> {
+        Ok(Self {
+            guard: fields.number("guard")?,
+            session_id: fields.text("session_id")?,
+            tuners: tuners(fields.number("tuners")?)?,
+            ttl_ms: fields.number("ttlMs")?,
+        })
+    }
 }
 
 fn tuners(number: u64) -> Result<u32, Failure> {

@@ -3,16 +3,12 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use tenure_api::{WipeSessions, WipedSessions};
 use tenure_core::kernel::{Fence, IntentAnswer, IntentCommand};
 
-use super::{ask, must_be_worker, read_sessions, sessions_named};
+use super::{Answer, FromWorker, WorkerRequest, answer, ask, read_sessions, sessions_named};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
-use crate::http::auth::Caller;
-use crate::http::body::JsonBody;
+use crate::http::answer::Failure;
 use crate::http::fields::Fields;
 use crate::http::refusal::unexpected;
 
@@ -28,20 +24,14 @@ use crate::http::refusal::unexpected;
     responses((status = 200, description = "How many were over by it", body = WipedSessions)),
     extensions(("x-codes" = json!(["GUARD_LOST"])))
 )]
-pub(super) async fn ask_wipe(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    body: JsonBody,
-) -> Result<Response, Failure> {
-    must_be_worker(&caller)?;
-    let request = read(body.fields)?;
-    Ok(json(StatusCode::OK, &wipe(&app, &request).await?))
+pub(super) async fn ask_wipe(State(app): State<Arc<App>>, from: FromWorker<WipeSessions>) -> Answer {
+    answer(wipe(&app, &from.request).await)
 }
 
-fn read(mut fields: Fields) -> Result<WipeSessions, Failure> {
-    let asked = WipeSessions { guard: fields.number("guard")?, sessions: read_sessions(&mut fields)? };
-    fields.finish()?;
-    Ok(asked)
+impl WorkerRequest for WipeSessions {
+    fn read(fields: &mut Fields) -> Result<Self, Failure> {
+        Ok(Self { guard: fields.number("guard")?, sessions: read_sessions(fields)? })
+    }
 }
 
 /// Ends them.

@@ -1,13 +1,12 @@
 //! What is refused before anything is decided, and why.
 
 use serde_json::{Value, json};
-
-use super::client::{intent, manifest, with};
-use crate::server::{Running, start, start_in, text};
+use tenure_testkit::agents::{intent, manifest, with};
+use tenure_testkit::{TestServer, text};
 
 /// The reason why a manifest is not even read.
 #[track_caller]
-fn refused(server: &Running, manifest: &Value) -> String {
+fn refused(server: &TestServer, manifest: &Value) -> String {
     text(&server.post("/v1/manifest", manifest).is_problem(400, "INVALID")["detail"])
 }
 
@@ -20,7 +19,7 @@ fn one() -> Value {
 fn names_paths_and_lists_have_bounds_and_what_is_on_them_is_taken() {
     // So many leases at once take larger files than those of the other tests.
     let large = |settings: &mut tenure_server::Settings| settings.ledger.segment_size = 1 << 20;
-    let server = start_in(tempfile::tempdir().unwrap(), large).unwrap();
+    let server = TestServer::start_with(large);
     let long = "n".repeat(256);
     let path = "p".repeat(4_096);
     let most =
@@ -59,7 +58,7 @@ fn names_paths_and_lists_have_bounds_and_what_is_on_them_is_taken() {
 
 #[test]
 fn what_is_wrong_with_an_intent_names_its_place() {
-    let server = start();
+    let server = TestServer::start();
     let third = |field: &str, value: Value| {
         let mut wrong = manifest("a", 1, &[("CONSUMES", "x"), ("CONSUMES", "y"), ("MUTATES", "z")]);
         wrong["intents"][2][field] = value;
@@ -97,7 +96,7 @@ fn what_is_wrong_with_an_intent_names_its_place() {
 
 #[test]
 fn a_path_has_one_form_and_is_wanted_once_in_the_strongest_way() {
-    let server = start();
+    let server = TestServer::start();
     let wants = [("CONSUMES", "./a//b"), ("PROVIDES", "other"), ("MUTATES", "a/./b"), ("DEPENDS_ON", "a/b")];
     let verdict = server.declare(&manifest("a", 1, &wants));
     let leases = verdict["leases"].as_array().unwrap();
@@ -115,7 +114,7 @@ fn a_path_has_one_form_and_is_wanted_once_in_the_strongest_way() {
 // O-19
 #[test]
 fn what_is_wrong_elsewhere_is_named_too() {
-    let server = start();
+    let server = TestServer::start();
     server.mutate("a", 1, &["x"]);
     let invalid = |path: &str, body: Value, place: &str| {
         let reason = text(&server.post(path, &body).is_problem(400, "INVALID")["detail"]);

@@ -1,14 +1,13 @@
 //! What a manifest leads to.
 
 use serde_json::json;
-
-use super::client::{ids, manifest, with};
-use crate::server::{start, text};
+use tenure_testkit::agents::{ids, manifest, with};
+use tenure_testkit::{TestServer, text};
 
 // S3-1, S3-2, S3-4, S3-6, S3-19
 #[test]
 fn a_manifest_is_granted_as_leases_that_end() {
-    let server = start();
+    let server = TestServer::start();
     let verdict = server.declare(&manifest("a", 1, &[("MUTATES", "src/lib.rs"), ("CONSUMES", "Cargo.toml")]));
     assert_eq!(verdict["verdict"], json!("GRANTED"));
     let leases = verdict["leases"].as_array().unwrap();
@@ -29,7 +28,7 @@ fn a_manifest_is_granted_as_leases_that_end() {
 // S3-5, O-17
 #[test]
 fn an_older_agent_waits_and_a_younger_one_dies() {
-    let server = start();
+    let server = TestServer::start();
     server.mutate("middle", 20, &["x"]);
     let old = server.declare(&with(manifest("old", 10, &[("MUTATES", "x")]), "waitTimeoutMs", json!(5_000)));
     assert_eq!((&old["verdict"], &old["waitTimeoutMs"]), (&json!("WAIT"), &json!(5_000)), "{old}");

@@ -1,15 +1,14 @@
 //! A disk that fails while a manifest is judged.
 
 use serde_json::json;
-
-use super::client::manifest;
-use crate::server::start_in;
+use tenure_testkit::TestServer;
+use tenure_testkit::agents::manifest;
 
 // O-18
 #[test]
 fn when_the_ledger_cannot_be_written_there_is_no_grant_then_or_later() {
     let folder = tempfile::tempdir().unwrap();
-    let mut server = start_in(folder, |settings| settings.ledger.segment_size = 8_192).unwrap();
+    let mut server = TestServer::start_in(folder, |settings| settings.ledger.segment_size = 8_192).unwrap();
     server.mutate("a", 1, &["first"]);
     // Without its directory there is no next file, which is needed soon.
     let place = server.folder.path().to_owned();
@@ -37,7 +36,7 @@ fn when_the_ledger_cannot_be_written_there_is_no_grant_then_or_later() {
     std::fs::rename(place.join("elsewhere"), place.join("data")).unwrap();
     let folder = std::mem::replace(&mut server.folder, tempfile::tempdir().unwrap());
     drop(server);
-    let server = start_in(folder, |settings| settings.ledger.segment_size = 8_192).unwrap();
+    let server = TestServer::start_in(folder, |settings| settings.ledger.segment_size = 8_192).unwrap();
     // What was granted is, and what was not is not, unless nobody knew.
     let held: Vec<_> = server.agent("a")["leases"]
         .as_array()

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-
-use super::client::{ids, manifest, with};
-use crate::control::time::{pass, until};
-use crate::server::{start, start_in, wish};
+use tenure_testkit::agents::{ids, manifest, with};
+use tenure_testkit::{TestServer, lease_request, pause, wait_until};
 
 const PREDICATES: [&str; 6] = ["PROVIDES", "CONSUMES", "DEPENDS_ON", "MUTATES", "DELETES", "RENAMES"];
 
@@ -17,7 +15,7 @@ fn verdict(value: &Value) -> &str {
 // O-17, S3-5
 #[test]
 fn which_ways_go_together_is_one_table() {
-    let server = start();
+    let server = TestServer::start();
     let looks = |predicate: &str| ["CONSUMES", "DEPENDS_ON"].contains(&predicate);
     let together = |one: &str, other: &str| {
         (looks(one) || one == "PROVIDES") && looks(other) || looks(one) && other == "PROVIDES"
@@ -39,7 +37,7 @@ fn which_ways_go_together_is_one_table() {
 // O-17
 #[test]
 fn all_of_a_manifest_is_granted_or_nothing_and_its_worst_part_decides() {
-    let server = start();
+    let server = TestServer::start();
     server.mutate("young", 30, &["x"]);
     server.mutate("old", 10, &["y"]);
     let wants = [("MUTATES", "free"), ("MUTATES", "x")];
@@ -56,7 +54,7 @@ fn all_of_a_manifest_is_granted_or_nothing_and_its_worst_part_decides() {
 // O-17
 #[test]
 fn of_two_of_the_same_age_the_one_whose_name_comes_first_is_older() {
-    let server = start();
+    let server = TestServer::start();
     server.mutate("m", 5, &["x"]);
     assert_eq!(verdict(&server.declare(&manifest("a", 5, &[("MUTATES", "x")]))), "WAIT");
     assert_eq!(verdict(&server.declare(&manifest("z", 5, &[("MUTATES", "x")]))), "DIE");
@@ -64,7 +62,7 @@ fn of_two_of_the_same_age_the_one_whose_name_comes_first_is_older() {
 
 #[test]
 fn who_waits_is_granted_by_the_server_and_finds_it_with_the_same_manifest() {
-    let server = start();
+    let server = TestServer::start();
     let lease = server.mutate("young", 20, &["x"]);
     let wish = manifest("old", 10, &[("MUTATES", "x"), ("CONSUMES", "y")]);
     assert_eq!(verdict(&server.declare(&wish)), "WAIT");
@@ -87,7 +85,7 @@ fn who_waits_is_granted_by_the_server_and_finds_it_with_the_same_manifest() {
 
 #[test]
 fn the_oldest_is_served_first_whoever_came_first() {
-    let server = start();
+    let server = TestServer::start();
     let lease = server.mutate("d", 40, &["x"]);
     for (agent, priority) in [("c", 30), ("a", 10)] {
         server.declare(&manifest(agent, priority, &[("MUTATES", "x")]));
@@ -103,11 +101,11 @@ fn the_oldest_is_served_first_whoever_came_first() {
 
 #[test]
 fn a_wait_ends_at_its_time_and_nothing_comes_of_it() {
-    let server = start();
+    let server = TestServer::start();
     let lease = server.mutate("young", 20, &["x"]);
     let wish = with(manifest("old", 10, &[("MUTATES", "x")]), "waitTimeoutMs", json!(50));
     assert_eq!(server.declare(&wish)["waitTimeoutMs"], json!(50));
-    until("over", || server.agent("old")["waits"] == json!([]));
+    wait_until("over", || server.agent("old")["waits"] == json!([]));
     server.give_back("young", &lease);
     assert_eq!(server.agent("old")["leases"], json!([]));
     // What is not said is a minute, and more than ten minutes is cut to that.
@@ -120,7 +118,7 @@ fn a_wait_ends_at_its_time_and_nothing_comes_of_it() {
 
 #[test]
 fn who_dies_loses_what_an_older_one_waits_for_and_is_told() {
-    let server = start();
+    let server = TestServer::start();
     server.mutate("old", 10, &["x"]);
     let young = server.mutate("young", 20, &["y", "z"]);
     assert_eq!(verdict(&server.declare(&manifest("old", 10, &[("MUTATES", "y")]))), "WAIT");
@@ -134,11 +132,10 @@ fn who_dies_loses_what_an_older_one_waits_for_and_is_told() {
 
 #[test]
 fn who_comes_back_too_early_is_told_the_same_and_each_death_takes_longer() {
-    let server = start_in(tempfile::tempdir().unwrap(), |settings| {
+    let server = TestServer::start_with(|settings| {
         settings.agents.backoff_ms = 1_000;
         settings.agents.longest_backoff_ms = 2_000;
     });
-    let server = server.unwrap();
     server.mutate("old", 10, &["x"]);
     let wish = manifest("young", 20, &[("MUTATES", "x")]);
     let first = server.declare(&wish)["retryAfterMs"].as_u64().unwrap();
@@ -146,7 +143,7 @@ fn who_comes_back_too_early_is_told_the_same_and_each_death_takes_longer() {
     let head = server.head();
     let again = server.declare(&wish)["retryAfterMs"].as_u64().unwrap();
     assert!(again <= first && server.head() == head, "{again}");
-    pass(Duration::from_millis(first));
+    pause(Duration::from_millis(first));
     let second = server.declare(&wish)["retryAfterMs"].as_u64().unwrap();
     assert!((2_000..=2_501).contains(&second), "{second}");
     assert_eq!(server.agent("young")["deaths"], json!(2));
@@ -155,7 +152,7 @@ fn who_comes_back_too_early_is_told_the_same_and_each_death_takes_longer() {
 // S3-9
 #[test]
 fn an_agents_priority_is_fixed_for_its_attempt() {
-    let server = start();
+    let server = TestServer::start();
     let lease = server.mutate("a", 10, &["x"]);
     for priority in [5, 11] {
         let refused = server.post("/v1/manifest", &manifest("a", priority, &[("MUTATES", "y")]));
@@ -175,7 +172,7 @@ fn an_agents_priority_is_fixed_for_its_attempt() {
 // S3-10
 #[test]
 fn who_wants_another_priority_gives_up_and_begins_anew_with_a_fresher_one() {
-    let server = start();
+    let server = TestServer::start();
     let lease = server.mutate("a", 10, &["x"]);
     server.mutate("young", 20, &["y"]);
     assert_eq!(verdict(&server.declare(&manifest("a", 10, &[("MUTATES", "y")]))), "WAIT");
@@ -190,18 +187,19 @@ fn who_wants_another_priority_gives_up_and_begins_anew_with_a_fresher_one() {
 
 #[test]
 fn an_agent_dies_at_a_plain_lease_and_a_plain_request_finds_agents_in_front() {
-    let server = start();
+    let server = TestServer::start();
     server.acquire("FILE:src/", "person", 60_000);
     let dies = server.declare(&manifest("a", 0, &[("MUTATES", "src/lib.rs")]));
     assert_eq!((verdict(&dies), &dies["blockedBy"]), ("DIE", &json!(["person"])));
     server.mutate("b", 20, &["docs/a.md"]);
-    let refused = server.post("/v1/leases", &wish("FILE:docs/", "person", 60_000)).is_problem(409, "HELD");
+    let refused =
+        server.post("/v1/leases", &lease_request("FILE:docs/", "person", 60_000)).is_problem(409, "HELD");
     assert_eq!(refused["holder"], json!("b"));
 }
 
 #[test]
 fn a_folder_and_what_is_below_it_are_not_had_by_two() {
-    let server = start();
+    let server = TestServer::start();
     server.mutate("a", 1, &["src/"]);
     for path in ["src/lib.rs", "src/", "src/**", "./src//deep/../".trim_end_matches("../")] {
         let dies = server.declare(&manifest("b", 2, &[("CONSUMES", path)]));
@@ -212,15 +210,15 @@ fn a_folder_and_what_is_below_it_are_not_had_by_two() {
 
 #[test]
 fn a_wait_outlives_a_restart_and_its_turn_comes_all_the_same() {
-    let server = start();
+    let server = TestServer::start();
     server.mutate("young", 20, &["x"]);
     let wish = manifest("old", 10, &[("MUTATES", "x")]);
     assert_eq!(verdict(&server.declare(&wish)), "WAIT");
-    let server = start_in(server.stop(), |_| {}).unwrap();
+    let server = TestServer::start_in(server.stop(), |_| {}).unwrap();
     assert_eq!(server.agent("old")["waits"][0]["blockedBy"], json!(["young"]));
     assert_eq!(server.says("young", "COMPLETED").status, 200);
     let folder = server.stop();
-    let server = start_in(folder, |_| {}).unwrap();
+    let server = TestServer::start_in(folder, |_| {}).unwrap();
     let granted = server.declare(&wish);
     assert_eq!(verdict(&granted), "GRANTED", "{granted}");
 }

@@ -3,15 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-
-use super::client::{ids, manifest, with};
-use crate::control::time::{pass, until};
-use crate::server::{Running, start, text};
-use crate::stream::listen;
+use tenure_testkit::agents::{ids, manifest, with};
+use tenure_testkit::{TestServer, listen, pause, text, wait_until};
 
 /// A lease that lasts two seconds.
 #[track_caller]
-fn brief(server: &Running, agent: &str, priority: u64, path: &str) -> Vec<String> {
+fn brief(server: &TestServer, agent: &str, priority: u64, path: &str) -> Vec<String> {
     let verdict = server.declare(&with(manifest(agent, priority, &[("MUTATES", path)]), "ttl", json!(2_000)));
     assert_eq!(verdict["verdict"], json!("GRANTED"), "{verdict}");
     ids(&verdict)
@@ -24,7 +21,7 @@ fn state<'a>(truth: &'a Value, id: &str) -> &'a str {
 // S3-3, S3-7
 #[test]
 fn every_lease_ends_and_none_lasts_longer_than_the_cap() {
-    let server = start();
+    let server = TestServer::start();
     for ttl in [0, 999] {
         let refused =
             server.post("/v1/manifest", &with(manifest("a", 1, &[("MUTATES", "x")]), "ttl", json!(ttl)));
@@ -46,10 +43,10 @@ fn every_lease_ends_and_none_lasts_longer_than_the_cap() {
 // S3-11, S3-13, S3-20
 #[test]
 fn a_heartbeat_gives_all_leases_their_time_again_from_now_on() {
-    let server = start();
+    let server = TestServer::start();
     let leases = server.mutate("a", 1, &["x", "y"]);
     let before = server.truth("a", &leases);
-    pass(Duration::from_millis(20));
+    pause(Duration::from_millis(20));
     let beaten = server.beat("a", &leases);
     assert_eq!(beaten["rejected"], json!([]));
     for (index, id) in leases.iter().enumerate() {
@@ -67,7 +64,7 @@ fn a_heartbeat_gives_all_leases_their_time_again_from_now_on() {
 // S3-14, S3-16, S3-22, S3-24, S3-25, S3-29
 #[test]
 fn without_a_heartbeat_a_lease_ends_by_itself_and_nothing_brings_it_back() {
-    let server = start();
+    let server = TestServer::start();
     let mut stream = listen(&server, "/v1/events", None);
     let leases = brief(&server, "a", 1, "x");
     let other = server.mutate("a", 1, &["y"]);
@@ -93,11 +90,11 @@ fn without_a_heartbeat_a_lease_ends_by_itself_and_nothing_brings_it_back() {
 // S3-25
 #[test]
 fn what_is_over_is_over_to_the_millisecond() {
-    let server = start();
+    let server = TestServer::start();
     let leases = brief(&server, "a", 1, "x");
     // As long as anybody is told that there is time left, there is; then there is none, and never again.
     let mut last = 2_000;
-    until("over", || {
+    wait_until("over", || {
         let truth = server.truth("a", &leases)[&leases[0]].clone();
         let left = truth["remainingMs"].as_u64().unwrap();
         assert!(left <= last, "time does not come back: {truth}");
@@ -111,7 +108,7 @@ fn what_is_over_is_over_to_the_millisecond() {
 // S3-15, S3-21, S3-23, S3-28
 #[test]
 fn a_lease_is_given_back_once_and_again_and_stays_so() {
-    let server = start();
+    let server = TestServer::start();
     let leases = server.mutate("a", 1, &["x", "y"]);
     let mut asked = leases.clone();
     asked.push(leases[0].clone());
@@ -133,9 +130,9 @@ fn a_lease_is_given_back_once_and_again_and_stays_so() {
 // S3-28
 #[test]
 fn giving_back_what_has_run_out_is_a_success() {
-    let server = start();
+    let server = TestServer::start();
     let leases = brief(&server, "a", 1, "x");
-    until("over", || state(&server.truth("a", &leases), &leases[0]) == "EXPIRED");
+    wait_until("over", || state(&server.truth("a", &leases), &leases[0]) == "EXPIRED");
     assert_eq!(server.give_back("a", &leases)["released"], json!(leases));
     assert_eq!(state(&server.truth("a", &leases), &leases[0]), "EXPIRED", "as it was");
 }
@@ -143,7 +140,7 @@ fn giving_back_what_has_run_out_is_a_success() {
 // S3-8
 #[test]
 fn who_says_in_time_that_it_restarts_has_fifteen_seconds_more_once() {
-    let server = start();
+    let server = TestServer::start();
     let leases = brief(&server, "a", 1, "x");
     let silent = brief(&server, "b", 2, "y");
     let left = |answer: &Value| answer["leases"][0]["remainingMs"].as_u64().unwrap();
@@ -152,7 +149,7 @@ fn who_says_in_time_that_it_restarts_has_fifteen_seconds_more_once() {
     assert!((15_000..=17_000).contains(&left(&graced)), "{graced}");
     let again = server.says("a", "DIE_RESTART").json();
     assert!(left(&again) <= left(&graced), "only once: {again}");
-    until("over", || state(&server.truth("b", &silent), &silent[0]) == "EXPIRED");
+    wait_until("over", || state(&server.truth("b", &silent), &silent[0]) == "EXPIRED");
     assert_eq!(state(&server.truth("a", &leases), &leases[0]), "ACTIVE", "though a heartbeat was missed");
     // When it is back it goes on as before: a heartbeat never takes anything away.
     let beaten = server.beat("a", &leases);
@@ -162,7 +159,7 @@ fn who_says_in_time_that_it_restarts_has_fifteen_seconds_more_once() {
 // S3-17, S3-18
 #[test]
 fn what_is_true_is_told_of_exactly_those_leases_and_of_nobody_elses() {
-    let server = start();
+    let server = TestServer::start();
     let own = server.mutate("a", 1, &["x", "y", "z"]);
     let foreign = server.mutate("b", 2, &["w"]);
     server.give_back("a", &own[1..2]);
@@ -186,7 +183,7 @@ fn what_is_true_is_told_of_exactly_those_leases_and_of_nobody_elses() {
 // S3-18
 #[test]
 fn what_is_true_is_asked_of_the_writer_after_everything_before_it() {
-    let server = start();
+    let server = TestServer::start();
     // Many ask at once; whoever was told that its lease is given back is never told that it has it.
     std::thread::scope(|scope| {
         for number in 0..4_u64 {
@@ -207,7 +204,7 @@ fn what_is_true_is_asked_of_the_writer_after_everything_before_it() {
 // S3-26
 #[test]
 fn the_servers_clock_counts_and_no_other() {
-    let server = start();
+    let server = TestServer::start();
     let far = (1 << 53) - 1;
     let early = server.declare(&manifest("early", 0, &[("MUTATES", "x")]));
     let late = server.declare(&manifest("late", far, &[("MUTATES", "y")]));
@@ -221,7 +218,7 @@ fn the_servers_clock_counts_and_no_other() {
 // O-18
 #[test]
 fn a_lease_of_another_principals_agent_is_nobodys_business() {
-    let server = start();
+    let server = TestServer::start();
     let lease = server.mutate("a", 1, &["x"]);
     let secret = server.token_for("other", &["leases:write", "leases:read"], &[]);
     let body = json!({ "agent_id": "a", "lease_ids": lease });

@@ -1,7 +1,6 @@
 //! Agents over real HTTP.
 
 mod bounds;
-mod client;
 mod declaring;
 mod failing;
 mod judging;

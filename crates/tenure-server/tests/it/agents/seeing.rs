@@ -1,13 +1,10 @@
 //! Who sees what of agents, and who waits for whom.
 
 use serde_json::{Value, json};
+use tenure_testkit::agents::{manifest, with};
+use tenure_testkit::{TestServer, listen, listen_as, text, waiting_request};
 
-use super::client::{manifest, with};
-use crate::line::patient;
-use crate::server::{Running, start, text};
-use crate::stream::{listen, listen_as};
-
-fn verdict(server: &Running, agent: &str, priority: u64, path: &str) -> String {
+fn verdict(server: &TestServer, agent: &str, priority: u64, path: &str) -> String {
     text(&server.declare(&manifest(agent, priority, &[("MUTATES", path)]))["verdict"])
 }
 
@@ -20,7 +17,7 @@ fn pair(one: &str, other: &str) -> (String, String) {
 fn two_that_want_what_the_other_has_do_not_wait_for_each_other() {
     // Whichever of the two asks first.
     for old_asks_first in [true, false] {
-        let server = start();
+        let server = TestServer::start();
         server.mutate("old", 10, &["x"]);
         server.mutate("young", 20, &["y"]);
         if old_asks_first {
@@ -43,18 +40,18 @@ fn two_that_want_what_the_other_has_do_not_wait_for_each_other() {
 // O-17
 #[test]
 fn who_stands_in_line_under_an_agents_name_closes_no_circle_either() {
-    let server = start();
+    let server = TestServer::start();
     server.mutate("old", 10, &["x"]);
     server.mutate("young", 20, &["y"]);
     assert_eq!(verdict(&server, "old", 10, "y"), "WAIT");
     // An agent waits for what it has, so it does not get in line.
-    let refused = server.post("/v1/leases", &patient("FILE:x", "young", 60_000, 60_000));
+    let refused = server.post("/v1/leases", &waiting_request("FILE:x", "young", 60_000, 60_000));
     assert_eq!(refused.is_problem(409, "HELD")["holder"], json!("old"));
     assert_eq!(server.waits(), [pair("old", "young")]);
     server.says("old", "ABORTED");
     // The other way round: who is in line is not waited for.
     server.mutate("old", 11, &["x"]);
-    let waiting = server.line_up(None, &patient("FILE:x", "young", 60_000, 60_000), 1);
+    let waiting = server.enqueue(None, &waiting_request("FILE:x", "young", 60_000, 60_000), 1);
     assert_eq!(server.waits(), [pair("young", "old")]);
     assert_eq!(verdict(&server, "old", 11, "y"), "DIE");
     assert_eq!(server.waits(), [pair("young", "old")]);
@@ -64,14 +61,14 @@ fn who_stands_in_line_under_an_agents_name_closes_no_circle_either() {
 // O-19
 #[test]
 fn the_graph_says_who_is_in_the_way_of_whom_and_why() {
-    let server = start();
+    let server = TestServer::start();
     server.mutate("young", 20, &["src/"]);
     let wish = with(manifest("old", 10, &[("CONSUMES", "src/lib.rs")]), "waitTimeoutMs", json!(60_000));
     assert_eq!(server.declare(&wish)["verdict"], json!("WAIT"));
     assert_eq!(server.says("young", "EXECUTING").status, 200);
     server.acquire("db:1", "first", 60_000);
-    let _second = server.line_up(None, &patient("db:1", "second", 60_000, 60_000), 1);
-    let _third = server.line_up(None, &patient("db:1", "third", 60_000, 60_000), 2);
+    let _second = server.enqueue(None, &waiting_request("db:1", "second", 60_000, 60_000), 1);
+    let _third = server.enqueue(None, &waiting_request("db:1", "third", 60_000, 60_000), 2);
     let graph = server.get("/v1/contention").json();
     let edges: Vec<_> = graph["edges"]
         .as_array()
@@ -99,7 +96,7 @@ fn the_graph_says_who_is_in_the_way_of_whom_and_why() {
     assert_eq!(node("young"), json!({ "id": "young", "priority_timestamp": 20, "state": "EXECUTING" }));
     assert_eq!(node("third"), json!({ "id": "third" }));
     // The same is said of the resource, with agents in front.
-    let _fourth = server.line_up(None, &patient("FILE:src/lib.rs", "fourth", 60_000, 60_000), 1);
+    let _fourth = server.enqueue(None, &waiting_request("FILE:src/lib.rs", "fourth", 60_000, 60_000), 1);
     let state = server.get("/v1/resource/FILE:src%2Flib.rs/state").json();
     assert_eq!((&state["held"], &state["leases"][0]["resource"]), (&json!(true), &json!("FILE:src/")));
     assert_eq!(state["waiting"], json!(["old", "fourth"]));
@@ -110,7 +107,7 @@ fn the_graph_says_who_is_in_the_way_of_whom_and_why() {
 
 #[test]
 fn a_verdict_to_come_back_later_is_explained() {
-    let server = start();
+    let server = TestServer::start();
     server.mutate("old", 10, &["x"]);
     assert_eq!(verdict(&server, "young", 20, "x"), "DIE");
     let explained = server.get("/v1/explain?resource=FILE:x").json();
@@ -121,7 +118,7 @@ fn a_verdict_to_come_back_later_is_explained() {
 
 #[test]
 fn a_limited_token_reaches_and_sees_its_own_alone() {
-    let server = start();
+    let server = TestServer::start();
     let secret = server.token_for("limited", &["leases:write", "leases:read"], &["FILE:docs/"]);
     let refused = manifest("mine", 1, &[("MUTATES", "docs/a.md"), ("CONSUMES", "src/lib.rs")]);
     server.ask_as(&secret, "POST /v1/manifest", &refused).is_problem(403, "FORBIDDEN");
@@ -146,7 +143,7 @@ fn a_limited_token_reaches_and_sees_its_own_alone() {
 
 #[test]
 fn events_of_agents_are_told_to_who_may_hear_of_them() {
-    let server = start();
+    let server = TestServer::start();
     let secret = server.token_for("limited", &["leases:write", "leases:read"], &["FILE:docs/"]);
     let mut every = listen(&server, "/v1/events?type=agent.*", None);
     let mut limited = listen_as(&server, &secret, "/v1/events?type=agent.*", None);
@@ -188,7 +185,7 @@ fn events_of_agents_are_told_to_who_may_hear_of_them() {
 
 #[test]
 fn a_revoked_token_has_no_agent_that_waits_any_more() {
-    let server = start();
+    let server = TestServer::start();
     let wish = json!({ "name": "agents", "scopes": ["leases:write"] });
     let made = server.post("/v1/tokens", &wish).json();
     let (id, secret) = (text(&made["token"]["id"]), text(&made["secret"]));
@@ -207,7 +204,7 @@ fn a_revoked_token_has_no_agent_that_waits_any_more() {
 // A pattern means whatever begins as it does before its first wildcard, and in a pattern a bracket is one.
 #[test]
 fn a_limited_token_gets_no_further_by_a_pattern() {
-    let server = start();
+    let server = TestServer::start();
     let wish = json!({ "name": "limited", "scopes": ["leases:write"], "resources": ["FILE:app/[id]/"] });
     let secret = text(&server.post("/v1/tokens", &wish).json()["secret"]);
     let headers = [format!("Authorization: Bearer {secret}"), "Content-Type: application/json".into()];

@@ -3,11 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-
-use super::client::{intent, manifest};
-use crate::control::time::{pass, until};
-use crate::server::{start, start_in, text};
-use crate::stream::listen;
+use tenure_testkit::agents::{intent, manifest};
+use tenure_testkit::{TestServer, listen, pause, text, wait_until};
 
 /// What an agent remembers of itself.
 pub fn digest(agent: &str, priority: u64, epoch: u64, wanted: &[(&str, &str)]) -> Value {
@@ -22,7 +19,7 @@ pub fn digest(agent: &str, priority: u64, epoch: u64, wanted: &[(&str, &str)]) -
 // O-19
 #[test]
 fn what_an_agent_says_is_kept_and_ends_its_attempt_when_it_is_done() {
-    let server = start();
+    let server = TestServer::start();
     for state in ["PLANNING", "ACQUIRING", "EXECUTING", "PAUSED", "VERIFYING"] {
         let said = server.says("a", state);
         assert_eq!((said.status, &said.json()["state"]), (200, &json!(state)));
@@ -37,7 +34,7 @@ fn what_an_agent_says_is_kept_and_ends_its_attempt_when_it_is_done() {
 // O-19, S3-18
 #[test]
 fn a_digest_counts_for_the_latest_life_and_says_nothing_about_leases() {
-    let server = start();
+    let server = TestServer::start();
     server.mutate("a", 10, &["held", "lost"]);
     server.mutate("b", 20, &["blocked"]);
     let leases = server.agent("a")["leases"].as_array().unwrap().clone();
@@ -68,10 +65,10 @@ fn a_digest_counts_for_the_latest_life_and_says_nothing_about_leases() {
 #[test]
 fn who_has_held_leases_for_too_long_loses_them_and_begins_anew_behind_the_others() {
     let settings = |settings: &mut tenure_server::Settings| settings.agents.lease_time_ms = Some(1_000);
-    let server = start_in(tempfile::tempdir().unwrap(), settings).unwrap();
+    let server = TestServer::start_with(settings);
     let mut stream = listen(&server, "/v1/events?type=*", None);
     let leases = server.mutate("a", 10, &["x"]);
-    until("used up", || server.beat("a", &leases)["renewed"] == json!([]));
+    wait_until("used up", || server.beat("a", &leases)["renewed"] == json!([]));
     let revoked = loop {
         let message = stream.next().unwrap();
         if message.kind() == "lease.revoked" {
@@ -91,13 +88,13 @@ fn who_has_held_leases_for_too_long_loses_them_and_begins_anew_behind_the_others
 #[test]
 fn what_is_not_touched_is_taken_and_what_is_touched_is_kept() {
     let settings = |settings: &mut tenure_server::Settings| settings.agents.idle_ms = Some(3_000);
-    let server = start_in(tempfile::tempdir().unwrap(), settings).unwrap();
+    let server = TestServer::start_with(settings);
     let mut stream = listen(&server, "/v1/events", None);
     let wants = [("MUTATES", "used"), ("MUTATES", "unused"), ("CONSUMES", "read")];
     let verdict = server.declare(&manifest("a", 10, &wants));
-    let leases = super::client::ids(&verdict);
+    let leases = tenure_testkit::agents::ids(&verdict);
     // Heartbeats alone do not show that it is used.
-    until("taken", || {
+    wait_until("taken", || {
         assert_eq!(server.touches("a", "MUTATES", &["used"]).status, 200);
         server.beat("a", &leases)["rejected"] != json!([])
     });
@@ -117,7 +114,7 @@ fn what_is_not_touched_is_taken_and_what_is_touched_is_kept() {
 // O-19
 #[test]
 fn what_is_touched_without_a_lease_is_refused_and_told_once() {
-    let server = start();
+    let server = TestServer::start();
     let mut stream = listen(&server, "/v1/events?type=agent.strayed", None);
     let wants = [("MUTATES", "src/"), ("CONSUMES", "docs/")];
     assert_eq!(server.declare(&manifest("a", 10, &wants))["verdict"], json!("GRANTED"));
@@ -144,10 +141,10 @@ fn what_is_touched_without_a_lease_is_refused_and_told_once() {
 
 #[test]
 fn an_agent_that_rests_between_two_attempts_is_still_known() {
-    let server = start();
+    let server = TestServer::start();
     server.mutate("a", 10, &["x"]);
     server.says("a", "COMPLETED");
-    pass(Duration::from_millis(20));
+    pause(Duration::from_millis(20));
     let known = server.agent("a");
     assert_eq!((&known["priority_timestamp"], &known["deaths"]), (&json!(10), &json!(0)));
     let all = server.get("/v1/agents").json();

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-
-use super::client::{Client, on_each_clock};
-use super::time::Stopwatch;
+use tenure_testkit::control::{Client, on_each_clock};
+use tenure_testkit::now;
 
 #[test]
 fn what_makes_no_sense_is_answered_and_the_connection_lives_on() {
@@ -86,14 +85,14 @@ fn names_in_any_language_are_kept() {
 /// Who floods is slowed, whatever it floods with.
 #[test]
 fn a_flood_of_pings_is_slowed_as_commands_are() {
-    let server = crate::server::start();
+    let server = tenure_testkit::TestServer::start();
     let mut client = Client::open(&server);
-    let begun = Stopwatch::start();
+    let begun = now();
     for _ in 0..2_500 {
         client.ping();
     }
     assert_eq!(client.status()["active"], json!(false));
-    let took = begun.elapsed();
+    let took = now() - begun;
     assert!(took >= Duration::from_millis(1_200), "2,500 of them in {took:?}");
     server.stop();
 }

@@ -1,8 +1,7 @@
 //! Everybody is told of every change, on five occasions and on no other.
 
 use serde_json::{Value, json};
-
-use super::client::{Client, on_each_clock, with_ttl};
+use tenure_testkit::control::{Client, on_each_clock, with_ttl};
 
 /// That a broadcast has the fields that clients know.
 #[track_caller]
@@ -104,7 +103,7 @@ fn a_broadcast_counts_what_was_kept_out() {
         for _ in 0..3 {
             assert_eq!(other.refused("transport.play", &json!({})), "CONTROL_LOCKED");
         }
-        super::client::rest(server, "POST /api/v1/transport/play", None, None, &json!({}));
+        tenure_testkit::control::rest(server, "POST /api/v1/transport/play", None, None, &json!({}));
         // What is only looked at is not counted.
         other.ask("transport.status", &json!({}));
         owner.heartbeat(&lease);

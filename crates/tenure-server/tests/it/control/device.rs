@@ -1,13 +1,13 @@
 //! The device itself: what it keeps, and its firmware.
 
 use serde_json::json;
+use tenure_testkit::TestServer;
+use tenure_testkit::control::{Client, on_each_clock, rest};
 
-use super::client::{Client, on_each_clock, rest};
 use crate::image::Builder;
-use crate::server::{Running, start, start_in};
 
 /// Sends bytes that are no text.
-fn upload(server: &Running, path: &str, image: &[u8]) -> crate::server::Answer {
+fn upload(server: &TestServer, path: &str, image: &[u8]) -> tenure_testkit::Response {
     let mut request = format!(
         "POST {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{}\r\nContent-Type: application/octet-stream\r\n\
          Content-Length: {}\r\n\r\n",
@@ -23,7 +23,7 @@ fn upload(server: &Running, path: &str, image: &[u8]) -> crate::server::Answer {
 // S0-83, S0-84, S0-85
 #[test]
 fn firmware_is_taken_under_anybodys_lease_and_runs_after_a_restart() {
-    let server = start();
+    let server = TestServer::start();
     let mut owner = Client::open(&server);
     let lease = owner.acquire("K1 Composer");
     let image = Builder::new("9.8.7", "k1-composer").build();
@@ -41,14 +41,14 @@ fn firmware_is_taken_under_anybodys_lease_and_runs_after_a_restart() {
     assert_eq!(restarted.status, 200, "{restarted:?}");
     assert!(version().contains("9.8.7"), "{}", version());
     let folder = server.stop();
-    let server = start_in(folder, |_| {}).unwrap();
+    let server = TestServer::start_in(folder, |_| {}).unwrap();
     assert!(server.get("/api/v1/firmware/version").json()["data"].to_string().contains("9.8.7"));
     server.stop();
 }
 
 #[test]
 fn what_is_stored_outlives_a_restart() {
-    let server = start();
+    let server = TestServer::start();
     let named = rest(&server, "PATCH /api/v1/settings", None, None, &json!({ "deviceName": "Stairs" }));
     assert_eq!(named.status, 200, "{named:?}");
     let saved = rest(&server, "POST /api/v1/presets", None, None, &json!({ "name": "Evening" }));
@@ -58,7 +58,7 @@ fn what_is_stored_outlives_a_restart() {
         server.get("/api/v1/presets").json()["data"].clone(),
     );
     let folder = server.stop();
-    let server = start_in(folder, |_| {}).unwrap();
+    let server = TestServer::start_in(folder, |_| {}).unwrap();
     let after = (
         server.get("/api/v1/settings").json()["data"].clone(),
         server.get("/api/v1/presets").json()["data"].clone(),
@@ -71,7 +71,7 @@ fn what_is_stored_outlives_a_restart() {
 /// What cannot be stored is not done by halves: who asked is told, and it is as before.
 #[test]
 fn what_cannot_be_stored_is_taken_back() {
-    let server = start();
+    let server = TestServer::start();
     let path = server.folder.path().join("data/device.json.new");
     std::fs::create_dir(&path).unwrap();
     let named = rest(&server, "PATCH /api/v1/settings", None, None, &json!({ "deviceName": "Stairs" }));
@@ -85,9 +85,9 @@ fn what_cannot_be_stored_is_taken_back() {
 
 #[test]
 fn a_damaged_store_stops_the_start_and_is_named() {
-    let folder = start().stop();
+    let folder = TestServer::start().stop();
     std::fs::write(folder.path().join("data/device.json"), "{").unwrap();
-    let Err(refused) = start_in(folder, |_| {}) else { panic!("it started") };
+    let Err(refused) = TestServer::start_in(folder, |_| {}) else { panic!("it started") };
     assert!(refused.to_string().contains("device.json"), "{refused}");
 }
 

@@ -5,10 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-
-use super::client::{Client, rest, with_ttl};
-use super::time::{Stopwatch, pass};
-use crate::server::{start, start_in};
+use tenure_testkit::control::{Client, rest, with_ttl};
+use tenure_testkit::{TestServer, now, pause};
 
 /// How many acquisitions are raced for.
 const ACQUISITIONS: u64 = 10_000;
@@ -16,7 +14,7 @@ const ACQUISITIONS: u64 = 10_000;
 // S0-1, S0-2
 #[test]
 fn two_clients_that_race_never_both_have_it() {
-    let server = start();
+    let server = TestServer::start();
     let (owned, won) = (AtomicBool::new(false), AtomicU64::new(0));
     let last = Mutex::new(String::new());
     std::thread::scope(|scope| {
@@ -33,7 +31,8 @@ fn two_clients_that_race_never_both_have_it() {
                     }
                     assert!(!owned.swap(true, Ordering::SeqCst), "two owners");
                     let text = |field: &str| answer["data"][field].as_str().unwrap().to_owned();
-                    let lease = super::client::Lease { id: text("leaseId"), token: text("leaseToken") };
+                    let lease =
+                        tenure_testkit::control::Lease { id: text("leaseId"), token: text("leaseToken") };
                     assert_ne!(*last.lock().unwrap(), lease.id, "an id was used twice");
                     lease.id.clone_into(&mut last.lock().unwrap());
                     won.fetch_add(1, Ordering::SeqCst);
@@ -51,7 +50,7 @@ fn two_clients_that_race_never_both_have_it() {
 // S0-8, S0-43
 #[test]
 fn nobody_takes_it_over_by_force() {
-    let server = start();
+    let server = TestServer::start();
     let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
     owner.acquire("K1 Composer");
     for force in ["force", "takeover", "takeoverAllowed"] {
@@ -67,7 +66,7 @@ fn nobody_takes_it_over_by_force() {
 #[test]
 fn what_was_let_in_before_a_change_of_hands_has_no_effect_after_it() {
     use std::io::Write as _;
-    let server = start();
+    let server = TestServer::start();
     let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
     let before = other.ask("parameters.get", &json!({}))["data"].clone();
     let lease = owner.acquire("K1 Composer");
@@ -84,11 +83,11 @@ fn what_was_let_in_before_a_change_of_hands_has_no_effect_after_it() {
     );
     late.write_all(head.as_bytes()).unwrap();
     // Long enough for the gate to have seen it; if it has not, it is refused there, and this shows nothing.
-    pass(Duration::from_millis(200));
+    pause(Duration::from_millis(200));
     owner.release(&lease);
     let next = other.acquire("Tablet");
     late.write_all(&body.as_bytes()[4..]).unwrap();
-    let answer = crate::server::read_to_end(late);
+    let answer = tenure_testkit::read_to_end(late);
     assert_eq!(
         (answer.status, &answer.json()["error"]["code"]),
         (409, &json!("CONTROL_LOCKED")),
@@ -110,7 +109,7 @@ fn a_server_that_starts_anew_has_a_free_device() {
     let mut owner = Client::open(&server);
     owner.acquire("K1 Composer");
     let folder = server.stop();
-    let server = start_in(folder, |_| {}).unwrap();
+    let server = TestServer::start_in(folder, |_| {}).unwrap();
     let mut other = Client::open(&server);
     assert_eq!(other.status()["active"], json!(false));
     other.acquire("Tablet");
@@ -120,7 +119,7 @@ fn a_server_that_starts_anew_has_a_free_device() {
 /// A client that sends without end is slowed; another one is served meanwhile.
 #[test]
 fn who_floods_does_so_at_its_own_cost() {
-    let server = start();
+    let server = TestServer::start();
     let stop = Arc::new(AtomicBool::new(false));
     let mut flooding = Client::open(&server);
     let flood = std::thread::spawn({
@@ -141,14 +140,14 @@ fn who_floods_does_so_at_its_own_cost() {
         }
     });
     let mut owner = Client::open(&server);
-    let begun = Stopwatch::start();
+    let begun = now();
     let lease = owner.acquire("K1 Composer");
     for _ in 0..50 {
         assert_eq!(owner.heartbeat(&lease)["success"], json!(true));
         owner.pending.clear();
-        pass(Duration::from_millis(50));
+        pause(Duration::from_millis(50));
     }
-    let elapsed = begun.elapsed();
+    let elapsed = now() - begun;
     stop.store(true, Ordering::Relaxed);
     let sent = flood.join().unwrap();
     // A second's worth at once, and then a thousand a second.

@@ -1,12 +1,11 @@
 //! What REST is told by the lease, before anybody looks at a body.
 
 use serde_json::{Value, json};
-
-use super::client::{Client, on_each_clock, rest, with_ttl};
-use crate::server::Answer;
+use tenure_testkit::Response;
+use tenure_testkit::control::{Client, on_each_clock, rest, with_ttl};
 
 #[track_caller]
-fn check(answer: &Answer, status: u16, code: &str) -> Value {
+fn check(answer: &Response, status: u16, code: &str) -> Value {
     assert_eq!((answer.status, answer.json()["error"]["code"].as_str()), (status, Some(code)), "{answer:?}");
     // S0-70
     assert_ne!(answer.status, 423);
@@ -42,9 +41,7 @@ fn a_request_that_changes_something_shows_the_lease() {
         check(&play(Some(&bad), Some("cl_0")), 409, "CONTROL_LOCKED");
         check(&play(Some(good), Some("cl_0")), 409, "CONTROL_LOCKED");
         assert_eq!(play(Some(good), None).status, 200);
-        let done = play(Some(good), Some(&lease.id));
-        assert_eq!(done.status, 200, "{done:?}");
-        let json = done.json();
+        let json = play(Some(good), Some(&lease.id)).with_status(200);
         let mut fields: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
         fields.sort_unstable();
         assert_eq!(fields, ["data", "success", "timestamp", "version"]);
@@ -77,9 +74,9 @@ fn rest_neither_grants_nor_extends() {
         let answer = rest(&server, &format!("POST /api/v1/control/{path}"), None, None, &json!({}));
         assert_eq!(answer.status, 404, "{answer:?}");
     }
-    let plain = server.post("/v1/leases", &crate::server::wish("control:global", "me", 60_000));
+    let plain = server.post("/v1/leases", &tenure_testkit::lease_request("control:global", "me", 60_000));
     assert_eq!((plain.status, &plain.json()["code"]), (403, &json!("FORBIDDEN")));
-    let other = json!([crate::server::wish("control:other", "me", 60_000)]);
+    let other = json!([tenure_testkit::lease_request("control:other", "me", 60_000)]);
     assert_eq!(server.post("/v1/leases/batch", &json!({ "leases": other })).status, 403);
     let lease = owner.acquire("K1 Composer");
     let mut last = 2_000;

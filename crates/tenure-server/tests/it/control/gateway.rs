@@ -6,16 +6,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tenure_control::gateway::Rules;
 use tenure_server::{GatewaySettings, Patience};
+use tenure_testkit::control::{Client, rest};
+use tenure_testkit::wled::{Mood, Wled};
+use tenure_testkit::{Response, TestServer, wait_until};
 use tokio::runtime::Runtime;
-
-use super::client::{Client, rest};
-use super::time::until;
-use crate::server::{Answer, Running, start_in};
-use crate::wled::{Mood, Wled};
 
 /// A WLED, and a server in front of it.
 struct Stage {
-    server: Running,
+    server: TestServer,
     wled: Arc<Wled>,
     runtime: Runtime,
 }
@@ -28,18 +26,18 @@ fn stage() -> Stage {
         rules: Rules::wled(),
         patience: Patience::default(),
     };
-    let server = start_in(tempfile::tempdir().unwrap(), |settings| settings.control.gateway = Some(gateway));
-    Stage { server: server.unwrap(), wled, runtime }
+    let server = TestServer::start_with(|settings| settings.control.gateway = Some(gateway));
+    Stage { server, wled, runtime }
 }
 
 impl Stage {
-    fn set(&self, token: Option<&str>, state: &Value) -> Answer {
+    fn set(&self, token: Option<&str>, state: &Value) -> Response {
         rest(&self.server, "POST /json/state", token, None, state)
     }
 
     /// Waits until this is so on the device.
     fn until(&self, what: &str, is_so: impl Fn(&Wled) -> bool) {
-        until(what, || is_so(&self.wled));
+        wait_until(what, || is_so(&self.wled));
     }
 
     fn stop(self) {

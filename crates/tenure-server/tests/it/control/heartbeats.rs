@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-
-use super::client::{Client, Lease, on_each_clock, with_ttl};
-use super::time::{Stopwatch, pass};
+use tenure_testkit::control::{Client, Lease, on_each_clock, with_ttl};
+use tenure_testkit::{now, pause};
 
 // S0-41, O-4
 #[test]
@@ -13,7 +12,7 @@ fn its_owner_may_acquire_it_again_and_it_stays_the_same() {
     on_each_clock(|server| {
         let mut client = Client::open(server);
         let first = client.try_acquire("K1 Composer")["data"].clone();
-        pass(Duration::from_millis(50));
+        pause(Duration::from_millis(50));
         let second = client.try_acquire("K1 Composer")["data"].clone();
         for field in ["leaseId", "leaseToken", "acquiredAtMs"] {
             assert_eq!(first[field], second[field], "{field}");
@@ -95,14 +94,14 @@ fn what_remains_only_falls_and_at_nothing_the_next_one_gets_it_at_once() {
     for _ in 0..3 {
         owner.acquire("K1 Composer");
         // Counted from after the answer: it can only be less than this.
-        let begun = Stopwatch::start();
+        let begun = now();
         let mut last = 1_000;
         loop {
             let status = other.status();
             let left = status["remainingMs"].as_u64().unwrap();
             assert!(left <= last, "{left} after {last}");
             let truth =
-                Duration::from_millis(1_000).saturating_sub(begun.elapsed()) + Duration::from_millis(50);
+                Duration::from_millis(1_000).saturating_sub(now() - begun) + Duration::from_millis(50);
             assert!(u128::from(left) <= truth.as_millis(), "{left} is more than {truth:?}");
             last = left;
             if left == 0 {

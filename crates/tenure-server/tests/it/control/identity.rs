@@ -1,11 +1,10 @@
 //! Who may speak to the device, and as whom.
 
 use serde_json::{Value, json};
+use tenure_testkit::control::Client;
+use tenure_testkit::{TestServer, text};
 
-use super::client::Client;
-use crate::server::{Running, start, text};
-
-fn token(server: &Running, name: &str, scopes: &Value, resources: &Value) -> (String, String) {
+fn token(server: &TestServer, name: &str, scopes: &Value, resources: &Value) -> (String, String) {
     let body = json!({ "name": name, "scopes": scopes, "resources": resources });
     let made = server.post("/v1/tokens", &body).json();
     (text(&made["token"]["id"]), text(&made["secret"]))
@@ -13,7 +12,7 @@ fn token(server: &Running, name: &str, scopes: &Value, resources: &Value) -> (St
 
 #[test]
 fn nobody_speaks_without_a_token() {
-    let server = start();
+    let server = TestServer::start();
     assert!(Client::try_open(&server, "wrong").is_err());
     assert_eq!(server.ask("GET /api/v1/control/status", &[], "").status, 401);
     let (_, other) = token(&server, "intents", &json!(["v3:write"]), &json!([]));
@@ -23,7 +22,7 @@ fn nobody_speaks_without_a_token() {
 
 #[test]
 fn who_may_only_look_changes_nothing() {
-    let server = start();
+    let server = TestServer::start();
     for (name, scopes, resources) in [
         ("reader", json!(["leases:read"]), json!([])),
         ("elsewhere", json!(["control:write"]), json!(["deploy:"])),
@@ -44,7 +43,7 @@ fn who_may_only_look_changes_nothing() {
 // S0-82
 #[test]
 fn a_connection_may_speak_as_another_and_go_back() {
-    let server = start();
+    let server = TestServer::start();
     let (_, reader) = token(&server, "reader", &json!(["leases:read"]), &json!([]));
     let (_, driver) = token(&server, "driver", &json!(["control:write"]), &json!([]));
     let mut client = Client::open_as(&server, &reader);
@@ -67,7 +66,7 @@ fn a_connection_may_speak_as_another_and_go_back() {
 
 #[test]
 fn a_token_that_is_taken_back_ends_its_connections_and_their_lease() {
-    let server = start();
+    let server = TestServer::start();
     let (id, driver) = token(&server, "driver", &json!(["control:write"]), &json!([]));
     let (mut client, mut other) = (Client::open_as(&server, &driver), Client::open(&server));
     client.acquire("Tablet");

@@ -11,14 +11,12 @@ use rustix::termios::{LocalModes, tcgetattr};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tenure_server::{EncoderSettings, SerialSettings};
-
-use super::client::Client;
-use super::time::until;
-use crate::server::{Running, start_in};
+use tenure_testkit::control::Client;
+use tenure_testkit::{TestServer, wait_until};
 
 /// Somebody at a terminal, and somebody at the knob.
 struct Stage {
-    server: Running,
+    server: TestServer,
     terminal: BufReader<File>,
     knob: File,
     _devices: TempDir,
@@ -30,13 +28,13 @@ fn stage() -> Stage {
     let terminal = terminal(&port);
     mknodat(CWD, &knob, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
     let turned = OpenOptions::new().read(true).write(true).open(&knob).unwrap();
-    let server = start_in(tempfile::tempdir().unwrap(), |settings| {
+    let server = TestServer::start_with(|settings| {
         settings.control.serial = Some(SerialSettings { path: port, baud: SerialSettings::USUAL_BAUD });
         let parameter = EncoderSettings::USUAL_PARAMETER.to_owned();
         settings.control.encoder = Some(EncoderSettings { path: knob, parameter, step: 1 });
     });
-    until("listened to", || !tcgetattr(&terminal).unwrap().local_modes.contains(LocalModes::ECHO));
-    Stage { server: server.unwrap(), terminal: BufReader::new(terminal), knob: turned, _devices: devices }
+    wait_until("listened to", || !tcgetattr(&terminal).unwrap().local_modes.contains(LocalModes::ECHO));
+    Stage { server, terminal: BufReader::new(terminal), knob: turned, _devices: devices }
 }
 
 /// A terminal that the system makes; `path` leads to its other end.
@@ -83,7 +81,7 @@ fn they_move_the_device_as_long_as_nobody_has_the_lease() {
     assert_eq!(stage.type_line("parameters.set brightness=40")["success"], json!(true));
     assert_eq!(stage.brightness(), 40);
     stage.turn(2);
-    until("brighter", || stage.brightness() == 42);
+    wait_until("brighter", || stage.brightness() == 42);
     let mut owner = Client::open(&stage.server);
     let lease = owner.acquire("K1 Composer");
     // Whoever types or turns: there is no way to show a lease there.
@@ -92,7 +90,7 @@ fn they_move_the_device_as_long_as_nobody_has_the_lease() {
     assert_eq!(refused["error"]["ownerClientName"], "K1 Composer");
     assert_eq!(stage.type_line("parameters.get")["data"]["brightness"], json!(42));
     stage.turn(2);
-    until("counted", || stage.blocked("local.encoder") && stage.blocked("local.serial"));
+    wait_until("counted", || stage.blocked("local.encoder") && stage.blocked("local.serial"));
     assert_eq!(stage.brightness(), 42);
     owner.heartbeat(&lease);
     let counters = owner.change_to("heartbeat")["data"]["counters"].clone();
@@ -102,6 +100,6 @@ fn they_move_the_device_as_long_as_nobody_has_the_lease() {
     );
     owner.release(&lease);
     stage.turn(-2);
-    until("darker", || stage.brightness() == 40);
+    wait_until("darker", || stage.brightness() == 40);
     stage.server.stop();
 }

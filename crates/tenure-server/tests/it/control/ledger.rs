@@ -1,9 +1,8 @@
 //! The lease is a lease like any other: fenced, recorded, and without its secret.
 
 use serde_json::json;
-
-use super::client::{Client, on_each_clock};
-use crate::traces::files_below;
+use tenure_testkit::control::{Client, on_each_clock};
+use tenure_testkit::traces::files_below;
 
 // S0-13
 #[test]

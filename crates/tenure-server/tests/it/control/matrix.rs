@@ -3,9 +3,8 @@
 use serde_json::json;
 use tenure_control::table::FRAME;
 use tenure_control::{COMMANDS, Class, Source, Standing, Verdict, judge};
-
-use super::client::{Client, Lease, on_each_clock, rest};
-use crate::server::Running;
+use tenure_testkit::TestServer;
+use tenure_testkit::control::{Client, Lease, on_each_clock, rest};
 
 /// What a lease says to who is kept out.
 const KEPT_OUT: [&str; 4] = ["CONTROL_LOCKED", "LEASE_REQUIRED", "LEASE_INVALID", "LEASE_EXPIRED"];
@@ -16,7 +15,7 @@ fn is_lifecycle(name: &str) -> bool {
 }
 
 struct Cell<'a> {
-    server: &'a Running,
+    server: &'a TestServer,
     owner: Client,
     other: Client,
     lease: Option<Lease>,
@@ -24,7 +23,7 @@ struct Cell<'a> {
 
 impl<'a> Cell<'a> {
     /// A device with or without a lease.
-    fn new(server: &'a Running, standing: Standing) -> Self {
+    fn new(server: &'a TestServer, standing: Standing) -> Self {
         let (mut owner, other) = (Client::open(server), Client::open(server));
         let lease = (standing != Standing::Inactive).then(|| owner.acquire("K1 Composer"));
         Self { server, owner, other, lease }
@@ -125,7 +124,7 @@ fn every_frame() {
     });
 }
 
-fn wait_until_free(server: &Running) {
+fn wait_until_free(server: &TestServer) {
     let mut client = Client::open(server);
     while client.status()["active"] == json!(true) {
         client.change();

@@ -2,7 +2,6 @@
 
 mod bad_input;
 mod broadcasts;
-mod client;
 mod device;
 mod exclusive;
 mod gate;
@@ -15,4 +14,3 @@ mod matrix;
 mod payloads;
 mod rest;
 mod stream;
-pub mod time;

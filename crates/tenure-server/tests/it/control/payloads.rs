@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-
-use super::client::{Client, on_each_clock};
-use super::time::pass;
+use tenure_testkit::control::{Client, on_each_clock};
+use tenure_testkit::pause;
 
 /// The names of the fields, in their order.
 fn names(value: &Value) -> Vec<&str> {
@@ -92,7 +91,7 @@ fn a_heartbeat_begins_the_time_anew() {
     on_each_clock(|server| {
         let mut client = Client::open(server);
         let lease = client.acquire("K1 Composer");
-        pass(Duration::from_millis(200));
+        pause(Duration::from_millis(200));
         let before = millis(&client.status()["remainingMs"]);
         let answer = client.heartbeat(&lease);
         assert_eq!((&answer["type"], &answer["success"]), (&json!("control.heartbeatAck"), &json!(true)));

@@ -1,8 +1,7 @@
 //! REST beside the lease.
 
 use serde_json::json;
-
-use super::client::{Client, on_each_clock};
+use tenure_testkit::control::{Client, on_each_clock};
 
 // S0-62
 #[test]
@@ -23,7 +22,7 @@ fn rest_tells_who_has_the_lease() {
 
 #[test]
 fn clients_of_devices_may_call_their_token_an_api_key() {
-    let server = crate::server::start();
+    let server = tenure_testkit::TestServer::start();
     let key = |key: &str| server.ask("GET /api/v1/control/status", &[format!("X-API-Key: {key}")], "").status;
     assert_eq!((key(&server.token), key("wrong")), (200, 401));
     let both = [format!("X-API-Key: {}", server.token), "Authorization: Bearer wrong".to_owned()];
@@ -34,7 +33,7 @@ fn clients_of_devices_may_call_their_token_an_api_key() {
 /// A right to upload one image is enough to upload one image, and for nothing else.
 #[test]
 fn a_right_to_upload_is_good_for_one_upload() {
-    let server = crate::server::start();
+    let server = tenure_testkit::TestServer::start();
     let reader = server.post("/v1/tokens", &json!({ "name": "robot", "scopes": ["leases:read"] })).json();
     let bearer = format!("Authorization: Bearer {}", reader["secret"].as_str().unwrap());
     let upload = |right: Option<&str>| {
@@ -54,7 +53,7 @@ fn a_right_to_upload_is_good_for_one_upload() {
 /// An address that cannot be read is wrong as any other field is.
 #[test]
 fn an_address_that_is_no_text_is_said_in_the_devices_shape() {
-    let server = crate::server::start();
+    let server = tenure_testkit::TestServer::start();
     let answer = server.get("/api/v1/presets/%ff");
     assert_eq!((answer.status, &answer.json()["success"]), (400, &json!(false)), "{answer:?}");
     assert_eq!(answer.json()["error"]["code"], "INVALID_VALUE");

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-
-use super::client::{Client, Lease, on_each_clock, with_ttl};
-use super::time::{Stopwatch, pass, until};
-use crate::server::start;
+use tenure_testkit::control::{Client, Lease, on_each_clock, with_ttl};
+use tenure_testkit::{TestServer, now, pause, wait_until};
 
 /// A frame, byte for byte.
 fn frame(sequence: u32, colour: u8) -> Vec<u8> {
@@ -26,7 +24,7 @@ fn status(client: &mut Client) -> Value {
 /// Waits until the stream is over, and says why.
 fn stop_reason(client: &mut Client) -> Value {
     let mut last = Value::Null;
-    until("over", || {
+    wait_until("over", || {
         last = status(client);
         last["active"] == json!(false)
     });
@@ -100,20 +98,20 @@ fn long_no_frame_is_lost_in_ten_minutes() {
 }
 
 fn send_at_full_speed(seconds: u32) {
-    let server = start();
+    let server = TestServer::start();
     let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
     let lease = streaming(&mut owner, &json!({ "targetFps": 240, "staleTimeoutMs": 5000 }));
     let frames = 240 * seconds;
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| {
-            let begun = Stopwatch::start();
+            let begun = now();
             for sequence in 0..frames {
                 owner.send_bytes(&frame(sequence, 9));
                 if sequence % 240 == 0 {
                     owner.begin("control.heartbeat", &lease.shown());
                 }
                 let due = Duration::from_secs(1) / 240 * (sequence + 1);
-                pass(due.saturating_sub(begun.elapsed()));
+                pause(due.saturating_sub(now() - begun));
             }
             owner.ask("device.status", &json!({}));
         });

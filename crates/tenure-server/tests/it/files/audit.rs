@@ -6,14 +6,14 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 use tenure_server::FileSettings;
-
-use super::stage::{Agent, Stage, until};
-use crate::stream::{Stream, listen};
+use tenure_testkit::event_stream::Stream;
+use tenure_testkit::files::{FileAgent, FileServer};
+use tenure_testkit::{listen, wait_until};
 
 /// A stage that is watched: `one` has `a`.
 struct Watched {
-    stage: Stage,
-    one: Agent,
+    stage: FileServer,
+    one: FileAgent,
     told: Stream,
     sentinels: usize,
 }
@@ -29,13 +29,13 @@ struct Violation {
 
 impl Watched {
     fn new() -> Self {
-        let stage = Stage::new();
+        let stage = FileServer::start();
         git(&stage, &["add", "a", "b"]);
         git(&stage, &["commit", "--quiet", "--message", "first"]);
         let told = listen(&stage.server, "/v1/events?type=file.violated", None);
-        let mut one = Agent::start(&stage, "one");
+        let mut one = FileAgent::start(&stage, "one");
         assert_eq!(one.acquire(None, &["a"]), "GRANTED");
-        until("the tree is watched", || trees(&stage)[0]["folders"].as_u64() > Some(0));
+        wait_until("the tree is watched", || trees(&stage)[0]["folders"].as_u64() > Some(0));
         Self { stage, one, told, sentinels: 0 }
     }
 
@@ -80,11 +80,11 @@ impl Watched {
     }
 }
 
-fn trees(stage: &Stage) -> Value {
+fn trees(stage: &FileServer) -> Value {
     stage.person("GET /v1/files", &json!({})).json()["audit"].clone()
 }
 
-fn git(stage: &Stage, arguments: &[&str]) {
+fn git(stage: &FileServer, arguments: &[&str]) {
     let mut git = Command::new("git");
     git.args(["-c", "user.name=A Person", "-c", "user.email=person@example.com"]).args(arguments);
     let run = git.current_dir(stage.file("")).output().unwrap();
@@ -154,7 +154,7 @@ fn what_git_checks_out_and_what_it_ignores_is_not_told() {
 }
 
 /// Somebody who opens a file, writes, and stays.
-fn who_stays(stage: &Stage, file: &str) -> Child {
+fn who_stays(stage: &FileServer, file: &str) -> Child {
     let script = format!("exec 7>> {file}; echo x >&7; echo ready; read line");
     let mut shell = Command::new("bash");
     shell.args(["-c", &script]).current_dir(stage.file("")).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -196,7 +196,7 @@ fn what_its_owner_left_in_the_background_is_not_accused() {
 #[test]
 fn an_agent_that_writes_what_another_one_has_is_told_with_its_session() {
     let mut watched = Watched::new();
-    let mut two = Agent::start(&watched.stage, "two");
+    let mut two = FileAgent::start(&watched.stage, "two");
     assert_eq!(two.acquire(None, &["b"]), "GRANTED");
     two.run(&format!("cd {}; exec 7>> a; echo x >&7", watched.stage.file("").display()));
     let told = watched.next();
@@ -217,10 +217,10 @@ fn what_is_watched_can_be_asked_and_nothing_is_where_nobody_wants_it() {
     let expected = json!([{"root": root, "folders": 1, "unwatched": 0, "missed": 0}]);
     assert_eq!(trees(&watched.stage), expected);
     fs::create_dir_all(watched.stage.file("x/y")).unwrap();
-    until("new folders are watched", || trees(&watched.stage)[0]["folders"] == json!(3));
+    wait_until("new folders are watched", || trees(&watched.stage)[0]["folders"] == json!(3));
 
-    let stage = Stage::with(FileSettings { audit: false, ..FileSettings::default() });
-    let mut agent = Agent::start(&stage, "one");
+    let stage = FileServer::with(FileSettings { audit: false, ..FileSettings::default() });
+    let mut agent = FileAgent::start(&stage, "one");
     assert_eq!(agent.acquire(None, &["a"]), "GRANTED");
     assert_eq!(trees(&stage), json!([]));
 }

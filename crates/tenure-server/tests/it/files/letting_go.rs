@@ -3,13 +3,12 @@
 use std::process::Command;
 
 use serde_json::json;
-
-use super::stage::{Agent, Stage};
+use tenure_testkit::files::{FileAgent, FileServer};
 
 #[test]
 fn the_end_of_a_subagent_that_is_not_named_ends_nobody() {
-    let stage = Stage::new();
-    let mut agent = Agent::start(&stage, "one");
+    let stage = FileServer::start();
+    let mut agent = FileAgent::start(&stage, "one");
     assert_eq!(agent.acquire(None, &["a"]), "GRANTED");
     assert_eq!(agent.acquire(Some("helper"), &["b"]), "GRANTED");
     assert_eq!(agent.tell(None, "subagent_ended", &[]).status, 200);
@@ -20,8 +19,8 @@ fn the_end_of_a_subagent_that_is_not_named_ends_nobody() {
 
 #[test]
 fn a_commit_does_not_let_go_of_what_a_subagent_still_writes() {
-    let stage = Stage::new();
-    let mut agent = Agent::start(&stage, "one");
+    let stage = FileServer::start();
+    let mut agent = FileAgent::start(&stage, "one");
     assert_eq!(agent.acquire(Some("helper"), &["a"]), "GRANTED");
     agent.run(&format!("exec 7>> {}", stage.file("a").display()));
     assert_eq!(agent.commit(&["a"]), json!([]));
@@ -31,8 +30,8 @@ fn a_commit_does_not_let_go_of_what_a_subagent_still_writes() {
 
 #[test]
 fn a_pipe_in_the_tree_holds_nobody_up() {
-    let stage = Stage::new();
-    let mut agent = Agent::start(&stage, "one");
+    let stage = FileServer::start();
+    let mut agent = FileAgent::start(&stage, "one");
     assert!(Command::new("mkfifo").arg(stage.file("pipe")).status().unwrap().success());
     assert_eq!(agent.acquire(None, &["pipe"]), "GRANTED");
     for event in ["read", "wrote"] {

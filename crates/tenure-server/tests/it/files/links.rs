@@ -3,13 +3,12 @@
 use std::fs;
 
 use serde_json::json;
-
-use super::stage::{Agent, Stage};
+use tenure_testkit::files::{FileAgent, FileServer};
 
 /// `one` has `a`, which is called `b` too since then.
-fn linked() -> (Stage, Agent, Agent) {
-    let stage = Stage::new();
-    let (mut one, mut two) = (Agent::start(&stage, "one"), Agent::start(&stage, "two"));
+fn linked() -> (FileServer, FileAgent, FileAgent) {
+    let stage = FileServer::start();
+    let (mut one, mut two) = (FileAgent::start(&stage, "one"), FileAgent::start(&stage, "two"));
     assert_eq!(one.acquire(None, &["a"]), "GRANTED");
     fs::remove_file(stage.file("b")).unwrap();
     fs::hard_link(stage.file("a"), stage.file("b")).unwrap();
@@ -43,8 +42,8 @@ fn who_takes_a_file_by_its_second_name_takes_all_of_it() {
 // S4-18
 #[test]
 fn who_was_blocked_does_not_go_on_while_the_file_has_an_owner_by_another_name() {
-    let stage = Stage::new();
-    let (mut one, mut two) = (Agent::start(&stage, "one"), Agent::start(&stage, "two"));
+    let stage = FileServer::start();
+    let (mut one, mut two) = (FileAgent::start(&stage, "one"), FileAgent::start(&stage, "two"));
     assert_eq!(one.acquire(None, &["a", "b"]), "GRANTED");
     assert_eq!(two.acquire(None, &["b"]), "WAIT");
     assert_eq!(two.acquire(None, &["b"]), "BLOCKED");

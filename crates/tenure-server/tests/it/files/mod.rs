@@ -4,4 +4,9 @@ mod audit;
 mod letting_go;
 mod links;
 mod rights;
-mod stage;
+
+/// Not a test: what a `FileAgent` runs, so that a request comes from a process that the agent started.
+#[test]
+fn a_request_of_an_agent() {
+    tenure_testkit::files::send_request_of_an_agent();
+}

@@ -1,13 +1,15 @@
 //! Who may do what to files.
 
-use serde_json::json;
+use std::time::Duration;
 
-use super::stage::{Agent, Stage};
+use serde_json::json;
+use tenure_testkit::files::{FileAgent, FileServer};
+use tenure_testkit::{bearer, stays, text};
 
 #[test]
 fn who_is_gone_when_the_question_comes_is_not_taken_for_a_person() {
-    let stage = Stage::new();
-    let mut agent = Agent::start(&stage, "one");
+    let stage = FileServer::start();
+    let mut agent = FileAgent::start(&stage, "one");
     assert_eq!(agent.acquire(None, &["a"]), "GRANTED");
     let body = json!({"path": stage.file("a"), "reason": "a test"});
     agent.ask("POST /v1/files/force-release", &body).is_problem(403, "AGENT_FORBIDDEN");
@@ -18,14 +20,21 @@ fn who_is_gone_when_the_question_comes_is_not_taken_for_a_person() {
 
 #[test]
 fn a_token_for_other_resources_gets_no_file() {
-    let stage = Stage::new();
+    let stage = FileServer::start();
     let body = json!({"name": "elsewhere", "scopes": ["leases:read", "leases:write"], "resources": ["db:"]});
-    let made = stage.person("POST /v1/tokens", &body);
-    assert_eq!(made.status, 201, "{made:?}");
-    let token = made.json()["secret"].as_str().unwrap().to_owned();
+    let token = text(&stage.person("POST /v1/tokens", &body).with_status(201)["secret"]);
     let speaker = json!({"agent": "claude", "session": "one"});
     let body = json!({"speaker": speaker, "cwd": stage.file(""), "paths": ["a"]});
-    let header = format!("Authorization: Bearer {token}\r\n");
-    stage.person_with("POST /v1/files/acquire", &header, &body).is_problem(403, "FORBIDDEN");
+    stage.person_with("POST /v1/files/acquire", &[&bearer(&token)], &body).is_problem(403, "FORBIDDEN");
     assert_eq!(stage.held(), []);
+}
+
+// H4
+#[test]
+fn stop_with_an_admin_token_limited_to_some_resources_is_rejected() {
+    let stage = FileServer::start();
+    let body = json!({"name": "deployer", "scopes": ["admin"], "resources": ["deploy:"]});
+    let token = text(&stage.person("POST /v1/tokens", &body).with_status(201)["secret"]);
+    stage.person_with("POST /v1/stop", &[&bearer(&token)], &json!({})).is_problem(403, "FORBIDDEN");
+    stays("the server answers", Duration::from_millis(200), || stage.held().is_empty());
 }

@@ -1,22 +1,18 @@
 //! An intent is accepted: stored, told, and found again.
 
 use serde_json::{Value, json};
-
-use super::client::{CHANNEL, Worker, channel, recording};
-use crate::server::{start, text};
-use crate::stream::listen;
+use tenure_testkit::intents::{CHANNEL, Worker, channel, recording};
+use tenure_testkit::{TestServer, listen, text};
 
 // S1-6, S1-7, S1-8, S1-9, S1-11
 #[test]
 fn an_intent_becomes_a_session_that_everybody_is_told_of_and_takes_no_lease() {
-    let server = start();
+    let server = TestServer::start();
     let mut stream = listen(&server, "/v1/events?type=intent.*", None);
     let mut wish = channel(CHANNEL);
     wish["params"] = json!({ "audio": "de", "quality": { "b": 1, "a": 2 } });
     wish["correlationId"] = json!("remote-17");
-    let answer = server.intend(&wish);
-    assert_eq!(answer.status, 202, "{answer:?}");
-    let accepted = answer.json();
+    let accepted = server.intend(&wish).with_status(202);
     let id = text(&accepted["session_id"]);
     let whole = json!({ "session_id": id, "state": "NEW", "correlationId": "remote-17" });
     assert_eq!(accepted, whole, "and nothing else");
@@ -44,7 +40,7 @@ fn an_intent_becomes_a_session_that_everybody_is_told_of_and_takes_no_lease() {
 // S1-5, O-9
 #[test]
 fn the_same_intent_again_is_the_same_session_and_nothing_happens() {
-    let server = start();
+    let server = TestServer::start();
     let first = server.intend(&channel(CHANNEL)).json();
     assert!(!text(&first["correlationId"]).is_empty(), "the server makes one");
     let head = server.head();
@@ -65,7 +61,7 @@ fn the_same_intent_again_is_the_same_session_and_nothing_happens() {
 // O-10
 #[test]
 fn the_same_intent_as_one_that_is_over_starts_anew() {
-    let server = start();
+    let server = TestServer::start();
     let worker = Worker::start(&server);
     let first = server.session_of(&channel(CHANNEL));
     worker.take(&first, 1);
@@ -79,7 +75,7 @@ fn the_same_intent_as_one_that_is_over_starts_anew() {
 
 #[test]
 fn sessions_are_listed_newest_first_and_by_state() {
-    let server = start();
+    let server = TestServer::start();
     let worker = Worker::start(&server);
     let ids: Vec<_> = (0..5).map(|number| server.session_of(&recording(&format!("r{number}"), 0))).collect();
     worker.take(&ids[1], 0);

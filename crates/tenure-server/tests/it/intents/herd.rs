@@ -4,17 +4,16 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use serde_json::json;
-
-use super::client::{CHANNEL, channel};
-use crate::server::{parse, start, text};
-use crate::stream::listen;
+use tenure_testkit::http::parse;
+use tenure_testkit::intents::{CHANNEL, channel};
+use tenure_testkit::{TestServer, listen, text};
 
 const MANY: usize = 1_000;
 
 // S1-5, S1-38, O-9
 #[test]
 fn a_thousand_equal_intents_over_a_thousand_connections_are_one_session() {
-    let server = start();
+    let server = TestServer::start();
     let from = server.head() + 1;
     let body = channel(CHANNEL).to_string();
     let request = format!(
@@ -37,9 +36,8 @@ fn a_thousand_equal_intents_over_a_thousand_connections_are_one_session() {
     for mut stream in streams {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        let answer = parse(&answer);
-        assert_eq!(answer.status, 202, "{answer:?}");
-        sessions.push(text(&answer.json()["session_id"]));
+        let answer = parse(&answer).with_status(202);
+        sessions.push(text(&answer["session_id"]));
     }
     assert_eq!(sessions.len(), MANY);
     sessions.dedup();

@@ -1,14 +1,13 @@
 //! Which intents are the same, also after a restart and after a change of the secret.
 
 use serde_json::{Value, json};
-
-use super::client::{CHANNEL, channel, recording, start_with_secret};
-use crate::server::{start, start_in};
+use tenure_testkit::TestServer;
+use tenure_testkit::intents::{CHANNEL, channel, recording, start_with_secret};
 
 // S1-26, S1-27, S1-31
 #[test]
 fn a_channel_is_one_session_for_everybody_who_wants_it_alike() {
-    let server = start();
+    let server = TestServer::start();
     let other = server.token_for("other", &["v3:write"], &[]);
     let first = server.session_of(&channel(CHANNEL));
     let theirs = server.ask_as(&other, "POST /api/v3/intents", &channel(CHANNEL)).json();
@@ -36,7 +35,7 @@ fn a_channel_is_one_session_for_everybody_who_wants_it_alike() {
 // S1-28, S1-29, S1-30
 #[test]
 fn a_recording_is_one_session_for_each_second() {
-    let server = start();
+    let server = TestServer::start();
     let at = |id: &str, start_ms: u64| server.session_of(&recording(id, start_ms));
     let first = at("rec", 10_000);
     assert_eq!(at("rec", 10_500), first);
@@ -62,10 +61,10 @@ fn a_recording_is_one_session_for_each_second() {
 // S1-23
 #[test]
 fn without_a_secret_a_restart_forgets_which_intents_were_the_same() {
-    let server = start();
+    let server = TestServer::start();
     let first = server.session_of(&channel(CHANNEL));
     assert_eq!(server.session_of(&channel(CHANNEL)), first);
-    let server = start_in(server.stop(), |_| {}).unwrap();
+    let server = TestServer::start_in(server.stop(), |_| {}).unwrap();
     assert_ne!(server.session_of(&channel(CHANNEL)), first);
     assert_eq!(server.session(&first)["state"], json!("NEW"), "the session itself is not forgotten");
 }
@@ -84,7 +83,7 @@ fn with_a_secret_a_restart_forgets_nothing_and_a_new_secret_finds_what_the_old_o
     assert_eq!(server.session_of(&channel("made with another one")), second, "made by the current one");
     assert_ne!(server.session_of(&channel(CHANNEL)), first, "nobody knows the first secret any more");
     let folder = server.stop();
-    for (path, content) in crate::traces::files_below(folder.path()) {
+    for (path, content) in tenure_testkit::traces::files_below(folder.path()) {
         for secret in ["the first", "the second"] {
             let found = content.windows(secret.len()).any(|part| part == secret.as_bytes());
             assert!(!found, "{secret} is in {}", path.display());

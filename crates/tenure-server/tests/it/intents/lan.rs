@@ -1,19 +1,19 @@
 //! Only the local network may ask, before anybody looks at tokens.
 
-use super::client::{CHANNEL, channel};
-use crate::server::{Running, start_in};
+use tenure_testkit::TestServer;
+use tenure_testkit::intents::{CHANNEL, channel};
 
-fn start_with(allowed: &[&str], proxies: &[&str]) -> Running {
+fn start_with(allowed: &[&str], proxies: &[&str]) -> TestServer {
     let networks = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
     let folder = tempfile::tempdir().unwrap();
-    start_in(folder, |settings| {
+    TestServer::start_in(folder, |settings| {
         settings.intents.lan_allowed = networks(allowed);
         settings.intents.trusted_proxies = networks(proxies);
     })
     .unwrap()
 }
 
-fn ask(server: &Running, forwarded: &[&str]) -> crate::server::Answer {
+fn ask(server: &TestServer, forwarded: &[&str]) -> tenure_testkit::Response {
     let mut headers = vec![server.bearer(), "Content-Type: application/json".to_owned()];
     headers.extend(forwarded.iter().map(|line| format!("X-Forwarded-For: {line}")));
     server.ask("POST /api/v3/intents", &headers, &channel(CHANNEL).to_string())
@@ -63,9 +63,9 @@ fn behind_a_trusted_proxy_its_word_counts() {
 #[test]
 fn this_machine_may_by_default_and_a_guard_can_be_left_out() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(ask(&start_in(folder, |_| {}).unwrap(), &["8.8.8.8"]).status, 202);
+    assert_eq!(ask(&TestServer::start_in(folder, |_| {}).unwrap(), &["8.8.8.8"]).status, 202);
     let folder = tempfile::tempdir().unwrap();
-    let open = start_in(folder, |settings| {
+    let open = TestServer::start_in(folder, |settings| {
         settings.intents.lan_allowed.clear();
         settings.intents.lan_guard = false;
     });

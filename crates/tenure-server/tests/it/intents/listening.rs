@@ -1,16 +1,13 @@
 //! Who hears of sessions, and what is counted.
 
 use serde_json::json;
-
-use super::client::{CHANNEL, Worker, channel};
-use crate::crowds::metric;
-use crate::server::start;
-use crate::stream::{listen, listen_as};
+use tenure_testkit::intents::{CHANNEL, Worker, channel};
+use tenure_testkit::{TestServer, listen, listen_as};
 
 // S1-7
 #[test]
 fn every_step_is_told_with_the_session_as_it_was_right_after_now_and_from_the_ledger() {
-    let server = start();
+    let server = TestServer::start();
     let from = server.head() + 1;
     let worker = Worker::start(&server);
     let mut live = listen(&server, "/v1/events?type=intent.*", None);
@@ -36,7 +33,7 @@ fn every_step_is_told_with_the_session_as_it_was_right_after_now_and_from_the_le
     let revisions: Vec<_> = told.iter().map(|session| session["revision"].as_u64().unwrap()).collect();
     assert_eq!(revisions, [1, 2, 3, 4, 5]);
     // A server that was started anew reads them from the ledger.
-    let server = crate::server::start_in(server.stop(), |_| {}).unwrap();
+    let server = TestServer::start_in(server.stop(), |_| {}).unwrap();
     let mut past = listen(&server, &format!("/v1/events?type=intent.*&from={from}"), None);
     // How often sessions had changed by then stands nowhere.
     told.iter_mut().for_each(|session| session["revision"] = json!(0));
@@ -53,7 +50,7 @@ fn every_step_is_told_with_the_session_as_it_was_right_after_now_and_from_the_le
 
 #[test]
 fn who_may_not_see_a_channel_hears_nothing_of_its_sessions() {
-    let server = start();
+    let server = TestServer::start();
     let secret = server.token_for("limited", &["leases:read", "v3:write"], &["service:seen"]);
     let mut stream = listen_as(&server, &secret, "/v1/events?type=intent.*", None);
     server.session_of(&channel("hidden"));
@@ -69,7 +66,7 @@ fn who_may_not_see_a_channel_hears_nothing_of_its_sessions() {
 
 #[test]
 fn sessions_are_counted_by_state() {
-    let server = start();
+    let server = TestServer::start();
     let worker = Worker::start(&server);
     let (first, second) = (server.session_of(&channel("a")), server.session_of(&channel("b")));
     server.session_of(&channel("b"));
@@ -77,7 +74,7 @@ fn sessions_are_counted_by_state() {
     worker.take(&second, 1);
     server.session_of(&channel("c"));
     for (state, count) in [("NEW", 1), ("STARTING", 1), ("RUNNING", 0), ("STOPPING", 0), ("ENDED", 1)] {
-        assert_eq!(metric(&server, &format!("tenure_sessions{{state=\"{state}\"}}")), count, "{state}");
+        assert_eq!(server.metric(&format!("tenure_sessions{{state=\"{state}\"}}")), count, "{state}");
     }
-    assert_eq!(metric(&server, "tenure_intents_accepted_total"), 3);
+    assert_eq!(server.metric("tenure_intents_accepted_total"), 3);
 }

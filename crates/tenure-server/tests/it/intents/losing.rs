@@ -1,15 +1,14 @@
 //! What becomes of an intent when the ledger cannot be written.
 
 use serde_json::json;
-
-use super::client::{channel, start_with_secret, with_secret};
-use crate::server::{start_in, text};
+use tenure_testkit::intents::{channel, start_with_secret, with_secret};
+use tenure_testkit::{TestServer, text};
 
 // O-10
 #[test]
 fn an_intent_that_could_not_be_stored_left_neither_a_key_nor_a_session() {
     let folder = tempfile::tempdir().unwrap();
-    let mut server = start_in(folder, |settings| {
+    let mut server = TestServer::start_in(folder, |settings| {
         settings.ledger.segment_size = 4_096;
         with_secret(settings, "secret", None);
     })

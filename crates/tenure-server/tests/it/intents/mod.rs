@@ -1,7 +1,6 @@
 //! Intents and their sessions over real HTTP, with a worker of a few lines.
 
 mod accepting;
-mod client;
 mod herd;
 mod keys;
 mod lan;

@@ -1,16 +1,16 @@
 //! What is the server's own: no lease, no token and no holder of others is called so.
 
 use serde_json::json;
-
-use super::client::{CHANNEL, Worker, channel, worker_name};
-use crate::server::{start, text, wish};
+use tenure_testkit::intents::{CHANNEL, Worker, channel, worker_name};
+use tenure_testkit::{TestServer, lease_request, text};
 
 #[test]
 fn nobody_leases_what_is_the_servers_own() {
-    let server = start();
+    let server = TestServer::start();
     for resource in ["system:orchestrator:guard_lock", "system:", "system:anything"] {
-        server.post("/v1/leases", &wish(resource, "a", 60_000)).is_problem(403, "FORBIDDEN");
-        let both = json!({ "leases": [wish("db:1", "a", 60_000), wish(resource, "a", 60_000)] });
+        server.post("/v1/leases", &lease_request(resource, "a", 60_000)).is_problem(403, "FORBIDDEN");
+        let both =
+            json!({ "leases": [lease_request("db:1", "a", 60_000), lease_request(resource, "a", 60_000)] });
         server.post("/v1/leases/batch", &both).is_problem(403, "FORBIDDEN");
     }
     assert_eq!(server.leased(), Vec::<String>::new());
@@ -22,18 +22,18 @@ fn nobody_leases_what_is_the_servers_own() {
 
 #[test]
 fn nobody_else_holds_in_the_name_of_a_session_or_a_worker() {
-    let server = start();
+    let server = TestServer::start();
     let worker = Worker::start(&server);
     let id = server.session_of(&channel(CHANNEL));
     worker.take(&id, 1);
     for holder in [id, worker_name(1)] {
-        server.post("/v1/leases", &wish("db:1", &holder, 60_000)).is_problem(403, "HOLDER_TAKEN");
+        server.post("/v1/leases", &lease_request("db:1", &holder, 60_000)).is_problem(403, "HOLDER_TAKEN");
     }
 }
 
 #[test]
 fn a_lease_of_a_session_is_shown_and_revoked_as_any_and_its_session_ends_with_it() {
-    let server = start();
+    let server = TestServer::start();
     let worker = Worker::start(&server);
     let id = server.session_of(&channel(CHANNEL));
     let taken = worker.take(&id, 1);

@@ -3,14 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tenure_testkit::intents::{CHANNEL, Worker, channel, recording};
+use tenure_testkit::{TestServer, pause, text, wait_until};
 
-use super::client::{CHANNEL, Worker, channel, recording};
-use crate::control::time::{pass, until};
-use crate::server::{Running, start, start_in, text};
-
-fn in_phase_one(change: impl FnOnce(&mut tenure_server::IntentSettings)) -> Running {
+fn in_phase_one(change: impl FnOnce(&mut tenure_server::IntentSettings)) -> TestServer {
     let folder = tempfile::tempdir().unwrap();
-    start_in(folder, |settings| {
+    TestServer::start_in(folder, |settings| {
         settings.intents.api_leases = true;
         change(&mut settings.intents);
     })
@@ -47,7 +45,7 @@ fn with_the_flag_the_api_takes_the_lease_and_refuses_what_is_busy() {
 // S1-35, S1-9, S1-10
 #[test]
 fn without_the_flag_everything_is_accepted_and_the_worker_finds_out() {
-    let server = start();
+    let server = TestServer::start();
     let (first, second) = (channel(CHANNEL), json!({ "serviceRef": CHANNEL, "profileID": "sd" }));
     let (first, second) = (server.session_of(&first), server.session_of(&second));
     // Somebody else's lease is no business of the API either, and nobody asks how many tuners there are.
@@ -62,7 +60,7 @@ fn without_the_flag_everything_is_accepted_and_the_worker_finds_out() {
 }
 
 /// Two equal intents at the same time: their statuses, and which sessions they are.
-fn two_at_once(server: &Running) -> (Vec<u16>, Vec<Value>) {
+fn two_at_once(server: &TestServer) -> (Vec<u16>, Vec<Value>) {
     let answers: Vec<_> = std::thread::scope(|scope| {
         let both = [(); 2].map(|()| scope.spawn(|| server.intend(&channel(CHANNEL))));
         both.into_iter().map(|one| one.join().unwrap()).collect()
@@ -84,7 +82,7 @@ fn of_two_equal_intents_at_once_the_flag_lets_one_through() {
 // S1-38
 #[test]
 fn two_equal_intents_at_once_are_one_session_without_the_flag() {
-    let server = start();
+    let server = TestServer::start();
     let (statuses, sessions) = two_at_once(&server);
     assert_eq!(statuses, [202, 202]);
     assert_eq!(sessions[0], sessions[1]);
@@ -93,7 +91,7 @@ fn two_equal_intents_at_once_are_one_session_without_the_flag() {
 // S1-40
 #[test]
 fn the_same_channel_with_other_particulars_is_another_session() {
-    let server = start();
+    let server = TestServer::start();
     let with =
         |audio: &str| json!({ "serviceRef": CHANNEL, "profileID": "hd", "params": { "audio": audio } });
     assert_ne!(server.session_of(&with("de")), server.session_of(&with("en")));
@@ -139,11 +137,11 @@ fn the_phases_change_while_intents_come_and_none_is_lost() {
 fn a_lease_that_the_api_took_is_not_left_behind_when_no_worker_comes() {
     let server = in_phase_one(|intents| intents.lease_ttl_ms = 1_000);
     let id = server.session_of(&channel(CHANNEL));
-    until("free again", || server.leased().is_empty());
+    wait_until("free again", || server.leased().is_empty());
     assert_eq!(server.session(&id)["state"], json!("NEW"), "only the lease is over");
     let second = server.session_of(&json!({ "serviceRef": CHANNEL, "profileID": "sd" }));
     // Whoever of them the worker takes first has it; nothing of the other is in its way for longer than its time.
-    pass(Duration::from_millis(1_100));
+    pause(Duration::from_millis(1_100));
     let worker = Worker::start(&server);
     assert_eq!(worker.take(&id, 1)["state"], json!("STARTING"));
     assert_eq!(worker.take(&second, 1)["outcome"], json!("REJECTED_BUSY"));

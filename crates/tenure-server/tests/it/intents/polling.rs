@@ -4,21 +4,17 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tenure_testkit::intents::{CHANNEL, Worker, channel};
+use tenure_testkit::{TestServer, now, pause, read_to_end};
 
-use super::client::{CHANNEL, Worker, channel};
-use crate::control::time::{Stopwatch, pass};
-use crate::server::{Running, read_to_end, start};
-
-fn poll(server: &Running, id: &str, query: &str) -> Value {
-    let answer = server.get(&format!("/api/v3/sessions/{id}?{query}"));
-    assert_eq!(answer.status, 200, "{answer:?}");
-    answer.json()
+fn poll(server: &TestServer, id: &str, query: &str) -> Value {
+    server.get(&format!("/api/v3/sessions/{id}?{query}")).with_status(200)
 }
 
 // S1-33
 #[test]
 fn who_polls_a_session_that_loses_is_told_at_once_that_it_is_busy() {
-    let server = start();
+    let server = TestServer::start();
     let worker = Worker::start(&server);
     let (first, second) = (channel(CHANNEL), json!({ "serviceRef": CHANNEL, "profileID": "sd" }));
     let (first, second) = (server.session_of(&first), server.session_of(&second));
@@ -46,7 +42,7 @@ fn running_after(worker: &Worker<'_>, id: &str) -> Value {
 
 #[test]
 fn who_knows_a_revision_waits_for_a_later_one() {
-    let server = start();
+    let server = TestServer::start();
     let worker = Worker::start(&server);
     let id = server.session_of(&channel(CHANNEL));
     assert_eq!(poll(&server, &id, "since=0&waitMs=60000")["state"], json!("NEW"), "it is later already");
@@ -60,9 +56,9 @@ fn who_knows_a_revision_waits_for_a_later_one() {
         worker.finish(&id, "R_PIPELINE_EXITED");
         assert_eq!(waits.join().unwrap()["state"], json!("ENDED"));
     });
-    let begun = Stopwatch::start();
+    let begun = now();
     let same = poll(&server, &id, "since=99&waitMs=300");
-    assert!(begun.elapsed() >= Duration::from_millis(300), "it waited in vain");
+    assert!((now() - begun) >= Duration::from_millis(300), "it waited in vain");
     assert_eq!(same["state"], json!("ENDED"));
     for wrong in ["waitMs=60001", "waitMs=-1", "waitMs=soon", "since=x", "wait=1"] {
         server.get(&format!("/api/v3/sessions/{id}?{wrong}")).is_problem(400, "INVALID");
@@ -71,9 +67,9 @@ fn who_knows_a_revision_waits_for_a_later_one() {
 
 #[test]
 fn a_wait_ends_with_the_server_and_with_its_token() {
-    let mut server = start();
+    let mut server = TestServer::start();
     let id = server.session_of(&channel(CHANNEL));
-    let begin = |server: &Running, bearer: &str| {
+    let begin = |server: &TestServer, bearer: &str| {
         let mut stream = server.connect();
         let path = format!("/api/v3/sessions/{id}?waitMs=60000");
         let head = format!(
@@ -88,12 +84,12 @@ fn a_wait_ends_with_the_server_and_with_its_token() {
     let brief = begin(&server, &format!("Authorization: Bearer {}", brief["secret"].as_str().unwrap()));
     let waits = begin(&server, &server.bearer());
     // So that it is waiting by then, and the token is over.
-    pass(Duration::from_millis(600));
+    pause(Duration::from_millis(600));
     server.session_of(&channel("another"));
     read_to_end(brief).is_problem(401, "UNAUTHORIZED");
-    let begun = Stopwatch::start();
+    let begun = now();
     server.stop_with_outcome().unwrap();
     let answer = read_to_end(waits);
     assert_eq!((answer.status, &answer.json()["state"]), (200, &json!("NEW")));
-    assert!(begun.elapsed() < Duration::from_secs(8), "the server did not wait for it");
+    assert!((now() - begun) < Duration::from_secs(8), "the server did not wait for it");
 }

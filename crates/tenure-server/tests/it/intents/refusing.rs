@@ -1,15 +1,14 @@
 //! What is refused, in which order, and that it leaves no trace.
 
 use serde_json::{Value, json};
-
-use super::client::{CHANNEL, channel, recording};
-use crate::server::{Running, start, start_in};
+use tenure_testkit::TestServer;
+use tenure_testkit::intents::{CHANNEL, channel, recording};
 
 const LINE: &str = "POST /api/v3/intents";
 
 /// Does something that must leave no trace in the ledger, and no session.
 #[track_caller]
-fn without_a_trace(server: &Running, refused: impl FnOnce()) {
+fn without_a_trace(server: &TestServer, refused: impl FnOnce()) {
     let head = server.head();
     refused();
     assert_eq!(server.head(), head, "something was stored");
@@ -18,7 +17,7 @@ fn without_a_trace(server: &Running, refused: impl FnOnce()) {
 // S1-2, S1-3, S1-44
 #[test]
 fn first_who_asks_then_whether_that_one_may_then_what_it_asks() {
-    let server = start();
+    let server = TestServer::start();
     let bare = ["Content-Type: application/json".to_owned()];
     let wrong = server.token_for("wrong", &["leases:read", "leases:write", "control:write"], &[]);
     let right = server.token_for("right", &["v3:write"], &[]);
@@ -46,8 +45,7 @@ fn first_who_asks_then_whether_that_one_may_then_what_it_asks() {
 // S1-44
 #[test]
 fn a_refused_request_takes_no_lease_either() {
-    let server =
-        start_in(tempfile::tempdir().unwrap(), |settings| settings.intents.api_leases = true).unwrap();
+    let server = TestServer::start_with(|settings| settings.intents.api_leases = true);
     let wrong = server.token_for("wrong", &["leases:write"], &[]);
     without_a_trace(&server, || {
         server.ask_as(&wrong, LINE, &channel(CHANNEL)).is_problem(403, "FORBIDDEN");
@@ -59,7 +57,7 @@ fn a_refused_request_takes_no_lease_either() {
 // S1-4, S1-8
 #[test]
 fn what_is_not_sound_is_a_400_and_leaves_no_trace() {
-    let server = start();
+    let server = TestServer::start();
     let with = |field: &str, value: Value| {
         let mut wish = channel(CHANNEL);
         wish[field] = value;
@@ -114,7 +112,7 @@ fn what_is_not_sound_is_a_400_and_leaves_no_trace() {
 
 #[test]
 fn a_body_may_be_larger_than_others_but_not_larger_than_a_megabyte() {
-    let server = start();
+    let server = TestServer::start();
     let sized = |length: usize| {
         let body = channel(CHANNEL).to_string();
         format!("{}{}}}", body.strip_suffix('}').unwrap(), " ".repeat(length - body.len()))

@@ -1,27 +1,25 @@
 //! The end of a session, because somebody wants it.
 
 use serde_json::json;
+use tenure_testkit::TestServer;
+use tenure_testkit::intents::{CHANNEL, Worker, channel};
 
-use super::client::{CHANNEL, Worker, channel};
-use crate::server::{Running, start};
-
-fn stop(server: &Running, id: &str) -> crate::server::Answer {
+fn stop(server: &TestServer, id: &str) -> tenure_testkit::Response {
     server.intend(&json!({ "type": "stream.stop", "session_id": id }))
 }
 
 #[test]
 fn a_session_without_a_worker_is_over_at_once() {
-    let server = start();
+    let server = TestServer::start();
     for is_delete in [false, true] {
         let accepted = server.intend(&channel(CHANNEL)).json();
         let id = accepted["session_id"].as_str().unwrap();
         let line = format!("DELETE /api/v3/sessions/{id}");
         let ask = || if is_delete { server.ask(&line, &[server.bearer()], "") } else { stop(&server, id) };
-        let answer = ask();
-        assert_eq!(answer.status, 202, "{answer:?}");
+        let answer = ask().with_status(202);
         let over = json!({ "session_id": id, "state": "ENDED", "reason": "R_STOPPED", "outcome": "STOPPED",
             "correlationId": accepted["correlationId"] });
-        assert_eq!(answer.json(), over);
+        assert_eq!(answer, over);
         let head = server.head();
         assert_eq!((ask().json(), server.head()), (over, head), "ending what is over changes nothing");
     }
@@ -29,7 +27,7 @@ fn a_session_without_a_worker_is_over_at_once() {
 
 #[test]
 fn a_session_that_runs_stops_and_its_worker_hears_of_it() {
-    let server = start();
+    let server = TestServer::start();
     let worker = Worker::start(&server);
     let id = server.session_of(&channel(CHANNEL));
     worker.take(&id, 1);
@@ -51,7 +49,7 @@ fn a_session_that_runs_stops_and_its_worker_hears_of_it() {
 
 #[test]
 fn a_session_that_is_not_there_or_not_theirs_is_not_stopped() {
-    let server = start();
+    let server = TestServer::start();
     stop(&server, "ses_unknown").is_problem(404, "NOT_FOUND");
     stop(&server, "").is_problem(404, "NOT_FOUND");
     server.ask("DELETE /api/v3/sessions/ses_unknown", &[server.bearer()], "").is_problem(404, "NOT_FOUND");

@@ -5,11 +5,10 @@ use tenure_api::{
     AskChanges, Code, FinishSession, KeepSessions, LeaveGuard, SessionRuns, TakeGuard, TakeSession,
     WipeSessions,
 };
+use tenure_testkit::intents::{CHANNEL, Worker, channel, recording, worker_name};
+use tenure_testkit::{TestServer, text};
 
-use super::client::{CHANNEL, Worker, channel, recording, worker_name};
-use crate::server::{Running, start, text};
-
-fn guard(server: &Running, worker: &str, dead: Option<&str>) -> crate::server::Answer {
+fn guard(server: &TestServer, worker: &str, dead: Option<&str>) -> tenure_testkit::Response {
     let mut body = json!({ "worker": worker, "ttlMs": 60_000 });
     if let Some(dead) = dead {
         body["dead"] = json!(dead);
@@ -19,7 +18,7 @@ fn guard(server: &Running, worker: &str, dead: Option<&str>) -> crate::server::A
 
 #[test]
 fn there_is_one_worker_and_it_stays_it() {
-    let server = start();
+    let server = TestServer::start();
     let first = guard(&server, &worker_name(1), None).json();
     assert!((59_000..=60_000).contains(&first["remainingMs"].as_u64().unwrap()), "{first}");
     assert_eq!(guard(&server, &worker_name(1), None).json()["guard"], first["guard"], "it renews");
@@ -37,7 +36,7 @@ fn there_is_one_worker_and_it_stays_it() {
 
 #[test]
 fn a_worker_that_is_proven_dead_loses_the_guard_and_no_other_does() {
-    let server = start();
+    let server = TestServer::start();
     let first = guard(&server, &worker_name(1), None).json();
     let elsewhere = "worker:5d1e-b008:4026531836:9:7";
     let contained = "worker:5d1e-b007:4026531837:9:7";
@@ -60,7 +59,7 @@ fn a_worker_that_is_proven_dead_loses_the_guard_and_no_other_does() {
 
 #[test]
 fn a_session_goes_its_way_with_its_leases() {
-    let server = start();
+    let server = TestServer::start();
     let worker = Worker::start(&server);
     let id = server.session_of(&channel(CHANNEL));
     let taken = worker.take(&id, 2);
@@ -97,7 +96,7 @@ fn a_session_goes_its_way_with_its_leases() {
 
 #[test]
 fn a_worker_hears_of_changes_when_they_happen_and_of_the_loss_of_its_guard() {
-    let server = start();
+    let server = TestServer::start();
     let worker = Worker::start(&server);
     assert_eq!(worker.changes(0, 0), json!({ "revision": 0, "sessions": [], "more": false }));
     let first = std::thread::scope(|scope| {
@@ -127,7 +126,7 @@ fn a_worker_hears_of_changes_when_they_happen_and_of_the_loss_of_its_guard() {
 
 #[test]
 fn a_guard_that_runs_out_ends_the_wait_of_its_worker() {
-    let server = start();
+    let server = TestServer::start();
     let short = json!({ "worker": worker_name(1), "ttlMs": 1_000 });
     let guard = server.post("/api/v3/worker/guard", &short).json()["guard"].clone();
     let wait = json!({ "guard": guard, "since": 0, "waitMs": 60_000 });
@@ -136,7 +135,7 @@ fn a_guard_that_runs_out_ends_the_wait_of_its_worker() {
 
 #[test]
 fn the_next_worker_wipes_what_the_one_before_left_behind_and_nothing_else() {
-    let server = start();
+    let server = TestServer::start();
     let first = Worker::start(&server);
     let (taken, waiting) = (server.session_of(&channel("a")), server.session_of(&channel("b")));
     first.take(&taken, 1);
@@ -154,7 +153,7 @@ fn the_next_worker_wipes_what_the_one_before_left_behind_and_nothing_else() {
 /// Whoever sends long intents must not make an answer that no worker can read.
 #[test]
 fn a_worker_is_told_of_many_long_sessions_in_parts() {
-    let server = start();
+    let server = TestServer::start();
     let wish = |number: u64| {
         let mut wish = recording("long", number * 1_000);
         wish["params"] = json!({ "text": "x".repeat(60_000) });
@@ -185,7 +184,7 @@ fn a_worker_is_told_of_many_long_sessions_in_parts() {
 
 #[test]
 fn a_token_that_may_not_touch_the_guard_is_no_workers() {
-    let server = start();
+    let server = TestServer::start();
     let body = json!({ "worker": worker_name(1), "ttlMs": 60_000 });
     let limited = server.token_for("limited", &["leases:write"], &["service:"]);
     server.ask_as(&limited, "POST /api/v3/worker/guard", &body).is_problem(403, "FORBIDDEN");
@@ -197,7 +196,7 @@ fn a_token_that_may_not_touch_the_guard_is_no_workers() {
 
 #[test]
 fn a_worker_in_the_same_process_asks_the_same() {
-    let server = start();
+    let server = TestServer::start();
     let (office, id) = (server.office(), server.session_of(&recording("rec", 61_000)));
     server.block_on(async {
         let guard = TakeGuard { worker: worker_name(1), ttl_ms: 60_000, dead: None };

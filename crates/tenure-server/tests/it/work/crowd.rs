@@ -1,15 +1,15 @@
 //! Many who spend of one lease at the same time.
 
 use serde_json::json;
+use tenure_testkit::TestServer;
 
 use super::{claim, derive, spend, work};
-use crate::server::start;
 
 // S2-108, S2-111
 #[test]
 fn what_64_spenders_are_told_is_exactly_what_was_spent() {
     const EACH: u64 = 12;
-    let server = start();
+    let server = TestServer::start();
     // Enough for some of them.
     let lease = claim(&server, "plan", &json!({"tokens": 5_000}));
     let told: Vec<u64> = std::thread::scope(|scope| {
@@ -43,7 +43,7 @@ fn what_64_spenders_are_told_is_exactly_what_was_spent() {
 // S2-109, O-16
 #[test]
 fn many_who_derive_at_once_never_get_more_than_there_is() {
-    let server = start();
+    let server = TestServer::start();
     let lease = claim(&server, "plan", &json!({"tokens": 100}));
     let given: usize = std::thread::scope(|scope| {
         let derivers: Vec<_> = (0..16)

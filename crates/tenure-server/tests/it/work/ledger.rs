@@ -6,20 +6,20 @@ use tenure_core::kernel::{Event, decode};
 use tenure_ledger::embedded::Archive;
 use tenure_ledger::signing::{Passport, TrustedKeys};
 use tenure_registrar::shell::audit;
+use tenure_testkit::TestServer;
 
 use super::{claim, derive, granted, spend, work};
-use crate::server::{start, start_in};
 
 // S2-108, S2-109
 #[test]
 fn a_restart_keeps_budgets_and_keys_exactly() {
-    let server = start();
+    let server = TestServer::start();
     let parent = claim(&server, "plan", &json!({"tokens": 1_000, "toolCalls": 7}));
     let child = granted(&derive(&server, &parent, "part", 60_000, &json!({"tokens": 300})));
     spend(&server, &child, 120, None);
     spend(&server, &parent, 50, Some("once"));
     let before = [&parent, &child].map(|lease| work(&server, lease)["work"].clone());
-    let server = start_in(server.stop(), |_| {}).unwrap();
+    let server = TestServer::start_in(server.stop(), |_| {}).unwrap();
     assert_eq!([&parent, &child].map(|lease| work(&server, lease)["work"].clone()), before);
     let again = spend(&server, &parent, 50, Some("once"));
     assert_eq!((again.status, &again.json()["remaining"]["tokens"]), (200, &json!(650)), "{again:?}");
@@ -31,7 +31,7 @@ fn a_restart_keeps_budgets_and_keys_exactly() {
 // S2-109
 #[test]
 fn the_end_of_a_lease_and_of_all_below_it_is_one_write() {
-    let server = start();
+    let server = TestServer::start();
     let root = claim(&server, "root", &json!({}));
     let mut last = root.clone();
     for depth in 0..5 {
@@ -60,7 +60,7 @@ fn the_end_of_a_lease_and_of_all_below_it_is_one_write() {
 // S2-110, O-16
 #[test]
 fn what_the_registrar_answers_is_signed_and_proves_what_was_given() {
-    let server = start();
+    let server = TestServer::start();
     let parent = claim(&server, "plan", &json!({"tokens": 1_000}));
     let body = json!({
         "lease_id": parent.id, "token": parent.token, "work_id": "part", "actor_id": "b", "ttlMs": 60_000,
@@ -70,7 +70,7 @@ fn what_the_registrar_answers_is_signed_and_proves_what_was_given() {
     spend(&server, &child, 100, None);
     let renew = json!({ "lease_id": child.id, "token": child.token, "ttlMs": 90_000 });
     let renewed = server.post("/v1/work/renew", &renew);
-    let after = crate::server::text(&renewed.json()["passport"]);
+    let after = tenure_testkit::text(&renewed.json()["passport"]);
     let folder = server.stop();
     let found = audit(&folder.path().join("data"), &mut |_, _| {}).unwrap();
     let trusted: TrustedKeys = found.keyring.live().collect();

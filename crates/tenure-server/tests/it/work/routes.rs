@@ -1,15 +1,14 @@
 //! Each route, what it gives, and what it refuses.
 
 use serde_json::json;
+use tenure_testkit::{TestServer, listen};
 
 use super::{claim, code, derive, granted, spend, work};
-use crate::server::start;
-use crate::stream::listen;
 
 // S2-107, S2-108, S2-111
 #[test]
 fn a_claim_says_what_its_holder_may_do_and_how_much_of_it() {
-    let server = start();
+    let server = TestServer::start();
     let body = json!({
         "work_id": "T-17", "actor_id": "planner", "ttlMs": 60_000, "labels": {"team": "a"},
         "scope": {"workIds": ["T-17", "T-17/tests"], "tools": ["search"], "namespaces": ["src/web"]},
@@ -50,7 +49,7 @@ fn a_claim_says_what_its_holder_may_do_and_how_much_of_it() {
 // S2-109, O-16
 #[test]
 fn a_child_is_within_its_parent_and_ends_with_it() {
-    let server = start();
+    let server = TestServer::start();
     let parent = claim(&server, "plan", &json!({"tokens": 1_000}));
     let refused = derive(&server, &parent, "part", 601_000, &json!({}));
     assert_eq!(code(&refused), (409, "OUTLIVES_PARENT".into()));
@@ -88,7 +87,7 @@ fn a_child_is_within_its_parent_and_ends_with_it() {
 // S2-108, S2-109
 #[test]
 fn a_repeated_request_with_its_key_gives_and_spends_once() {
-    let server = start();
+    let server = TestServer::start();
     let parent = claim(&server, "plan", &json!({"tokens": 1_000}));
     for _ in 0..2 {
         let spent = spend(&server, &parent, 400, Some("one"));
@@ -118,7 +117,7 @@ fn a_repeated_request_with_its_key_gives_and_spends_once() {
 // S2-111
 #[test]
 fn only_who_has_the_token_spends_and_only_of_a_lease_with_authority() {
-    let server = start();
+    let server = TestServer::start();
     let lease = claim(&server, "plan", &json!({"tokens": 10}));
     let other = claim(&server, "other", &json!({"tokens": 10}));
     let stolen = super::Lease { token: other.token.clone(), ..lease.clone() };
@@ -145,7 +144,7 @@ fn only_who_has_the_token_spends_and_only_of_a_lease_with_authority() {
 
 #[test]
 fn whoever_listens_hears_what_was_spent() {
-    let server = start();
+    let server = TestServer::start();
     let mut stream = listen(&server, "/v1/events?type=work.*", None);
     let lease = claim(&server, "plan", &json!({"tokens": 10}));
     assert_eq!(spend(&server, &lease, 3, None).status, 200);

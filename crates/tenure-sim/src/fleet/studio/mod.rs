@@ -34,7 +34,6 @@ pub(super) struct Studio {
     pub(super) asked: BTreeMap<Caller, Asked>,
 }
 
-/// A request under way.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
     /// Of which worker; of a viewer otherwise.

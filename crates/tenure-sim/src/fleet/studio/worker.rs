@@ -17,7 +17,6 @@ use crate::rng::Rng;
 #[derive(Debug)]
 pub(in crate::fleet) struct Worker {
     name: Holder,
-    /// Where it runs.
     pub(super) machine: u64,
     pub(super) clock: Clock,
     pub(super) ttl: Span,
@@ -40,7 +39,6 @@ struct Pipeline {
     runs: bool,
 }
 
-/// What was asked.
 #[derive(Debug, Clone)]
 pub(in crate::fleet) enum Ask {
     Viewer,
@@ -52,7 +50,6 @@ pub(in crate::fleet) enum Ask {
     Leave,
 }
 
-/// What was answered.
 #[derive(Debug, Clone)]
 pub(in crate::fleet) struct Told {
     pub(super) answer: Answer,
@@ -63,7 +60,6 @@ pub(in crate::fleet) struct Told {
 
 /// What a worker finds when it looks around.
 pub(super) struct Seen<'a> {
-    /// What the ledger tells.
     pub(super) sessions: &'a Sessions,
     /// Sessions of those before it, whose pipelines it has seen gone.
     pub(super) remains: Vec<Holder>,
@@ -71,7 +67,6 @@ pub(super) struct Seen<'a> {
     pub(super) dead: Option<Holder>,
 }
 
-/// Which worker is called so.
 pub(super) fn number_of(name: &Holder) -> Option<u64> {
     name.as_str().strip_prefix("worker:")?.parse().ok()
 }
@@ -96,7 +91,6 @@ impl Worker {
         self.pipelines.remove(session);
     }
 
-    /// What it asks for now.
     pub(super) fn act(
         &mut self,
         now: u64,
@@ -241,20 +235,18 @@ impl Worker {
         }
     }
 
-    /// Ends a pipeline for good.
     fn give_up(&mut self, session: &Holder) {
         self.pipelines.remove(session);
         self.done.insert(session.clone());
     }
 
-    /// Ends all pipelines, and itself.
     fn leave(&mut self) {
         self.pipelines.clear();
         self.is_gone = true;
     }
 
     fn reclaim(&self, dead: &Holder) -> Command {
-        Command::Reclaim { holder: dead.clone(), by: orchestrator(), detail: "its process is gone".into() }
+        Command::Reclaim { holder: dead.clone(), by: orchestrator(), detail: "dead".into() }
     }
 
     fn acquire(&self) -> Command {

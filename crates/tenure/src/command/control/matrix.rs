@@ -6,7 +6,7 @@ use tenure_control::matrix::{MATRIX, Verdict};
 use tenure_control::{COMMANDS, CommandRow, Standing};
 
 use crate::failure::Failure;
-use crate::output::{Table, write_json, write_table, write_text};
+use crate::output::{Format, Table, write_answer, write_table, write_text};
 
 /// Shows which commands get through to the device: from where, and under whose lease.
 ///
@@ -17,16 +17,15 @@ use crate::output::{Table, write_json, write_table, write_text};
 /// Example: tenure control matrix --json
 #[derive(Debug, Args)]
 pub struct Matrix {
-    /// Print one JSON value instead of tables
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Matrix {
     /// Prints it.
     pub fn run(self) -> Result<(), Failure> {
-        if self.json {
-            write_json(&json!({ "matrix": matrix_values(), "commands": command_values() }))?;
+        if self.format.json {
+            write_answer(&json!({ "matrix": matrix_values(), "commands": command_values() }))?;
         } else {
             write_table(&matrix_table())?;
             write_text("\n")?;

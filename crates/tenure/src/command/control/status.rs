@@ -5,7 +5,7 @@ use tenure_api::ControlStatus;
 
 use crate::duration::short;
 use crate::failure::Failure;
-use crate::output::{Table, write_answer, write_text};
+use crate::output::{Format, Table};
 use crate::server::ask;
 
 /// Says who has the device, and for how long.
@@ -15,21 +15,15 @@ use crate::server::ask;
 /// Example: tenure control status --json
 #[derive(Debug, Args)]
 pub struct Status {
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Status {
     /// Asks and answers.
     pub fn run(self) -> Result<(), Failure> {
         let status = ask(async |client| Ok(client.control_status().await?))?;
-        if self.json {
-            write_answer(&status)?;
-        } else {
-            write_text(&text(&status))?;
-        }
-        Ok(())
+        self.format.print(&status, text)
     }
 }
 

@@ -16,14 +16,12 @@ use super::stand_in::StandIn;
 
 /// What is in place for an agent, in each of its scopes.
 pub struct Found {
-    /// Which agent.
     pub agent: Agent,
     /// The nearest scope first. Why it cannot be read, where it cannot.
     pub scopes: Vec<(Scope, Result<Installed, String>)>,
 }
 
 impl Found {
-    /// Reads the settings.
     pub fn read(agent: Agent, ground: &Ground) -> Self {
         let places = scopes(agent).iter().filter_map(|scope| Some((*scope, ground.place(*scope)?)));
         let read = |(scope, place)| (scope, installed(agent, &place).map_err(|error| error.to_string()));
@@ -151,7 +149,6 @@ fn unreadable(agent: Agent, hooks: String, why: Unreadable, path: &Path) -> Chec
     }
 }
 
-/// What became of a canary.
 enum Fired {
     Passed,
     Failed(String),

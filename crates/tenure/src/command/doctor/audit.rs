@@ -89,7 +89,7 @@ mod tests {
             missed,
         };
         let audit = vec![tree("/a", 1), tree("/b", 0)];
-        let files = Files { files: Vec::new(), sessions: Vec::new(), audit };
+        let files = Files { files: Vec::new(), sessions: Vec::new(), audit, standing: None };
         assert_eq!(reported(&files, Path::new("/b")), []);
         let found = reported(&files, Path::new("/a"));
         assert!(matches!(found.as_slice(), [check] if check.is_gap()), "{found:?}");

@@ -3,8 +3,9 @@
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tenure_gate::git;
 
 /// What all names of files begin with. The second is for trees where git ignores the first.
@@ -39,7 +40,7 @@ impl Canaries {
     /// A path that nobody has and nothing is at.
     pub fn next(&self) -> PathBuf {
         let path = self.root.join(format!("{}{}", self.beginning, random()));
-        self.given.0.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
+        self.given.0.lock().push(path.clone());
         path
     }
 
@@ -62,7 +63,7 @@ impl Drop for Given {
 
 impl Given {
     fn remove(&self) {
-        for path in self.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        for path in self.0.lock().drain(..) {
             // Almost always there is none. Inside a guard even to remove what is not there would take a lease.
             if path.symlink_metadata().is_ok() {
                 let _ = fs::remove_file(path);
@@ -83,5 +84,5 @@ fn random() -> String {
     if File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).is_err() {
         bytes = u64::from(std::process::id()).to_be_bytes();
     }
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(bytes)
 }

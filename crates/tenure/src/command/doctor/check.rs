@@ -12,12 +12,10 @@ pub enum Status {
     Gap,
     /// Nobody put it in place, so nobody relies on it.
     NotInstalled,
-    /// It could not be tried.
     Unknown,
 }
 
 impl Status {
-    /// For people.
     pub const fn as_str(self) -> &'static str {
         match self {
             Status::Ok => "ok",
@@ -33,7 +31,6 @@ impl Status {
 pub struct Check {
     /// What: words with dots between them, from the large to the small. It stays the same.
     pub name: String,
-    /// How it stands.
     pub status: Status,
     /// What was seen; for a gap also what that means.
     pub detail: String,
@@ -43,7 +40,6 @@ pub struct Check {
 }
 
 impl Check {
-    /// It does what it should.
     pub fn ok(name: impl Into<String>, detail: impl Into<String>) -> Self {
         Self { name: name.into(), status: Status::Ok, detail: detail.into(), fix: None }
     }
@@ -53,7 +49,6 @@ impl Check {
         Self { name: name.into(), status: Status::Gap, detail: detail.into(), fix: Some(fix.into()) }
     }
 
-    /// It is not there.
     pub fn not_installed(name: impl Into<String>, detail: impl Into<String>) -> Self {
         Self { name: name.into(), status: Status::NotInstalled, detail: detail.into(), fix: None }
     }
@@ -69,7 +64,6 @@ impl Check {
         self
     }
 
-    /// Whether it is a gap.
     pub fn is_gap(&self) -> bool {
         self.status == Status::Gap
     }

@@ -65,7 +65,6 @@ impl<'a> Hooks<'a> {
         self.fire(stand_in, events(self.agent).before, &said)
     }
 
-    /// Its session is over.
     pub fn end(&self, stand_in: &mut StandIn, session: &str, root: &Path) -> Result<Said, String> {
         let said = payload::ending(self.agent, session, root);
         self.fire(stand_in, events(self.agent).end, &said)

@@ -10,7 +10,6 @@ use super::canary::Canaries;
 use crate::command::install::Surroundings;
 use crate::failure::Failure;
 
-/// Where the doctor stands.
 pub struct Ground {
     /// The top of the working tree that we are in, if we are in one.
     pub root: Option<PathBuf>,
@@ -20,7 +19,6 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// Looks around.
     pub fn find() -> Result<Self, Failure> {
         let surroundings = Surroundings::find()?;
         let folder = std::env::current_dir().ok();
@@ -72,7 +70,6 @@ pub const fn scopes(agent: Agent) -> &'static [Scope] {
     }
 }
 
-/// What a scope is called.
 pub const fn name(scope: Scope) -> &'static str {
     match scope {
         Scope::Local => "local",

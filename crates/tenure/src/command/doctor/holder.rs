@@ -13,7 +13,6 @@ use super::stand_in::StandIn;
 pub struct Holder {
     stand_in: StandIn,
     root: PathBuf,
-    /// What its session is called.
     pub session: String,
 }
 
@@ -27,7 +26,6 @@ impl Holder {
         Ok(holder)
     }
 
-    /// Its session is over.
     pub fn end(mut self) -> Result<(), String> {
         let ending = payload::ending(Agent::Claude, &self.session, &self.root);
         self.hook(&ending.to_string())

@@ -43,7 +43,7 @@ use crate::exit;
 use crate::failure::Failure;
 use crate::guard::end_all;
 use crate::message::Progress;
-use crate::output::{write_answer, write_text};
+use crate::output::Format;
 
 /// Says whether every change of a file is asked for here, and what is not covered, and why.
 ///
@@ -62,9 +62,8 @@ use crate::output::{write_answer, write_text};
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct Doctor {
-    /// Print one JSON list instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 /// Runs what only a doctor starts. Nothing, if this is nothing of that.
@@ -85,11 +84,7 @@ impl Doctor {
                 return Ok(exit::by_signal(signal).into());
             }
         };
-        if self.json {
-            write_answer(&checks)?;
-        } else {
-            write_text(&view::text(&checks))?;
-        }
+        self.format.print(&checks, |checks| view::text(checks))?;
         let is_well = !checks.iter().any(Check::is_gap);
         Ok(if is_well { ExitCode::SUCCESS } else { exit::NO.into() })
     }

@@ -8,9 +8,7 @@ use tenure_gate::agent::Agent;
 /// The events of an agent that a canary needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Events {
-    /// Before a tool runs.
     pub before: &'static str,
-    /// The session is over.
     pub end: &'static str,
 }
 
@@ -50,7 +48,6 @@ pub fn writing(agent: Agent, session: &str, root: &Path, file: &Path) -> Value {
     said
 }
 
-/// This session is over.
 pub fn ending(agent: Agent, session: &str, root: &Path) -> Value {
     let mut said = frame(agent, session, root, events(agent).end);
     match agent {

@@ -15,15 +15,11 @@ const OWN: &str = "/proc/self/exe";
 pub enum Named {
     /// It is this one, or the same bytes.
     Same,
-    /// It is another one.
     Other,
-    /// It may not be run.
     NotExecutable,
-    /// It is not there.
     Missing,
 }
 
-/// Looks at it.
 pub fn named(path: &Path) -> Named {
     let Ok(about) = fs::metadata(path) else { return Named::Missing };
     if !about.is_file() || access(path, Access::EXEC_OK).is_err() {

@@ -24,7 +24,6 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// What the server does where somebody wants what another one has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// It says no.
     Denies,
     /// It says so, and no more.
     Warns,
@@ -65,7 +64,6 @@ impl Server {
         Ok((server, format!("{how} on {}", local.socket.display())))
     }
 
-    /// Everything that somebody has.
     pub fn files(&self) -> Result<Files, String> {
         self.within(self.client.files())
     }

@@ -124,7 +124,6 @@ fn ask(process: &mut Child, folder: &Path) -> Result<Value, String> {
     answer(&lines, LIST, until)
 }
 
-/// The answer with this number.
 fn answer(lines: &Receiver<Value>, id: u64, until: u64) -> Result<Value, String> {
     loop {
         let left = Duration::from_micros(until.saturating_sub(now()));

@@ -4,7 +4,6 @@ use tenure_api::AuditedTree;
 
 use crate::output::Table;
 
-/// Every tree, one line each.
 pub fn table(trees: &[AuditedTree]) -> Table {
     let mut table = Table::with_heads(&["TREE", "FOLDERS", "NOT WATCHED", "MISSED", "WHY"]);
     for tree in trees {

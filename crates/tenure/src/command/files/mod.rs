@@ -6,7 +6,7 @@ pub mod view;
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::output::{write_answer, write_table, write_text};
+use crate::output::{Format, write_answer, write_table, write_text};
 use crate::server::ask_here;
 
 /// Shows which files coding agents are editing on this machine: who has each, since when, and who waits for it.
@@ -27,9 +27,8 @@ use crate::server::ask_here;
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct Files {
-    /// Print one JSON list instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
     /// Show which working trees are watched, instead of files
     #[arg(long)]
     audit: bool,
@@ -39,7 +38,7 @@ impl Files {
     /// Reads the list and prints it.
     pub fn run(self) -> Result<(), Failure> {
         let found = ask_here(async |client| client.files().await)?;
-        match (self.audit, self.json) {
+        match (self.audit, self.format.json) {
             (true, true) => write_answer(&found.audit)?,
             (true, false) if found.audit.is_empty() => write_text("No trees are watched.\n")?,
             (true, false) => write_table(&audit::table(&found.audit))?,

@@ -7,7 +7,6 @@ use tenure_api::{FileOwner, FileView, FileWaiter, LeftBy, OneFile};
 use crate::duration::short;
 use crate::output::Table;
 
-/// Many files, one line each.
 pub fn table(files: &[FileView]) -> Table {
     let heads = ["FILE", "OWNER", "HELD FOR", "LAST HEARD", "WAITING"];
     let mut table = Table::with_heads(&heads);
@@ -29,7 +28,6 @@ pub fn table(files: &[FileView]) -> Table {
     table
 }
 
-/// One file, in sentences.
 pub fn sentences(found: &OneFile) -> String {
     let mut lines = Vec::new();
     match &found.file {

@@ -123,7 +123,6 @@ fn committed(root: &Path, paths: Vec<PathBuf>, client: &Client) -> Result<Option
     Ok(all)
 }
 
-/// What goes into each request.
 fn parts<T>(mut paths: &[T], length: impl Fn(&T) -> usize) -> Vec<&[T]> {
     let mut parts = Vec::new();
     while !paths.is_empty() {

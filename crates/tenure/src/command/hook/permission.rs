@@ -7,7 +7,7 @@ use tenure_api::{Code, FileAsk, FileEventKind, FileVerdict, VerdictKind};
 use tenure_client::{Error, boot_microseconds as now};
 use tenure_gate::agent::Agent;
 use tenure_gate::coverage::guarded;
-use tenure_gate::hooks::wording::{self, NoDaemon, no_daemon};
+use tenure_gate::hooks::wording;
 use tenure_gate::hooks::{Heard, Patience, Verdict, runs_a_command};
 use tokio::time::timeout;
 
@@ -25,7 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(12);
 /// The longest that a hook waits in all, in microseconds. A second file of the call may be due later than the first.
 const LONGEST_WAIT: u64 = 200_000_000;
 
-/// Whether it may.
 pub async fn ask(agent: Agent, heard: &Heard, paths: &[PathBuf], whole: bool) -> Verdict {
     unless_told(asked(agent, heard, paths, whole)).await
 }
@@ -142,6 +141,5 @@ fn unanswered(unanswered: Unanswered) -> Verdict {
 }
 
 fn nobody_answers(problem: &str, fix: &str) -> Verdict {
-    let reason = no_daemon(&NoDaemon { problem: problem.to_owned(), fix: fix.to_owned() });
-    Verdict::Deny { reason, stop: false }
+    Verdict::Deny { reason: wording::no_daemon(problem, fix), stop: false }
 }

@@ -8,10 +8,8 @@ use tenure_gate::hooks::inherited_shell;
 use crate::configuration::variable;
 use crate::guard;
 
-/// The shell of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shell {
-    /// It asks.
     Asks,
     /// It does not, and only the audit sees what the command changes.
     DoesNotAsk,

@@ -13,7 +13,6 @@ use crate::daemon::{Local, start};
 /// How long the agent is held up for it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Tells it, if anybody listens.
 pub async fn tell(agent: Agent, heard: &Heard) {
     let (Ok(news), Ok(local)) = (news(agent, heard), Local::find()) else { return };
     let Ok(client) = local.client() else { return };

@@ -26,10 +26,8 @@ pub async fn unless_told(asking: impl Future<Output = Verdict>) -> Verdict {
 
 const TOLD: &str = "the hook was told to end before there was an answer";
 
-/// Why a wait is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Woken {
-    /// It is time.
     Due,
     /// The agent's process is gone. A hook outlives an agent that is killed, and must not take files for it.
     AgentEnded,
@@ -37,7 +35,6 @@ pub enum Woken {
     NoClock,
 }
 
-/// What can end a wait.
 pub struct Wait {
     agent: Gone,
 }

@@ -17,6 +17,7 @@ use tenure_gate::paths::work_tree_of;
 pub use self::surroundings::Surroundings;
 use crate::exit;
 use crate::failure::Failure;
+use crate::output::Format;
 
 /// Puts Tenure's hooks into the settings of a coding agent, so that no two agents change one file at once.
 ///
@@ -39,9 +40,8 @@ use crate::failure::Failure;
 pub struct Install {
     #[command(flatten)]
     target: Target,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 /// Takes Tenure's hooks out of the settings of a coding agent, or out of git.
@@ -57,9 +57,8 @@ pub struct Install {
 pub struct Uninstall {
     #[command(flatten)]
     target: Target,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 #[derive(Debug, Args)]
@@ -81,7 +80,7 @@ struct Target {
 impl Install {
     /// Puts them in.
     pub fn run(self) -> Result<(), Failure> {
-        let Self { target, json } = self;
+        let Self { target, format } = self;
         let place = target.place()?;
         let mut plans = vec![plan_install(target.what, &place)?];
         if matches!(target.what, What::Agent(_)) {
@@ -89,7 +88,7 @@ impl Install {
         }
         let git = if plans.len() > 1 { ", `tenure uninstall git` the hooks of git" } else { "" };
         target.carry_out(&plans, &format!("`{}` takes it out again{git}.", target.undoing()))?;
-        if json {
+        if format.json {
             return Ok(report::write_json(&plans, target.dry_run)?);
         }
         report::write(&plans, target.dry_run, "the hooks are in place already")?;
@@ -103,11 +102,11 @@ impl Install {
 impl Uninstall {
     /// Takes them out.
     pub fn run(self) -> Result<(), Failure> {
-        let Self { target, json } = self;
+        let Self { target, format } = self;
         let place = target.place()?;
         let plans = [plan_uninstall(target.what, &place)?];
         target.carry_out(&plans, &format!("`{}` goes on with it.", target.undoing()))?;
-        if json {
+        if format.json {
             return Ok(report::write_json(&plans, target.dry_run)?);
         }
         let elsewhere = target.elsewhere(&place);

@@ -7,7 +7,7 @@ use tenure_gate::agent::Agent;
 use tenure_gate::coverage::{Covered, Means, guarded};
 use tenure_gate::install::Plan;
 
-use crate::output::{self, Table, write_table, write_text};
+use crate::output::{Table, write_answer, write_table, write_text};
 use crate::wrapping::paragraph;
 
 /// Writes for people what was done, or would be, and what there is to know.
@@ -39,7 +39,7 @@ pub fn write_json(plans: &[Plan], dry_run: bool) -> io::Result<()> {
         .flat_map(|plan| &plan.coverage)
         .map(|row| json!({"way": row.way.as_str(), "by": names(row), "remark": row.remark}))
         .collect();
-    output::write_json(&json!({"dryRun": dry_run, "changes": changes, "notes": notes, "coverage": coverage}))
+    write_answer(&json!({"dryRun": dry_run, "changes": changes, "notes": notes, "coverage": coverage}))
 }
 
 fn table(rows: &[&Covered]) -> Table {

@@ -18,7 +18,6 @@ const OWN: &str = "/proc/self/exe";
 /// What is the same for all places.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
-    /// The person's own folders.
     pub person: Person,
     /// Why calls cannot be watched here; nothing, if they can.
     pub unwatchable: Option<String>,
@@ -27,7 +26,6 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Looks around.
     pub fn find() -> Result<Self, Failure> {
         let folders = Folders::new(variable);
         let state = folders.state("what Tenure has installed", "set HOME").map_err(|_| {
@@ -43,7 +41,6 @@ impl Surroundings {
         })
     }
 
-    /// A place for hooks.
     pub fn place(&self, root: PathBuf, scope: Scope) -> Place {
         Place {
             root,

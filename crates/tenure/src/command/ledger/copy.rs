@@ -8,7 +8,7 @@ use tenure_ledger::embedded::copy;
 
 use crate::configuration::Place;
 use crate::failure::Failure;
-use crate::output::{write_json, write_text};
+use crate::output::Format;
 
 /// Copies a ledger, with the keys beside it, to a new directory, for when the original is lost.
 ///
@@ -23,9 +23,8 @@ pub struct CopyTo {
     to: PathBuf,
     #[command(flatten)]
     place: Place,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl CopyTo {
@@ -35,22 +34,20 @@ impl CopyTo {
         let report = copy(&data, &self.to)?;
         let (ledger, to) = (report.identity.ledger, self.to.display());
         let (first, last, head) = (report.after.0 + 1, report.head.seq.0, report.head.hash);
-        if self.json {
-            write_json(&json!({
-                "ledger": ledger.to_string(),
-                "epoch": report.identity.epoch,
-                "to": to.to_string(),
-                "firstSeq": first,
-                "lastSeq": last,
-                "headHash": head.to_string(),
-            }))?;
-        } else {
-            write_text(&format!(
+        let result = json!({
+            "ledger": ledger.to_string(),
+            "epoch": report.identity.epoch,
+            "to": to.to_string(),
+            "firstSeq": first,
+            "lastSeq": last,
+            "headHash": head.to_string(),
+        });
+        self.format.print(&result, |_| {
+            format!(
                 "Copied ledger {ledger}, events {first} to {last}, to {to}, and checked every bit of the copy.\n\
                  It holds the secret keys too: keep it as safe as the original.\n\
                  If the original is ever lost, put the copy in its place and run `tenure ledger restored`.\n"
-            ))?;
-        }
-        Ok(())
+            )
+        })
     }
 }

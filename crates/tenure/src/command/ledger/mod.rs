@@ -2,7 +2,6 @@
 
 mod copy;
 mod moved;
-mod raise;
 mod restored;
 
 use clap::{Args, Subcommand};
@@ -21,7 +20,6 @@ enum LedgerCommand {
     Copy(copy::CopyTo),
     Moved(moved::Moved),
     Restored(restored::RestoredHere),
-    Raise(raise::Raise),
 }
 
 impl Ledger {
@@ -31,7 +29,6 @@ impl Ledger {
             LedgerCommand::Copy(copy) => copy.run(),
             LedgerCommand::Moved(moved) => moved.run(),
             LedgerCommand::Restored(restored) => restored.run(),
-            LedgerCommand::Raise(raise) => raise.run(),
         }
     }
 }

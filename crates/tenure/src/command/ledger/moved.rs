@@ -6,7 +6,7 @@ use tenure_ledger::embedded::{identity, moved};
 
 use crate::configuration::Place;
 use crate::failure::Failure;
-use crate::output::{write_json, write_text};
+use crate::output::{Format, write_answer, write_text};
 
 /// Says that a ledger was moved to this machine, and is no longer used where it was.
 ///
@@ -19,9 +19,8 @@ use crate::output::{write_json, write_text};
 pub struct Moved {
     #[command(flatten)]
     place: Place,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Moved {
@@ -30,8 +29,8 @@ impl Moved {
         let data = self.place.existing()?;
         let was_elsewhere = moved(&data)?;
         let ledger = identity(&data)?.ledger;
-        if self.json {
-            write_json(&json!({ "ledger": ledger.to_string(), "moved": was_elsewhere }))?;
+        if self.format.json {
+            write_answer(&json!({ "ledger": ledger.to_string(), "moved": was_elsewhere }))?;
         } else if was_elsewhere {
             write_text(&format!(
                 "Ledger {ledger} belongs to this machine now. All leases go on, with their numbers and keys.\n\

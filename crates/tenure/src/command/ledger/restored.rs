@@ -9,7 +9,7 @@ use tenure_registrar::shell::{BootClock, Clock as _, RestoreOptions, Restored, r
 use crate::configuration::{Configuration, Place};
 use crate::exit;
 use crate::failure::Failure;
-use crate::output::{in_words, time_of_wall, write_json, write_text};
+use crate::output::{Format, in_words, time_of_wall};
 
 /// Puts a copy of a ledger in the place of its original, which is lost.
 ///
@@ -28,9 +28,8 @@ pub struct RestoredHere {
     /// A fence that the original is known to have given out: go on after it
     #[arg(long, value_name = "FENCE", value_parser = clap::value_parser!(u64).range(..=Fence::MAX.0))]
     above: Option<u64>,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl RestoredHere {
@@ -45,20 +44,16 @@ impl RestoredHere {
         let known = RestoreOptions { nobody_holds: self.nobody_holds, above: self.above.map(Fence) };
         let restored = restore(&data, ledger, Limits::default(), known, &clock)?;
         let now = clock.wall();
-        if self.json {
-            write_json(&json!({
-                "ledger": restored.ledger.to_string(),
-                "epoch": restored.epoch,
-                "copyEndedAtSeq": restored.copy_ended_at.0,
-                "firstFence": restored.fence.0 + 1,
-                "heldBackMs": restored.held_back_ms,
-                "leases": restored.leases,
-                "nobodyHolds": self.nobody_holds,
-            }))?;
-        } else {
-            write_text(&as_text(&restored, self.nobody_holds, now))?;
-        }
-        Ok(())
+        let result = json!({
+            "ledger": restored.ledger.to_string(),
+            "epoch": restored.epoch,
+            "copyEndedAtSeq": restored.copy_ended_at.0,
+            "firstFence": restored.fence.0 + 1,
+            "heldBackMs": restored.held_back_ms,
+            "leases": restored.leases,
+            "nobodyHolds": self.nobody_holds,
+        });
+        self.format.print(&result, |_| as_text(&restored, self.nobody_holds, now))
     }
 }
 

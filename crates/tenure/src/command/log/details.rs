@@ -4,7 +4,6 @@ use tenure_core::kernel::{Event, Fence, Resource, Want};
 use tenure_ledger::signing::KeyEntry;
 
 use super::Entry;
-use super::fields::end_name;
 use crate::output::{in_words, time_of, time_of_wall};
 
 impl Entry<'_> {
@@ -48,7 +47,7 @@ impl Entry<'_> {
                 let (ticket, holder) = (queued.ticket.0, &queued.holder);
                 format!("ticket {ticket}  {}  {holder}  until {}", wants.join(", "), time(queued.until))
             }
-            Event::Left { ticket, end, .. } => format!("ticket {}  {}", ticket.0, end_name(*end)),
+            Event::Left { ticket, end, .. } => format!("ticket {}  {}", ticket.0, end.as_str()),
             Event::Intent(event) => super::intent::details_of(event),
             Event::Agent(event) => super::agent::details_of(event, self.tag, time),
             Event::Work(event) => super::work::details_of(event, self.tag),

@@ -1,9 +1,7 @@
 //! What an event says, for programs: every field that it has, but never what a token is made from.
 
 use serde_json::{Map, Value, json};
-use tenure_core::kernel::{
-    ClockReading, Event, Issued, Labels, Queued, RequestKey, Resource, Tick, WaitEnd, Want,
-};
+use tenure_core::kernel::{ClockReading, Event, Issued, Labels, Queued, RequestKey, Resource, Tick, Want};
 use tenure_ledger::signing::KeyEntry;
 
 use super::Entry;
@@ -12,7 +10,6 @@ use crate::output::{time_of, time_of_wall};
 type Fields = Map<String, Value>;
 
 impl Entry<'_> {
-    /// The event as an object.
     pub(super) fn fields(&self) -> Fields {
         let mut fields = Fields::new();
         fields.insert("seq".into(), self.seq.into());
@@ -60,7 +57,7 @@ impl Entry<'_> {
             }),
             Event::Queued(queued) => json!({ "wait": self.of_queued(queued) }),
             Event::Left { ticket, end, .. } => {
-                json!({ "wait": { "ticket": ticket.0, "end": end_name(*end) } })
+                json!({ "wait": { "ticket": ticket.0, "end": end.as_str() } })
             }
             Event::Intent(event) => super::intent::fields_of(event),
             Event::Agent(event) => super::agent::fields_of(event, self.tag, |tick| self.time_of(tick)),
@@ -168,13 +165,4 @@ pub(super) fn of_request_key(key: &RequestKey) -> Value {
 
 fn of_reading(reading: &ClockReading) -> Value {
     json!({ "id": &*reading.clock, "microseconds": reading.microseconds })
-}
-
-/// The name of the end of a wait.
-pub(super) fn end_name(end: WaitEnd) -> &'static str {
-    match end {
-        WaitEnd::TimedOut => "TIMED_OUT",
-        WaitEnd::Withdrawn => "WITHDRAWN",
-        WaitEnd::Gone => "GONE",
-    }
 }

@@ -7,7 +7,7 @@ use super::keyring_of;
 use crate::command::verify::keys_as_json;
 use crate::configuration::Place;
 use crate::failure::Failure;
-use crate::output::{write_json, write_text};
+use crate::output::{write_answer, write_text};
 
 /// Prints the public keys of a ledger, to hand to those who check passports.
 ///
@@ -30,7 +30,7 @@ impl Key {
         let keyring = keyring_of(&self.place.existing()?)?;
         if self.json {
             let ledger = keyring.ledger().to_string();
-            write_json(&json!({ "ledger": ledger, "keys": keys_as_json(&keyring) }))?;
+            write_answer(&json!({ "ledger": ledger, "keys": keys_as_json(&keyring) }))?;
         } else {
             write_text(&keyring.live().map(|key| format!("{key}\n")).collect::<String>())?;
         }

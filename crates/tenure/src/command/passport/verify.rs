@@ -11,7 +11,7 @@ use tenure_ledger::signing::{Claims, Keyring, Passport, PublicKey, TrustedKeys};
 use super::keyring_of;
 use crate::exit;
 use crate::failure::Failure;
-use crate::output::{Table, write_json, write_text};
+use crate::output::{Format, Table};
 
 /// More than any passport: what is longer is not read to its end.
 const MOST_BYTES: u64 = 1 << 16;
@@ -36,9 +36,8 @@ pub struct Verify {
     /// Trust the keys of the ledger in this data directory, those that are retired too
     #[arg(long, value_name = "DIRECTORY")]
     keys_from: Option<PathBuf>,
-    /// Print one JSON value instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Verify {
@@ -56,12 +55,7 @@ impl Verify {
         let claims = claims.map_err(|error| Failure::new(exit::NO, "the passport proves nothing", &error))?;
         // What it signed in its time is genuine; who stole it since could have signed it too.
         let retired_at = keyring.and_then(|keyring| keyring.retired_at(claims.key_id));
-        if self.json {
-            write_json(&as_json(&claims, retired_at))?;
-        } else {
-            write_text(&as_text(&claims, retired_at))?;
-        }
-        Ok(())
+        self.format.print(&as_json(&claims, retired_at), |_| as_text(&claims, retired_at))
     }
 }
 

@@ -13,7 +13,7 @@ use self::past::Past;
 use crate::configuration::Place;
 use crate::exit;
 use crate::failure::Failure;
-use crate::output::{Table, time_of, write_json, write_text};
+use crate::output::{Format, Table, time_of};
 
 mod past;
 
@@ -33,9 +33,8 @@ pub struct ReplayAt {
     at: Moment,
     #[command(flatten)]
     place: Place,
-    /// Print one JSON value instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,12 +72,7 @@ impl ReplayAt {
             Moment::Last => past.state().now(),
             Moment::Now => now(past.state())?,
         };
-        if self.json {
-            write_json(&as_json(&past, at))?
-        } else {
-            write_text(&as_text(&past, at))?
-        }
-        Ok(())
+        self.format.print(&as_json(&past, at), |_| as_text(&past, at))
     }
 }
 

@@ -27,14 +27,12 @@ pub struct Past {
     /// The first event that was added, and the last.
     pub first: Seq,
     pub last: Seq,
-    /// How many events were added.
     pub events: u64,
     /// How many leases ended among them.
     pub ended: u64,
 }
 
 impl Past {
-    /// What they add up to.
     pub fn state(&self) -> &State {
         self.replay.state()
     }

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use tenure_api::BlockerReports;
 
 use crate::failure::Failure;
-use crate::output::{write_answer, write_table, write_text};
+use crate::output::Format;
 use crate::server::ask_here;
 
 /// Shows which agents stopped because a file was not free, and lets them go on.
@@ -32,9 +32,8 @@ enum ReportCommand {
 /// Example: tenure report list
 #[derive(Debug, Args)]
 struct List {
-    /// Print one JSON value instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 /// Shows one report.
@@ -44,9 +43,8 @@ struct List {
 struct Show {
     /// Its name
     id: String,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 /// Gives a session that stopped the file that it needs, if that is free by now, so that it can go on.
@@ -59,9 +57,8 @@ struct Show {
 struct Resume {
     /// Its name
     id: String,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Report {
@@ -78,37 +75,20 @@ impl Report {
 impl List {
     fn run(self) -> Result<(), Failure> {
         let reports = ask_here(async |client| client.blocker_reports().await)?;
-        if self.json {
-            write_answer(&BlockerReports { reports })?;
-        } else if reports.is_empty() {
-            write_text("No reports.\n")?;
-        } else {
-            write_table(&view::table(&reports))?;
-        }
-        Ok(())
+        self.format.print_table(&BlockerReports { reports }, "No reports.\n", |all| view::table(&all.reports))
     }
 }
 
 impl Show {
     fn run(self) -> Result<(), Failure> {
         let report = ask_here(async |client| client.blocker_report(&self.id).await)?;
-        if self.json {
-            write_answer(&report)?;
-        } else {
-            write_text(&view::fields(&report).to_string())?;
-        }
-        Ok(())
+        self.format.print(&report, view::fields)
     }
 }
 
 impl Resume {
     fn run(self) -> Result<(), Failure> {
         let report = ask_here(async |client| client.resume_report(&self.id).await)?;
-        if self.json {
-            write_answer(&report)?;
-        } else {
-            write_text(&view::resumed(&report))?;
-        }
-        Ok(())
+        self.format.print(&report, view::resumed)
     }
 }

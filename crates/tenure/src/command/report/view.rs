@@ -6,7 +6,6 @@ use crate::command::files::view::owner;
 use crate::duration::short;
 use crate::output::Table;
 
-/// Many reports, one line each.
 pub fn table(reports: &[BlockerReport]) -> Table {
     let heads = ["REPORT", "STATE", "BLOCKED FILE", "WHO STOPPED", "OWNER", "LOCK AGE", "SINCE"];
     let mut table = Table::with_heads(&heads);
@@ -24,7 +23,6 @@ pub fn table(reports: &[BlockerReport]) -> Table {
     table
 }
 
-/// Everything about one.
 pub fn fields(report: &BlockerReport) -> Table {
     let mut table = Table::default();
     table.field("report", &report.id);
@@ -56,7 +54,6 @@ pub fn fields(report: &BlockerReport) -> Table {
     table
 }
 
-/// What became of it.
 pub fn resumed(report: &BlockerReport) -> String {
     let text = format!(
         "{} has {} now. Tell it in its own window to go on.",

@@ -14,18 +14,13 @@ use crate::watched::{Ended, Guarded, Leaves, Margins, Report, Signals};
 /// How long a killed command may take to be gone before it is given up: microseconds.
 const PATIENCE: u64 = 10_000_000;
 
-/// How it went.
 #[derive(Debug)]
 pub enum Outcome {
-    /// The command ended.
     Ended(Ended),
     /// The command could not be started.
     NotStarted(io::Error),
-    /// The lease was lost.
     Lost {
-        /// Why.
         why: String,
-        /// Whether the command is gone.
         is_gone: bool,
     },
 }
@@ -54,7 +49,6 @@ impl<'a> Running<'a> {
         Self { guarded, guard, signals, terminal: Terminal::of_standard_input(), margins, lost: None }
     }
 
-    /// Waits for its end.
     pub async fn until_the_end(mut self) -> Outcome {
         let timer = Timer::new();
         let give_up = async |at: Option<u64>| match &timer {

@@ -11,7 +11,6 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr,
 use crate::exit;
 use crate::message::complain;
 
-/// The terminal on standard input.
 #[derive(Debug)]
 pub struct Terminal {
     /// How it was set, in case the command has no time to set it back.

@@ -1,10 +1,11 @@
 //! What people see while they wait for a lease: one line on a terminal, a plain line now and then anywhere else.
 
 use std::io::IsTerminal as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tenure_api::Lease;
 use tenure_client::Place;
 
@@ -26,7 +27,6 @@ enum Shown {
 }
 
 impl Waiting {
-    /// Nothing is shown yet.
     pub fn new(is_quiet: bool) -> Self {
         let shown = || {
             if std::io::stderr().is_terminal() { Shown::Line(Progress::new()) } else { Shown::Plain(None) }
@@ -38,7 +38,7 @@ impl Waiting {
     pub fn teller(&self) -> Option<impl FnMut(Place) + Send + 'static> {
         let shared = self.0.clone()?;
         Some(move |place: Place| {
-            if let Some(shown) = shared.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            if let Some(shown) = shared.lock().as_mut() {
                 shown.show(&place);
             }
         })
@@ -48,7 +48,7 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         if let Some(shared) = &self.0 {
-            *shared.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            *shared.lock() = None;
         }
     }
 }

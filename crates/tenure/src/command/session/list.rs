@@ -5,7 +5,7 @@ use tenure_api::Sessions;
 
 use super::view;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_table, write_text};
+use crate::output::Format;
 use crate::server::ask;
 
 /// Shows the sessions that go on, and those that ended last; the newest first.
@@ -18,9 +18,8 @@ pub struct List {
     /// Only those in this state
     #[arg(long, value_enum)]
     state: Option<State>,
-    /// Print one JSON value instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -48,13 +47,6 @@ impl List {
             State::Ended => "ENDED",
         });
         let sessions = ask(async |client| Ok(client.sessions(state).await?))?;
-        if self.json {
-            write_answer(&Sessions { sessions })?;
-        } else if sessions.is_empty() {
-            write_text("No sessions.\n")?;
-        } else {
-            write_table(&view::table(&sessions))?;
-        }
-        Ok(())
+        self.format.print_table(&Sessions { sessions }, "No sessions.\n", |all| view::table(&all.sessions))
     }
 }

@@ -9,12 +9,10 @@ use crate::failure::Failure;
 /// How long one question waits for a change. The next one goes on where it ended.
 const AT_ONCE_MS: u64 = 30_000;
 
-/// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
     /// It runs, or it is over.
     Decided,
-    /// It is over.
     Over,
 }
 

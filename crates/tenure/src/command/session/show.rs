@@ -5,7 +5,7 @@ use clap::Args;
 use super::patience::{self, Goal};
 use super::view;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::Format;
 use crate::server::ask;
 
 /// Shows everything about one session, also if it ended not long ago.
@@ -21,9 +21,8 @@ pub struct Show {
     /// Wait until it runs or is over
     #[arg(long)]
     wait: bool,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Show {
@@ -33,11 +32,7 @@ impl Show {
             true => patience::until(&client, &self.id, Goal::Decided).await,
             false => Ok(client.session(&self.id).await?),
         })?;
-        if self.json {
-            write_answer(&session)?;
-        } else {
-            write_text(&view::fields(&session).to_string())?;
-        }
+        self.format.print(&session, view::fields)?;
         if self.wait { patience::verdict(&session) } else { Ok(()) }
     }
 }

@@ -7,7 +7,7 @@ use tenure_api::IntentRequest;
 use super::patience::{self, Goal};
 use super::view;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::Format;
 use crate::server::ask;
 
 /// Says what is wanted, and prints the session that it became.
@@ -36,9 +36,8 @@ pub struct Start {
     /// Wait until it runs or is over
     #[arg(long)]
     wait: bool,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 #[derive(Debug, Args)]
@@ -55,7 +54,7 @@ struct Target {
 impl Start {
     /// Asks for it, and waits for what becomes of it if that is wanted.
     pub fn run(self) -> Result<(), Failure> {
-        let (wait, json) = (self.wait, self.json);
+        let (wait, format) = (self.wait, self.format);
         let request = self.request();
         let (accepted, session) = ask(async |client| {
             let accepted = client.intend(&request).await?;
@@ -65,11 +64,9 @@ impl Start {
             };
             Ok((accepted, session))
         })?;
-        match (&session, json) {
-            (Some(session), true) => write_answer(session)?,
-            (Some(session), false) => write_text(&view::fields(session).to_string())?,
-            (None, true) => write_answer(&accepted)?,
-            (None, false) => write_text(&view::accepted(&accepted).to_string())?,
+        match &session {
+            Some(session) => format.print(session, view::fields)?,
+            None => format.print(&accepted, view::accepted)?,
         }
         session.map_or(Ok(()), |session| patience::verdict(&session))
     }

@@ -5,7 +5,7 @@ use clap::Args;
 use super::patience::{self, Goal};
 use super::view;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::Format;
 use crate::server::ask;
 
 /// Asks for a session's end, and prints where it is.
@@ -22,9 +22,8 @@ pub struct Stop {
     /// Wait until it is over
     #[arg(long)]
     wait: bool,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Stop {
@@ -38,11 +37,9 @@ impl Stop {
             };
             Ok((accepted, session))
         })?;
-        match (&session, self.json) {
-            (Some(session), true) => write_answer(session)?,
-            (Some(session), false) => write_text(&view::fields(session).to_string())?,
-            (None, true) => write_answer(&accepted)?,
-            (None, false) => write_text(&view::accepted(&accepted).to_string())?,
+        match &session {
+            Some(session) => self.format.print(session, view::fields)?,
+            None => self.format.print(&accepted, view::accepted)?,
         }
         Ok(())
     }

@@ -4,7 +4,6 @@ use tenure_api::{IntentAccepted, SessionView};
 
 use crate::output::Table;
 
-/// Many sessions, one line each.
 pub fn table(sessions: &[SessionView]) -> Table {
     let mut table = Table::with_heads(&["SESSION", "STATE", "WHAT", "PROFILE", "TUNER", "OUTCOME", "SINCE"]);
     for session in sessions {
@@ -22,7 +21,6 @@ pub fn table(sessions: &[SessionView]) -> Table {
     table
 }
 
-/// Everything about one session.
 pub fn fields(session: &SessionView) -> Table {
     let mut table = Table::default();
     table.field("session", &session.session_id);

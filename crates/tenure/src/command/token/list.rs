@@ -4,29 +4,23 @@ use clap::Args;
 use tenure_api::{Token, Tokens};
 
 use crate::failure::Failure;
-use crate::output::{Table, write_answer, write_table, write_text};
+use crate::output::{Format, Table};
 use crate::server::ask;
 
 /// Shows every token that is good, without its secret.
 #[derive(Debug, Args)]
 pub struct List {
-    /// Print one JSON value instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl List {
     /// Reads the list and prints it.
     pub fn run(self) -> Result<(), Failure> {
         let tokens = ask(async |client| Ok(client.tokens().await?))?;
-        if self.json {
-            write_answer(&Tokens { tokens })?;
-        } else if tokens.is_empty() {
-            write_text("No tokens. `tenure token create` makes one.\n")?;
-        } else {
-            write_table(&table(&tokens))?;
-        }
-        Ok(())
+        self.format.print_table(&Tokens { tokens }, "No tokens. `tenure token create` makes one.\n", |all| {
+            table(&all.tokens)
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::Format;
 use crate::server::ask;
 
 /// Makes a token worthless at once, and ends the leases that were taken with it.
@@ -14,25 +14,18 @@ pub struct Revoke {
     /// The token's id, as `tenure token list` shows it
     #[arg(value_name = "TOKEN")]
     id: String,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Revoke {
     /// Revokes it.
     pub fn run(self) -> Result<(), Failure> {
         let revoked = ask(async |client| Ok(client.revoke_token(&self.id).await?))?;
-        if self.json {
-            write_answer(&revoked)?;
-        } else {
+        self.format.print(&revoked, |revoked| {
             let (token, leases) = (&revoked.token, revoked.revoked_leases);
             let were = if leases == 1 { "lease was" } else { "leases were" };
-            write_text(&format!(
-                "The token of {} is worth nothing any more; {leases} {were} ended.\n",
-                token.name
-            ))?;
-        }
-        Ok(())
+            format!("The token of {} is worth nothing any more; {leases} {were} ended.\n", token.name)
+        })
     }
 }

@@ -10,6 +10,7 @@ use super::amounts::{Allowed, Amounts, Key};
 use super::view;
 use crate::duration::parse_milliseconds;
 use crate::failure::Failure;
+use crate::output::Format;
 use crate::server::ask;
 
 /// Claims a piece of work, and says what its holder may do and how much of it.
@@ -37,9 +38,8 @@ pub struct Claim {
     /// Write the token to this file, which only its owner can read, and not to standard output
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Claim {
@@ -55,6 +55,6 @@ impl Claim {
             labels: BTreeMap::new(),
         };
         let granted = ask(async |client| Ok(client.claim_work(&request, key.as_ref()).await?))?;
-        view::hand_out(granted, self.token_file.as_deref(), self.json)
+        view::hand_out(granted, self.token_file.as_deref(), self.format)
     }
 }

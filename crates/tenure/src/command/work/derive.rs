@@ -10,6 +10,7 @@ use super::view;
 use crate::command::lease_token::LeaseToken;
 use crate::duration::parse_milliseconds;
 use crate::failure::Failure;
+use crate::output::Format;
 use crate::server::ask;
 
 /// Gives a part of a lease to somebody else.
@@ -43,9 +44,8 @@ pub struct Derive {
     /// Write the new lease's token to this file, which only its owner can read, and not to standard output
     #[arg(long, value_name = "FILE")]
     new_token_file: Option<PathBuf>,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Derive {
@@ -62,6 +62,6 @@ impl Derive {
             budget: self.amounts.budget(),
         };
         let granted = ask(async |client| Ok(client.derive_work(&request, key.as_ref()).await?))?;
-        view::hand_out(granted, self.new_token_file.as_deref(), self.json)
+        view::hand_out(granted, self.new_token_file.as_deref(), self.format)
     }
 }

@@ -5,7 +5,7 @@ use tenure_api::{OneLease, ReleaseWork};
 
 use crate::command::lease_token::LeaseToken;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::Format;
 use crate::server::ask;
 
 /// Gives a lease on work back, and with it whatever was derived from it.
@@ -18,9 +18,8 @@ pub struct Release {
     lease_id: String,
     #[command(flatten)]
     token: LeaseToken,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Release {
@@ -29,12 +28,9 @@ impl Release {
         let token = self.token.read()?.expose().to_owned();
         let request = ReleaseWork { lease_id: self.lease_id, token, reason: None };
         let lease = ask(async |client| Ok(client.release_work(&request).await?))?;
-        if self.json {
-            write_answer(&OneLease { lease })?;
-        } else {
+        self.format.print(&OneLease { lease }, |OneLease { lease }| {
             let end = lease.end.as_deref().unwrap_or("RELEASED");
-            write_text(&format!("{} on {} is over: {end}\n", lease.id, lease.resource))?;
-        }
-        Ok(())
+            format!("{} on {} is over: {end}\n", lease.id, lease.resource)
+        })
     }
 }

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::view;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::Format;
 use crate::server::ask;
 
 /// Shows a lease on work: what it allows, what was used up, and what is left.
@@ -15,19 +15,14 @@ pub struct Show {
     /// The lease's id
     #[arg(value_name = "LEASE")]
     lease_id: String,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Show {
     /// Asks for it and prints it.
     pub fn run(self) -> Result<(), Failure> {
         let shown = ask(async |client| Ok(client.work(&self.lease_id).await?))?;
-        match self.json {
-            true => write_answer(&shown)?,
-            false => write_text(&view::fields(&shown).to_string())?,
-        }
-        Ok(())
+        self.format.print(&shown, view::fields)
     }
 }

@@ -7,7 +7,7 @@ use super::amounts::{Amounts, Key};
 use super::view;
 use crate::command::lease_token::LeaseToken;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::Format;
 use crate::server::ask;
 
 /// Uses up something of what a lease allows: all of it, or nothing.
@@ -35,9 +35,8 @@ pub struct Spend {
     key: Key,
     #[command(flatten)]
     token: LeaseToken,
-    /// Print one JSON value instead of text
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Spend {
@@ -56,12 +55,8 @@ impl Spend {
             purpose: (purpose != Purpose::default()).then_some(purpose),
         };
         let spent = ask(async |client| Ok(client.spend_work(&request, key.as_ref()).await?))?;
-        match self.json {
-            true => write_answer(&spent)?,
-            false => {
-                write_text(&format!("{} has left: {}\n", spent.lease_id, view::amounts(&spent.remaining)))?
-            }
-        }
-        Ok(())
+        self.format.print(&spent, |spent| {
+            format!("{} has left: {}\n", spent.lease_id, view::amounts(&spent.remaining))
+        })
     }
 }

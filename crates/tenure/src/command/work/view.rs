@@ -7,7 +7,7 @@ use tenure_core::authority::Budget as Most;
 
 use crate::command::{lease_token, lease_view};
 use crate::failure::Failure;
-use crate::output::{Table, write_answer, write_text};
+use crate::output::{Format, Table};
 
 /// Everything about one lease and what it allows.
 pub fn fields(shown: &OneWork) -> Table {
@@ -17,16 +17,12 @@ pub fn fields(shown: &OneWork) -> Table {
 }
 
 /// Prints what was granted, with its token, unless that goes to a file.
-pub fn hand_out(mut granted: GrantedWork, token_file: Option<&Path>, as_json: bool) -> Result<(), Failure> {
+pub fn hand_out(mut granted: GrantedWork, token_file: Option<&Path>, format: Format) -> Result<(), Failure> {
     if let Some(path) = token_file {
         lease_token::write(path, &granted.token)?;
         granted.token.clear();
     }
-    match as_json {
-        true => write_answer(&granted)?,
-        false => write_text(&self::granted(&granted).to_string())?,
-    }
-    Ok(())
+    format.print(&granted, self::granted)
 }
 
 /// What was granted. Its token stands in it, unless it is kept elsewhere.
@@ -70,7 +66,6 @@ fn add(table: &mut Table, work: &Work) {
     }
 }
 
-/// Amounts in words.
 pub fn amounts(budget: &Budget) -> String {
     let named = [
         (budget.episodes, "episodes"),

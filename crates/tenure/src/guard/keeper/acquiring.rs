@@ -2,14 +2,15 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
-use tenure_api::{FileAsk, FileVerdict, VerdictKind};
+use tenure_api::{FileAsk, FileVerdict, Standing, VerdictKind};
 use tenure_client::boot_microseconds as now;
 use tenure_gate::calls::Change;
 use tenure_gate::hooks::Verdict;
-use tenure_gate::hooks::wording::{self, NoDaemon, no_daemon};
+use tenure_gate::hooks::wording;
+use tenure_gate::paths::fold;
 
 use super::asking::{MISTAKE, Refused};
 use super::judging::{Want, text};
@@ -42,16 +43,32 @@ pub async fn acquire_all(
 
 /// What anybody has in this folder, at any depth.
 pub async fn held_below(watched: &Watched, folder: &Path) -> Result<Vec<PathBuf>, Refused> {
-    // What cannot be said is nobody's: such names are not leased.
-    let Ok(folder) = text(folder) else { return Ok(Vec::new()) };
-    let questions = watched.questions.as_ref().map_err(|why| Refused::busy(why.clone()))?;
-    let files = questions.files_below(&folder).await.map_err(unanswered)?.files.into_iter();
-    let paths = files.filter_map(|file| Some(PathBuf::from(file.root?).join(file.path)));
-    // A name that is a folder by now is no file any more.
-    Ok(paths.filter(|path| !path.symlink_metadata().is_ok_and(|about| about.is_dir())).collect())
+    Ok(look_below(watched, folder).await?.0)
 }
 
-/// Asks the server for these.
+/// Which of these files of a tree that git ignores a session holds. The answer is kept as long as it can be relied on.
+pub async fn held_in(watched: &Watched, root: &Path, ignored: Vec<Want>) -> Result<Vec<Want>, Refused> {
+    let (held, standing) = look_below(watched, root).await?;
+    if let Some(standing) = standing {
+        let mut granted = watched.granted.lock();
+        granted.add_held(root.to_path_buf(), &held, &standing);
+    }
+    let held: HashSet<_> = held.iter().map(|path| fold(path.as_os_str())).collect();
+    Ok(ignored.into_iter().filter(|file| held.contains(&fold(file.path.as_os_str()))).collect())
+}
+
+async fn look_below(watched: &Watched, folder: &Path) -> Result<(Vec<PathBuf>, Option<Standing>), Refused> {
+    // What cannot be said is nobody's: such names are not leased.
+    let Ok(folder) = text(folder) else { return Ok((Vec::new(), None)) };
+    let questions = watched.questions.as_ref().map_err(|why| Refused::busy(why.clone()))?;
+    let below = questions.files_below(&folder).await.map_err(unanswered)?;
+    let files = below.files.into_iter();
+    let paths = files.filter_map(|file| Some(PathBuf::from(file.root?).join(file.path)));
+    // A name that is a folder by now is no file any more.
+    let is_folder = |path: &PathBuf| path.symlink_metadata().is_ok_and(|about| about.is_dir());
+    Ok((paths.filter(|path| !is_folder(path)).collect(), below.standing))
+}
+
 async fn acquire(watched: &Arc<Watched>, owner: Owner, process: u32, files: &[Want]) -> Result<(), Refused> {
     let questions = watched.questions.as_ref().map_err(|why| Refused::busy(why.clone()))?;
     let ask = question(watched, process, files)?;
@@ -61,7 +78,7 @@ async fn acquire(watched: &Arc<Watched>, owner: Owner, process: u32, files: &[Wa
         VerdictKind::Granted => granted(watched, owner, process, files, (&ask, &verdict)).await,
         // Its place in line ends with the guard, and nobody comes back by itself.
         VerdictKind::Wait if owner == Owner::First && watched.owners.above().is_none() => {
-            Err(Refused::busy(words::run_again(&verdict, &ask)))
+            Err(Refused::busy(wording::run_again(&verdict, &ask)))
         }
         VerdictKind::Wait | VerdictKind::Blocked | VerdictKind::Stale => {
             let Verdict::Deny { reason, .. } = words::settled(&verdict, &ask) else {
@@ -93,7 +110,7 @@ async fn granted(
     };
     // An agent that we did not recognise: what is granted to it is not everybody's here.
     let is_known = watched.owners.agrees(owner, &verdict.holder);
-    let mut granted = watched.granted.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut granted = watched.granted.lock();
     for file in files {
         // What we had already, nobody else has changed.
         if file.objects && !granted.holds(owner, &file.path) && is_late(&file.path) {
@@ -112,7 +129,7 @@ async fn granted(
 
 fn unanswered(unanswered: Unanswered) -> Refused {
     Refused::busy(match unanswered {
-        Unanswered::NoServer { why, fix } => no_daemon(&NoDaemon { problem: why, fix }),
+        Unanswered::NoServer { why, fix } => wording::no_daemon(&why, &fix),
         Unanswered::Refused(detail) => format!("Nothing was changed: {detail}."),
     })
 }

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use rustix::io::Errno;
 use tenure_gate::process::process_of;
 
-use super::acquiring::{acquire_all, held_below};
+use super::acquiring::{acquire_all, held_below, held_in};
 use super::gate::Pending;
 use super::judging::{Judgement, Want, Wants};
 use super::owners::Owner;
+use super::repositories::linked;
 use super::scope::Belongs;
 use super::{Watched, family, folders};
 use crate::daemon::start;
 use crate::guard::STARTED;
 
-/// Answers a call.
 pub async fn answer(watched: Arc<Watched>, pending: Pending) {
     let Pending { call, judgement } = pending;
     let Some(process) = process_of(call.thread) else {
@@ -57,10 +57,8 @@ pub async fn answer(watched: Arc<Watched>, pending: Pending) {
     }
 }
 
-/// Why a call fails.
 #[derive(Debug)]
 pub struct Refused {
-    /// What the caller is told.
     pub error: Errno,
     /// What is said on standard error.
     pub why: Option<String>,
@@ -87,19 +85,31 @@ pub async fn settle(watched: &Arc<Watched>, owner: Owner, process: u32, wants: W
     let own = watched.clone();
     let turned = wants.turned.clone();
     let around: Vec<PathBuf> =
-        turned.iter().chain(wants.moved.iter().map(|(from, _)| from)).cloned().collect();
+        turned.iter().chain(wants.moved.iter().flat_map(|(from, to)| [from, to])).cloned().collect();
     let looked = tokio::task::spawn_blocking(move || {
         let Wants { mut files, moved, .. } = wants;
         for (from, to) in &moved {
             files.extend(folders::moved(&own.scope, from, to)?);
         }
         learn(&own, &files);
-        files.retain(|file| own.scope.belongs(&file.path, file.change, false) != Belongs::ToNobody);
-        Ok(files)
+        let (mut leased, mut ignored): (_, BTreeMap<PathBuf, Vec<Want>>) = (Vec::new(), BTreeMap::new());
+        for file in files {
+            match own.scope.belongs(&file.path, file.change, false) {
+                Belongs::ToNobody => {}
+                Belongs::Ignored(tree) => ignored.entry(tree.root.clone()).or_default().push(file),
+                Belongs::ToTree | Belongs::Unknown(_) => leased.push(file),
+            }
+        }
+        Ok((leased, ignored))
     });
-    let mut files = looked.await.unwrap_or_else(|_| Err(Refused::busy(MISTAKE.to_owned())))?;
-    // Also in repositories below, and in what git ignores there.
-    for folder in &around {
+    let (mut files, ignored) = looked.await.unwrap_or_else(|_| Err(Refused::busy(MISTAKE.to_owned())))?;
+    // No lease is taken on what git ignores. But a file that a session holds stays its own when git begins to ignore it.
+    for (root, ignored) in ignored {
+        files.extend(held_in(watched, &root, ignored).await?);
+    }
+    // Also in repositories below, in what git ignores there, and in working trees elsewhere that need this repository.
+    let elsewhere: Vec<PathBuf> = turned.iter().flat_map(|folder| linked(folder)).collect();
+    for folder in around.iter().chain(&elsewhere) {
         files.extend(held_below(watched, folder).await?.into_iter().map(Want::untouched));
     }
     let acquired = acquire_all(watched, owner, process, files).await;

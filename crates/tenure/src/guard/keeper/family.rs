@@ -1,19 +1,17 @@
 //! Those that are watched: who ended is let go of, who stopped is noticed, and who lost its agent is ended.
 
-use std::fs;
-use std::sync::{PoisonError, RwLock};
-
+use parking_lot::RwLock;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, kill_process, wait, waitid,
 };
-use tenure_gate::process::{Process, descendants};
+use tenure_gate::process::{Process, Stat, descendants};
 
 /// Held for reading by whoever waits for a process of its own; those that were watched are not waited for meanwhile.
 pub static OWN_PROCESSES: RwLock<()> = RwLock::new(());
 
 /// Lets go of everybody who ended, and tells each. Says whether all could be looked at.
 pub fn reap(mut ended: impl FnMut(Pid, WaitStatus)) -> bool {
-    let Ok(_alone) = OWN_PROCESSES.try_write() else { return false };
+    let Some(_alone) = OWN_PROCESSES.try_write() else { return false };
     while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
         ended(pid, status);
     }
@@ -28,18 +26,16 @@ pub fn stopped(child: Pid) -> Option<i32> {
 
 /// Whether this process is stopped now.
 pub fn is_stopped(process: Pid) -> bool {
-    let line = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // The name may hold anything, but nothing behind it holds a bracket. A small letter: whoever looks into it stopped it.
-    line.rsplit_once(") ").is_some_and(|(_, behind)| behind.starts_with(['T', 't']))
+    let number = u32::try_from(process.as_raw_nonzero().get()).ok();
+    number.and_then(Stat::of).is_some_and(|stat| stat.is_stopped())
 }
 
 /// Does something that starts a process and waits for it.
 pub fn with_own_process<T>(work: impl FnOnce() -> T) -> T {
-    let _reading = OWN_PROCESSES.read().unwrap_or_else(PoisonError::into_inner);
+    let _reading = OWN_PROCESSES.read();
     work()
 }
 
-/// Ends everybody below us.
 pub fn end_all() {
     let Ok(own) = Process::own() else { return };
     end(descendants(&own));

@@ -43,7 +43,8 @@ pub fn moved(scope: &Scope, from: &Path, to: &Path) -> Result<Vec<Want>, Refused
             for (folder, change) in &sides {
                 let path = folder.join(&relative);
                 let belongs = scope.belongs(&path, *change, false);
-                if belongs != Belongs::ToNobody {
+                // What sessions hold of the ignored files in it is known to the server, which is asked for the whole folder.
+                if !matches!(belongs, Belongs::ToNobody | Belongs::Ignored(_)) {
                     files.push(Want { path, follows: false, change: *change, belongs, objects: false });
                 }
             }

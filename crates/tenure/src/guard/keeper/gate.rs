@@ -15,7 +15,6 @@ use super::judging::{Judgement, judge};
 /// A call that waits for somebody else's answer.
 #[derive(Debug)]
 pub struct Pending {
-    /// The call.
     pub call: Notification,
     /// What has to be found out.
     pub judgement: Judgement,
@@ -30,7 +29,6 @@ pub fn begin(watched: Arc<Watched>, pending: UnboundedSender<Pending>) -> io::Re
     Ok(())
 }
 
-/// Says whether anybody is left.
 fn hear(watched: &Watched, pending: &UnboundedSender<Pending>) -> io::Result<bool> {
     let listener = &watched.listener;
     let mut asked = [PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)];

@@ -1,6 +1,7 @@
 //! What was granted, as long as it can be relied on without asking again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -8,11 +9,14 @@ use std::sync::Arc;
 
 use rustix::fs::fstat;
 use tenure_api::Standing;
+use tenure_gate::paths::fold;
 
 use super::owners::Owner;
 
 /// The most that is remembered; then all of it is asked for anew.
 const MOST: usize = 100_000;
+/// The same for working trees.
+const MOST_TREES: usize = 100;
 /// How long is objected to what may be out of date, in microseconds. Programs that fail try another way at once, with what they
 /// know; whoever reads again takes longer. For ever would be too long: then nobody could go on.
 const OBJECTS_FOR: u64 = 5_000_000;
@@ -25,10 +29,11 @@ pub struct Granted {
     /// What somebody else changed before it was granted, after whoever has it now began: it may know only what was there
     /// before. Whatever takes something away from it is objected to, until a while after that was said first.
     objections: HashMap<(Owner, PathBuf), Option<u64>>,
+    /// What sessions held in each working tree, and the mark under which they hold nothing more.
+    held: HashMap<PathBuf, (Arc<Mark>, u64, HashSet<OsString>)>,
 }
 
 impl Granted {
-    /// The server granted this.
     pub fn add(&mut self, owner: Owner, path: PathBuf, standing: &Standing) {
         let Some(mark) = self.mark(standing) else { return };
         if self.files.len() >= MOST {
@@ -69,11 +74,27 @@ impl Granted {
         found.is_some_and(|said| said.is_none_or(|said| now.saturating_sub(said) < OBJECTS_FOR))
     }
 
-    /// It was objected to.
     pub fn objected(&mut self, owner: Owner, path: &Path, now: u64) {
         if let Some(said) = self.objections.get_mut(&(owner, path.to_path_buf())) {
             said.get_or_insert(now);
         }
+    }
+
+    /// Sessions hold these files in this tree, and no others while the mark stays.
+    pub fn add_held(&mut self, root: PathBuf, held: &[PathBuf], standing: &Standing) {
+        let Some(mark) = self.mark(standing) else { return };
+        if self.held.len() >= MOST_TREES {
+            self.held.clear();
+        }
+        let names = held.iter().map(|path| fold(path.as_os_str()).into_owned()).collect();
+        self.held.insert(root, (mark, standing.mark, names));
+    }
+
+    /// Whether it is known that no session holds this file of this tree. Case is folded, as in a folder that does not tell it
+    /// apart: the server decides then.
+    pub fn is_unheld(&self, root: &Path, path: &Path) -> bool {
+        let known = self.held.get(root).filter(|(mark, number, _)| mark.read() == Some(*number));
+        known.is_some_and(|(_, _, held)| !held.contains(&*fold(path.as_os_str())))
     }
 
     fn mark(&mut self, standing: &Standing) -> Option<Arc<Mark>> {
@@ -115,6 +136,27 @@ mod tests {
         granted.objected(own, path, OBJECTS_FOR * 4 - 1);
         assert!(granted.is_objected(own, path, OBJECTS_FOR * 4 - 1), "another way, with the same in mind");
         assert!(!granted.is_objected(own, path, OBJECTS_FOR * 4));
+    }
+
+    // H2
+    #[test]
+    fn files_are_taken_for_unheld_until_a_session_gets_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mark");
+        let write = |number: u64| std::fs::write(&file, number.to_le_bytes()).unwrap();
+        write(7);
+        let mut granted = Granted::default();
+        let (root, path) = (Path::new("/r"), Path::new("/r/x"));
+        assert!(!granted.is_unheld(root, path), "not known yet");
+        let standing = Standing { file: file.to_str().unwrap().to_owned(), mark: 7 };
+        granted.add_held(root.into(), &["/r/Held".into()], &standing);
+        assert!(granted.is_unheld(root, path));
+        for held in ["/r/Held", "/r/held"] {
+            assert!(!granted.is_unheld(root, Path::new(held)), "{held}");
+        }
+        assert!(!granted.is_unheld(Path::new("/other"), Path::new("/other/x")));
+        write(8);
+        assert!(!granted.is_unheld(root, path), "a session got a file");
     }
 
     #[test]

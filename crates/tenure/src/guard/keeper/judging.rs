@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
 
 use rustix::io::Errno;
 use tenure_client::boot_microseconds as now;
@@ -20,15 +19,12 @@ use crate::guard::inside;
 /// What is to be done about a call.
 #[derive(Debug)]
 pub enum Judgement {
-    /// It may happen.
     Pass,
-    /// It fails.
     Fail(Errno),
     /// What the call means cannot be read, so it fails.
     Unreadable(Errno),
     /// Where the name leads cannot be seen, so it fails.
     Unfollowed(Errno),
-    /// The server is asked first.
     Ask(Wants),
     /// Git is about to change many files at once.
     Git(Program),
@@ -36,10 +32,8 @@ pub enum Judgement {
     StartServer,
 }
 
-/// What a call needs.
 #[derive(Debug, Default)]
 pub struct Wants {
-    /// Files.
     pub files: Vec<Want>,
     /// Folders get another name, and with them all that is in them.
     pub moved: Vec<(PathBuf, PathBuf)>,
@@ -53,14 +47,11 @@ impl Wants {
     }
 }
 
-/// One file that is needed.
 #[derive(Debug, Clone)]
 pub struct Want {
-    /// Its real path.
     pub path: PathBuf,
     /// Whether it is what a link of this name leads to.
     pub follows: bool,
-    /// What becomes of it.
     pub change: Change,
     /// Whether it is somebody's at all.
     pub belongs: Belongs,
@@ -169,7 +160,12 @@ fn changes(watched: &Watched, (call, thread): (Call, u32), names: &[Name]) -> Ju
             watched.scope.opened_again(&path);
         }
         let belongs = watched.scope.belongs(&path, name.change, is_free);
-        if belongs != Belongs::ToNobody {
+        let passes = match &belongs {
+            Belongs::ToNobody => true,
+            Belongs::Ignored(tree) => watched.is_unheld(&tree.root, &path),
+            Belongs::ToTree | Belongs::Unknown(_) => false,
+        };
+        if !passes {
             let (follows, change) = (name.follows, name.change);
             wants.files.push(Want { path, follows, change, belongs, objects: true });
         }
@@ -195,14 +191,18 @@ fn errno(error: &std::io::Error) -> Errno {
 }
 
 impl Watched {
+    /// Whether it is known that no session holds this file of this tree.
+    fn is_unheld(&self, root: &Path, path: &Path) -> bool {
+        self.granted.lock().is_unheld(root, path)
+    }
+
     /// Whether this owner may do that without asking: its grant is still good, and nothing is to be objected.
     fn may(&self, owner: Owner, path: &Path, change: Change) -> bool {
-        let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        let granted = self.granted.lock();
         granted.holds(owner, path) && !(change == Change::Lost && granted.is_objected(owner, path, now()))
     }
 }
 
-/// As the server wants it.
 pub fn text(path: &Path) -> Result<String, OsString> {
     path.to_str().map(str::to_owned).ok_or_else(|| path.as_os_str().to_owned())
 }

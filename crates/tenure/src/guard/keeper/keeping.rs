@@ -7,12 +7,13 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal as Named};
 use nix::unistd::getpgid;
+use parking_lot::Mutex;
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitStatus, getpid, getppid, getrlimit, kill_process, set_child_subreaper,
     setrlimit,
@@ -39,7 +40,6 @@ const AGAIN: Duration = Duration::from_millis(20);
 /// How often is looked whether agents below us live.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// A command that is watched.
 pub struct Keeper {
     watched: Arc<Watched>,
     front: Option<Pid>,
@@ -54,7 +54,6 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Begins to run it, watched.
     pub fn begin(
         naming: Naming,
         command: &[OsString],

@@ -35,10 +35,11 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tenure_seccomp::Listener;
 use tokio::sync::Semaphore;
 
@@ -70,9 +71,7 @@ pub struct Watched {
     naming: Naming,
     /// What we are called if nobody names a session.
     own_name: String,
-    /// The pid of the command.
     command: u32,
-    /// The command, for people.
     task: String,
     /// When the command began, on the wall clock.
     began: i128,

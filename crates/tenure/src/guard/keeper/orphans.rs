@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::sync::PoisonError;
 
 use tenure_gate::process::{Process, ancestors, descendants, started, writers_of};
 
@@ -26,7 +25,7 @@ pub fn end(watched: &Watched) {
 /// Whoever has open what was granted to an agent that is gone, and belongs to nobody who lives: who opened it may be gone too, and
 /// have left it to others.
 fn left_writing(watched: &Watched, owner: Owner) -> Vec<u32> {
-    let granted = watched.granted.lock().unwrap_or_else(PoisonError::into_inner).take(owner);
+    let granted = watched.granted.lock().take(owner);
     let files: HashSet<(u64, u64)> = granted
         .iter()
         .filter_map(|path| fs::metadata(path).ok())

@@ -3,32 +3,24 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tenure_gate::calls::Program;
 use tenure_gate::process::{Ancestor, Process, known, known_agent_at, process_of, started};
 
-/// The most that is remembered.
 const MOST: usize = 10_000;
 
-/// Whose call it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Owner {
     /// The agent's above us; ours, if there is none.
     First,
     /// An agent's that was started below us.
-    Agent {
-        /// Its pid.
-        pid: u32,
-        /// When it started.
-        started: u64,
-    },
+    Agent { pid: u32, started: u64 },
 }
 
 /// Who is who among those that we watch.
 #[derive(Debug, Default)]
 pub struct Owners {
-    /// The agent above us.
     above: Option<Process>,
     /// An agent was started below us. Until then all calls are of one owner, and nobody has to be looked at.
     any_below: AtomicBool,
@@ -42,7 +34,6 @@ impl Owners {
         Self { above, ..Self::default() }
     }
 
-    /// The agent above us.
     pub fn above(&self) -> Option<&Process> {
         self.above.as_ref()
     }
@@ -70,7 +61,7 @@ impl Owners {
         }
         // A number alone is used again.
         let Some(since) = started(thread) else { return Owner::First };
-        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.known.lock();
         if let Some((_, owner)) = all.get(&thread).filter(|(started, _)| *started == since) {
             return *owner;
         }
@@ -101,13 +92,13 @@ impl Owners {
     /// A thread runs another program from now on.
     pub fn forget(&self, thread: u32) {
         if self.any_below.load(Ordering::Acquire) {
-            self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&thread);
+            self.known.lock().remove(&thread);
         }
     }
 
     /// Those that made calls for an agent below us, by pid.
     pub fn threads_of(&self, owner: Owner) -> Vec<u32> {
-        let all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.known.lock();
         let is_alive = |thread: u32, since: u64| started(thread) == Some(since);
         let its = all.iter().filter(|(thread, (since, other))| *other == owner && is_alive(**thread, *since));
         its.map(|(thread, _)| *thread).collect()
@@ -115,12 +106,12 @@ impl Owners {
 
     /// This agent is gone, and nothing of it is left.
     pub fn is_over(&self, owner: Owner) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, (_, other)| *other != owner);
+        self.known.lock().retain(|_, (_, other)| *other != owner);
     }
 
     /// The agents below us that made calls.
     pub fn below(&self) -> Vec<Owner> {
-        let all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.known.lock();
         let mut below: Vec<Owner> = Vec::new();
         for (_, owner) in all.values() {
             if *owner != Owner::First && !below.contains(owner) {

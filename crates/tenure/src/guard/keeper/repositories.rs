@@ -6,40 +6,95 @@ use std::path::{Path, PathBuf};
 use tenure_gate::calls::{Change, Name, Seen};
 use tenure_seccomp::Call;
 
-/// What a repository cannot do without, beside its `HEAD`. Git itself takes some of it away when it tidies up.
-const NEEDED: [&str; 6] = ["objects", "refs", "packed-refs", "config", "worktrees", "modules"];
+/// What a repository cannot do without, beside its `HEAD`, and what cannot be restored once it is gone: the staged state, the
+/// hooks and the reflog. Git itself removes some of it when it tidies up.
+const NEEDED: [&str; 9] =
+    ["objects", "refs", "packed-refs", "config", "worktrees", "modules", "index", "hooks", "logs"];
+
+/// The folders without which git takes nothing for a repository, even where they are empty.
+const NEEDED_FOLDERS: [&str; 2] = ["objects", "refs"];
 
 /// The folder whose repository begins or ends when this name is changed so, if one does. `is_git` says whether git calls.
 ///
-/// A folder is the top of a repository as long as it has a `.git` that is a file, or has a `HEAD` in it. Whoever else than git
-/// removes what git needs begins to remove all of it.
+/// A folder is the top of a repository as long as it has a `.git` that is a file, or has a `HEAD` in it. A program other than git
+/// that removes what git needs begins to remove all of it.
 pub fn turned(call: Call, name: &Name, seen: &Seen, is_git: impl Fn() -> bool) -> Option<PathBuf> {
     let (path, is_there) = match seen {
         Seen::File { path, .. } | Seen::Folder { path } => (path, true),
         Seen::Free { path } => (path, false),
         Seen::Nothing => return None,
     };
-    let is_removed = matches!(call, Call::Unlink | Call::UnlinkAt);
-    let goes = name.change == Change::Moved || is_removed;
-    let Some(folder) = top_of(path) else {
-        // Few calls remove anything, and each is looked at.
-        let needing = if is_removed && is_there { needing(path) } else { None };
-        return needing.filter(|_| !is_git()).map(Path::to_path_buf);
+    let is_folder = matches!(seen, Seen::Folder { .. });
+    let is_removed = matches!(call, Call::Unlink | Call::UnlinkAt | Call::RemoveFolder);
+    let is_moved = name.change == Change::Moved;
+    let needed = |of: fn(&Path, &Path) -> bool| {
+        let needing = needing(path, of).filter(|_| is_there);
+        needing.filter(|_| !is_git()).map(Path::to_path_buf)
     };
-    // What is there and is written anew, as with each change of the branch, stays what it is.
-    (goes == is_there).then(|| folder.to_path_buf())
+    match top_of(path) {
+        // Only an empty folder is removed: then it has no `HEAD`, and is no repository.
+        Some(_) if is_removed && is_folder => None,
+        // What is there and is written anew, as with each change of the branch, stays what it is.
+        Some(folder) => ((is_moved || is_removed) == is_there).then(|| folder.to_path_buf()),
+        // Few calls remove or rename anything, and each is looked at.
+        None if is_removed && is_folder => needed(is_needed_folder),
+        None if is_removed => needed(is_needed_file),
+        None if is_moved => needed(is_needed_name),
+        None => None,
+    }
 }
 
-/// The top of the repository that needs this.
-fn needing(path: &Path) -> Option<&Path> {
+/// The top of the repository whose `.git` needs this path.
+fn needing(path: &Path, is_needed: fn(git: &Path, below: &Path) -> bool) -> Option<&Path> {
     let git = path.ancestors().find(|above| above.file_name().is_some_and(|name| name == ".git"))?;
-    let first = path.strip_prefix(git).ok()?.components().next()?;
-    // Whoever writes into a repository without git makes such names, and takes them away again.
-    let last = path.file_name()?.to_str()?;
-    if last.ends_with(".lock") || last.starts_with("tmp_") {
-        return None;
+    let below = path.strip_prefix(git).ok()?;
+    git.parent().filter(|_| is_needed(git, below))
+}
+
+/// Every file below one of the names is needed.
+fn is_needed_file(_: &Path, below: &Path) -> bool {
+    // Programs that write into a repository without git make such names, and remove them again.
+    let is_own = below
+        .file_name()
+        .and_then(|last| last.to_str())
+        .is_none_or(|last| last.ends_with(".lock") || last.starts_with("tmp_"));
+    !is_own && first(below).is_some_and(|first| NEEDED.iter().any(|needed| first == *needed))
+}
+
+/// Of folders, which are empty when they are removed, only a few are needed: those of the repository, and of the ones of its
+/// submodules.
+fn is_needed_folder(git: &Path, below: &Path) -> bool {
+    let Some(last) = below.file_name() else { return false };
+    let is_needed = |names: &[&str]| names.iter().any(|needed| last == *needed);
+    match below.components().count() {
+        1 => is_needed(&NEEDED),
+        _ if below.starts_with("modules") => {
+            is_needed(&NEEDED_FOLDERS) && git.join(below).with_file_name("HEAD").exists()
+        }
+        _ => false,
     }
-    git.parent().filter(|_| NEEDED.iter().any(|needed| first.as_os_str() == *needed))
+}
+
+/// Programs that write into a repository rename files in it, and editors rename a `config` before they write it anew. But the
+/// names themselves stay.
+fn is_needed_name(git: &Path, below: &Path) -> bool {
+    below != Path::new("config")
+        && (below.components().count() == 1 && is_needed_file(git, below) || is_needed_folder(git, below))
+}
+
+fn first(path: &Path) -> Option<&std::ffi::OsStr> {
+    path.components().next().map(|first| first.as_os_str())
+}
+
+/// The linked working trees of the repository in this folder: without it, they are none.
+pub fn linked(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder.join(".git/worktrees")).into_iter().flatten().flatten();
+    let gits = entries.filter_map(|entry| {
+        let text = std::fs::read_to_string(entry.path().join("gitdir")).ok()?;
+        // Since git 2.48 it may be relative to the folder that it is in.
+        entry.path().join(text.trim_end()).parent()?.canonicalize().ok()
+    });
+    gits.collect()
 }
 
 fn top_of(path: &Path) -> Option<&Path> {
@@ -71,14 +126,51 @@ mod tests {
         let moved = Name { change: Change::Moved, ..name.clone() };
         let renamed = turned(Call::Rename, &moved, &file("/r/.git/objects/tmp_obj_1"), || false);
         assert_eq!(renamed, None, "other programs write into repositories too");
-        for path in [
-            "/r/.git/refs/heads/main.lock",
-            "/r/.git/index.lock",
-            "/r/.git/COMMIT_EDITMSG",
-            "/r/objects/a",
-            "/r/.git/hooks/x",
-        ] {
+        for path in ["/r/.git/index", "/r/.git/hooks/x", "/r/.git/logs/HEAD"] {
+            assert_eq!((removed(path, false), removed(path, true)), (Some("/r".into()), None), "{path}");
+        }
+        for path in
+            ["/r/.git/refs/heads/main.lock", "/r/.git/index.lock", "/r/.git/COMMIT_EDITMSG", "/r/objects/a"]
+        {
             assert_eq!(removed(path, false), None, "{path}");
+        }
+    }
+
+    // H1
+    #[test]
+    fn a_repository_keeps_the_folders_that_it_needs_and_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let module = folder.path().join(".git/modules/m");
+        std::fs::create_dir_all(&module).unwrap();
+        std::fs::write(module.join("HEAD"), "").unwrap();
+        let name = Name { folder: Folder::Working, text: "x".into(), follows: false, change: Change::Lost };
+        let moved = Name { change: Change::Moved, ..name.clone() };
+        let at = |path: &str| Seen::Folder { path: folder.path().join(path) };
+        let top = Some(folder.path().to_path_buf());
+        for path in [".git/refs", ".git/objects", ".git/hooks", ".git/logs", ".git/modules/m/refs"] {
+            for call in [Call::RemoveFolder, Call::UnlinkAt] {
+                assert_eq!(turned(call, &name, &at(path), || false), top, "{path}");
+                assert_eq!(turned(call, &name, &at(path), || true), None, "{path}");
+            }
+            assert_eq!(turned(Call::Rename, &moved, &at(path), || false), top, "{path}");
+        }
+        for path in [
+            ".git/refs/heads/feature",
+            ".git/refs/heads",
+            ".git/objects/ab",
+            ".git/logs/refs/heads/feature",
+            ".git/modules/m/logs/refs",
+            ".git/modules/refs",
+            ".git",
+            "refs",
+            "d/objects",
+        ] {
+            assert_eq!(turned(Call::RemoveFolder, &name, &at(path), || false), None, "{path}");
+        }
+        let file = |path: &str| Seen::File { path: folder.path().join(path), names: 1 };
+        assert_eq!(turned(Call::Rename, &moved, &file(".git/index"), || false), top);
+        for path in [".git/config", ".git/index.lock", ".git/objects/pack/x", ".git/refs/heads/x"] {
+            assert_eq!(turned(Call::Rename, &moved, &file(path), || false), None, "{path}");
         }
     }
 
@@ -97,7 +189,7 @@ mod tests {
             (Call::Rename, Change::Lost, file("/r/.git/HEAD")),
             (Call::OpenAt, Change::Lost, file("/r/.git/HEAD")),
             (Call::OpenAt, Change::Made, free("/r/.git/HEAD.lock")),
-            (Call::Unlink, Change::Lost, file("/r/.git/index")),
+            (Call::Unlink, Change::Lost, file("/r/.git/FETCH_HEAD")),
             (Call::Unlink, Change::Lost, file("/r/HEAD")),
             (Call::Unlink, Change::Lost, free("/r/.git/HEAD")),
         ] {

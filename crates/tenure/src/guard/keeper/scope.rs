@@ -4,8 +4,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tenure_client::boot_microseconds as now;
 use tenure_gate::calls::{Change, looks_temporary};
 use tenure_gate::git;
@@ -22,11 +23,11 @@ const TEMPORARY: u64 = 60_000_000;
 /// The most that is remembered of each.
 const MOST: usize = 50_000;
 
-/// Whether a file is somebody's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Belongs {
-    /// Nobody asks for it.
     ToNobody,
+    /// Git ignores it in this tree: it needs no lease, but another session may hold it.
+    Ignored(Arc<WorkTree>),
     /// It is in this tree, and asked for.
     ToTree,
     /// It is in this tree; whether git ignores it is not known.
@@ -62,7 +63,7 @@ impl Scope {
             return Belongs::ToNobody;
         }
         match self.is_ignored(&tree.root, path) {
-            Some(true) => Belongs::ToNobody,
+            Some(true) => Belongs::Ignored(tree),
             Some(false) => Belongs::ToTree,
             None => Belongs::Unknown(tree),
         }
@@ -78,7 +79,7 @@ impl Scope {
         let parts: Vec<PathBuf> = parts.into_iter().collect();
         // Where git does not answer, nothing is taken for ignored.
         let found: HashSet<PathBuf> = git::ignored(root, &parts).unwrap_or_default().into_iter().collect();
-        let mut ignored = lock(&self.ignored);
+        let mut ignored = self.ignored.lock();
         if ignored.len() >= MOST {
             ignored.clear();
         }
@@ -90,7 +91,7 @@ impl Scope {
     }
 
     fn is_ignored(&self, root: &Path, path: &Path) -> Option<bool> {
-        let (ignored, at) = (lock(&self.ignored), now());
+        let (ignored, at) = (self.ignored.lock(), now());
         let known = |path: &Path| ignored.get(path).filter(|(_, since)| at.saturating_sub(*since) < IGNORED);
         let above = path.ancestors().skip(1).take_while(|folder| *folder != root);
         if above.into_iter().any(|folder| known(folder).is_some_and(|(is, _)| *is)) {
@@ -101,7 +102,7 @@ impl Scope {
 
     /// Nobody else has anything in this repository. That is believed for a moment: who removes one removes thousands of files.
     pub fn nobody_else_in(&self, owner: Owner, folder: &Path) {
-        let mut free = lock(&self.free);
+        let mut free = self.free.lock();
         if free.len() >= MOST {
             free.clear();
         }
@@ -110,7 +111,8 @@ impl Scope {
 
     /// Whether a repository may begin or end there without asking anybody.
     pub fn may_turn(&self, owner: Owner, folder: &Path) -> bool {
-        lock(&self.free)
+        self.free
+            .lock()
             .get(&(owner, folder.to_path_buf()))
             .is_some_and(|since| now().saturating_sub(*since) < TREES)
     }
@@ -118,7 +120,7 @@ impl Scope {
     /// A file that is there is opened by its name. Whoever wrote a temporary one has it open, or renames it: from now on this is
     /// a file as others are.
     pub fn opened_again(&self, path: &Path) {
-        let mut temporary = lock(&self.temporary);
+        let mut temporary = self.temporary.lock();
         if !temporary.is_empty() {
             temporary.remove(path);
         }
@@ -126,7 +128,7 @@ impl Scope {
 
     /// A new file with such a name is nobody's, for a while and until it gets another name. What it is renamed to is not.
     fn is_temporary(&self, path: &Path, change: Change, is_free: bool) -> bool {
-        let (mut temporary, at) = (lock(&self.temporary), now());
+        let (mut temporary, at) = (self.temporary.lock(), now());
         if is_free {
             temporary.remove(path);
         }
@@ -146,7 +148,7 @@ impl Scope {
     }
 
     fn tree(&self, folder: &Path) -> Result<Option<Arc<WorkTree>>, PathError> {
-        let (mut trees, at) = (lock(&self.trees), now());
+        let (mut trees, at) = (self.trees.lock(), now());
         if let Some((tree, _)) = trees.get(folder).filter(|(_, since)| at.saturating_sub(*since) < TREES) {
             return Ok(tree.clone());
         }
@@ -163,18 +165,14 @@ impl Scope {
         // As if something were in it.
         let inside = folder.join("x");
         match self.belongs(&inside, Change::Lost, false) {
-            Belongs::ToNobody => true,
+            Belongs::ToNobody | Belongs::Ignored(_) => true,
             Belongs::ToTree => false,
             Belongs::Unknown(tree) => {
                 self.learn(&tree.root, std::iter::once(folder));
-                lock(&self.ignored).get(folder).is_some_and(|(is, _)| *is)
+                self.ignored.lock().get(folder).is_some_and(|(is, _)| *is)
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -207,13 +205,9 @@ mod tests {
             ["a", "x.log", "target/deep/b"].iter().map(|name| root.join(name)).collect();
         scope.learn(&root, paths.iter().map(PathBuf::as_path));
         assert_eq!(belongs("a"), Belongs::ToTree);
-        assert_eq!(belongs("x.log"), Belongs::ToNobody);
-        assert_eq!(belongs("target/deep/b"), Belongs::ToNobody);
-        assert_eq!(
-            belongs("target/never-seen"),
-            Belongs::ToNobody,
-            "below what is ignored, nobody is asked again"
-        );
+        let is_ignored = |name: &str| matches!(belongs(name), Belongs::Ignored(tree) if tree.root == root);
+        assert!(is_ignored("x.log") && is_ignored("target/deep/b"));
+        assert!(is_ignored("target/never-seen"), "below what is ignored, git is not asked again");
     }
 
     #[test]

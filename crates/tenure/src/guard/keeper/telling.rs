@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use tenure_client::boot_microseconds as now;
@@ -16,13 +17,11 @@ use super::writing::write;
 const ONCE: u64 = 2_000_000;
 /// How long somebody may take to read what was said before, so that there is room: a call waits meanwhile.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The most that is remembered.
 const MOST: usize = 1_000;
 
 /// Where a text goes, by device and number.
 type Reader = Option<(u64, u64)>;
 
-/// Where texts go.
 #[derive(Debug)]
 pub struct Teller {
     /// The command's standard error, until it ends: whoever waits for the end of a pipe must not wait for us.
@@ -33,28 +32,27 @@ pub struct Teller {
 }
 
 impl Teller {
-    /// Says it there.
     pub fn new(errors: File) -> Self {
         Self { errors: Mutex::new(Some(Arc::new(errors))), said: Mutex::default(), unread: Mutex::default() }
     }
 
     /// The command is over. What goes on in the background has its own standard error, if any.
     pub fn command_ended(&self) {
-        self.errors.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.errors.lock().take();
     }
 
     /// Says why a change of this process did not happen: where its own standard error goes, if somebody reads there what it says
     /// (an agent whose model is told it); else where the command's goes. Where nobody reads, it is not said.
     pub fn tell(&self, process: u32, text: &str) {
         let text = format!("tenure: {}\n", text.trim_end());
-        let commands = self.errors.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let commands = self.errors.lock().clone();
         let own = errors_of(process).filter(is_read).map(Arc::new);
         let Some(errors) = own.or(commands) else { return };
         let reader = identity(&errors);
         if self.is_repeated(reader, &text) {
             return;
         }
-        let unread = || self.unread.lock().unwrap_or_else(PoisonError::into_inner);
+        let unread = || self.unread.lock();
         let patience = if unread().contains(&reader) { Duration::ZERO } else { PATIENCE };
         // A closed pipe is no reason to let anything happen, or not to.
         match write(&errors, text.as_bytes(), patience) {
@@ -64,7 +62,7 @@ impl Teller {
     }
 
     fn is_repeated(&self, reader: Reader, text: &str) -> bool {
-        let (mut said, at) = (self.said.lock().unwrap_or_else(PoisonError::into_inner), now());
+        let (mut said, at) = (self.said.lock(), now());
         said.retain(|_, since| at.saturating_sub(*since) < ONCE);
         said.len() >= MOST || said.insert((reader, text.to_owned()), at).is_some()
     }

@@ -50,10 +50,8 @@ const MOST_CONNECTIONS: usize = 512;
 /// A manifest has at most 256 entries of at most 4 KiB.
 const LARGEST_BODY: usize = 2 * 1024 * 1024;
 
-/// Who may come in.
 #[derive(Debug)]
 pub struct Door {
-    /// Where to listen.
     pub listen: SocketAddr,
     /// What else this server is called.
     pub hosts: Vec<String>,

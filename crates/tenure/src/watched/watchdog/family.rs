@@ -13,6 +13,7 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, getpgid, getpid, kill_process, kill_process_group,
     set_child_subreaper, waitid,
 };
+use tenure_gate::process::Stat;
 
 use super::super::link::Ended;
 
@@ -94,7 +95,6 @@ impl Family {
     }
 }
 
-/// All children of this process.
 pub fn all_children() -> HashSet<Pid> {
     children().unwrap_or_else(|_| children_by_search())
 }
@@ -111,16 +111,11 @@ fn children() -> io::Result<HashSet<Pid>> {
 
 /// The same for kernels without that list.
 fn children_by_search() -> HashSet<Pid> {
-    let us = getpid().as_raw_nonzero().to_string();
+    let us = u32::try_from(getpid().as_raw_nonzero().get()).ok();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let is_ours = |number: &i32| {
-        let line = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
-        // The name may hold anything, but nothing behind it holds a bracket.
-        let behind = line.rsplit_once(") ").map(|(_, behind)| behind).unwrap_or_default();
-        behind.split(' ').nth(1) == Some(&us)
-    };
-    numbers.filter(is_ours).filter_map(Pid::from_raw).collect()
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_ours = |number: &u32| Stat::of(*number).map(|stat| stat.parent) == us;
+    numbers.filter(is_ours).filter_map(|number| Pid::from_raw(i32::try_from(number).ok()?)).collect()
 }
 
 #[cfg(test)]

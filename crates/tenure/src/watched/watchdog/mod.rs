@@ -88,7 +88,6 @@ struct Watch {
     signals: Signals,
     changes: Caught,
     timer: Timer,
-    /// Whether the keeper lives.
     is_heard: bool,
     /// Whether the lease is lost, or nobody is left who could keep it.
     is_lost: bool,

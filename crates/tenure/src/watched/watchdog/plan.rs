@@ -5,9 +5,7 @@ use tenure_core::kernel::Span;
 /// What is to be done to the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// Ask it to end.
     Terminate,
-    /// End it.
     Kill,
 }
 
@@ -45,14 +43,12 @@ impl Plan {
         Self { margins, deadline, kill_at: None, is_killed: false }
     }
 
-    /// The lease was renewed.
     pub fn move_deadline(&mut self, deadline: u64) {
         if self.kill_at.is_none() {
             self.deadline = deadline;
         }
     }
 
-    /// Whether it was killed.
     pub fn is_killed(&self) -> bool {
         self.is_killed
     }
@@ -75,7 +71,6 @@ impl Plan {
         Some(Act::Kill)
     }
 
-    /// When to look again.
     pub fn wake_at(&self) -> Option<u64> {
         match self.kill_at {
             None => Some(self.last_moment().saturating_sub(self.margins.grace.0)),

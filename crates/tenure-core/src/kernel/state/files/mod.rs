@@ -30,11 +30,6 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Whether there is nothing to know.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.sessions.is_empty() && self.tickets.is_empty() && self.reports.is_empty() && self.left.is_empty()
-    }
-
     pub(super) fn enter_session(&mut self, session: FileSession) {
         if let Some(parent) = &session.parent {
             self.children.entry(parent.clone()).or_default().insert(session.id.clone());
@@ -123,11 +118,6 @@ impl State {
     pub fn file_lease(&self, resource: &Resource) -> Option<(Fence, Tick, &Holder)> {
         let lease = self.leases_on(self.find_resource(resource)?).next()?;
         Some((lease.fence, lease.issued_at, self.holder_name(lease.holder)))
-    }
-
-    /// Whether anything is known about files.
-    pub(crate) fn has_files(&self) -> bool {
-        !self.files.is_empty()
     }
 
     /// The open ticket of a session for a file.

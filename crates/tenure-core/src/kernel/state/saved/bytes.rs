@@ -1,18 +1,21 @@
 //! Numbers and texts as bytes. It knows no leases.
 
 use super::RestoreError;
+use crate::kernel::value::Tick;
 
 /// Collects bytes and passes them on in pieces: a million leases never stand in memory a second time.
 pub(super) struct Put<'a> {
     piece: Vec<u8>,
     write: &'a mut dyn FnMut(&[u8]),
+    /// From which ticks that have passed are counted back.
+    pub(super) now: Tick,
 }
 
 const PIECE: usize = 1 << 16;
 
 impl<'a> Put<'a> {
-    pub(super) fn new(write: &'a mut dyn FnMut(&[u8])) -> Self {
-        Self { piece: Vec::with_capacity(PIECE + PIECE / 4), write }
+    pub(super) fn new(write: &'a mut dyn FnMut(&[u8]), now: Tick) -> Self {
+        Self { piece: Vec::with_capacity(PIECE + PIECE / 4), write, now }
     }
 
     pub(super) fn byte(&mut self, byte: u8) {
@@ -64,11 +67,13 @@ fn low_bits(number: u64) -> u8 {
 pub(super) struct Take<'a> {
     rest: &'a [u8],
     length: usize,
+    /// From which ticks that have passed are counted back; 0 until the head was read.
+    pub(super) now: Tick,
 }
 
 impl<'a> Take<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes, length: bytes.len() }
+        Self { rest: bytes, length: bytes.len(), now: Tick(0) }
     }
 
     pub(super) fn byte(&mut self) -> Result<u8, RestoreError> {
@@ -151,7 +156,7 @@ mod tests {
     fn put(what: impl FnOnce(&mut Put<'_>)) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut write = |piece: &[u8]| bytes.extend_from_slice(piece);
-        let mut put = Put::new(&mut write);
+        let mut put = Put::new(&mut write, Tick(0));
         what(&mut put);
         put.finish();
         bytes
@@ -200,7 +205,7 @@ mod tests {
             pieces += 1;
             total += piece.len();
         };
-        let mut put = Put::new(&mut write);
+        let mut put = Put::new(&mut write, Tick(0));
         (0..PIECE as u64).for_each(|_| put.number(300));
         put.finish();
         assert_eq!((pieces, total), (2, 2 * PIECE));

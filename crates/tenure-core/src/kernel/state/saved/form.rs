@@ -28,9 +28,9 @@ impl Terms {
 }
 
 impl Put<'_> {
-    pub(super) fn terms(&mut self, terms: &Terms, now: Tick) {
+    pub(super) fn terms(&mut self, terms: &Terms) {
         self.mode(terms.mode);
-        self.past(terms.issued_at, now);
+        self.past(terms.issued_at);
         self.number(terms.expires_at.since(terms.issued_at).0);
         self.number(terms.ttl.0);
         self.number(terms.renewals.into());
@@ -47,8 +47,8 @@ impl Put<'_> {
     }
 
     /// A tick that has passed.
-    pub(super) fn past(&mut self, tick: Tick, now: Tick) {
-        self.number(now.since(tick).0);
+    pub(super) fn past(&mut self, tick: Tick) {
+        self.number(self.now.since(tick).0);
     }
 
     pub(super) fn end(&mut self, end: End) {
@@ -56,7 +56,7 @@ impl Put<'_> {
     }
 
     fn mode(&mut self, mode: Mode) {
-        self.byte(code_of_mode(mode));
+        self.byte(mode as u8);
     }
 
     fn labels(&mut self, labels: &Labels) {
@@ -69,9 +69,9 @@ impl Put<'_> {
 }
 
 impl Take<'_> {
-    pub(super) fn terms(&mut self, now: Tick) -> Result<Terms, RestoreError> {
+    pub(super) fn terms(&mut self) -> Result<Terms, RestoreError> {
         let mode = self.mode()?;
-        let issued_at = self.past(now)?;
+        let issued_at = self.past()?;
         Ok(Terms {
             mode,
             issued_at,
@@ -90,9 +90,14 @@ impl Take<'_> {
     }
 
     /// A tick that has passed.
-    pub(super) fn past(&mut self, now: Tick) -> Result<Tick, RestoreError> {
+    pub(super) fn past(&mut self) -> Result<Tick, RestoreError> {
+        self.before(self.now)
+    }
+
+    /// A tick at or before `tick`.
+    pub(super) fn before(&mut self, tick: Tick) -> Result<Tick, RestoreError> {
         let since = self.number()?;
-        now.0.checked_sub(since).map(Tick).ok_or_else(|| self.damaged("it was before all time"))
+        tick.0.checked_sub(since).map(Tick).ok_or_else(|| self.damaged("it was before all time"))
     }
 
     pub(super) fn request_key(&mut self) -> Result<RequestKey, RestoreError> {
@@ -116,7 +121,7 @@ impl Take<'_> {
 
     fn mode(&mut self) -> Result<Mode, RestoreError> {
         let code = self.byte()?;
-        let found = Mode::ALL.into_iter().find(|mode| code_of_mode(*mode) == code);
+        let found = Mode::ALL.get(usize::from(code)).copied();
         found.ok_or_else(|| self.damaged("it is held in an unknown mode"))
     }
 
@@ -135,19 +140,6 @@ impl Take<'_> {
             labels.push(label);
         }
         Labels::parse(labels).map_err(|_| self.damaged("a label is none"))
-    }
-}
-
-fn code_of_mode(mode: Mode) -> u8 {
-    match mode {
-        Mode::Exclusive => 0,
-        Mode::Shared => 1,
-        Mode::Provides => 2,
-        Mode::Consumes => 3,
-        Mode::DependsOn => 4,
-        Mode::Mutates => 5,
-        Mode::Deletes => 6,
-        Mode::Renames => 7,
     }
 }
 
@@ -188,7 +180,7 @@ mod tests {
     #[test]
     fn codes_stay_what_they_are() {
         assert_eq!(ENDS.map(code_of_end), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-        assert_eq!(Mode::ALL.map(code_of_mode), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(Mode::ALL.map(|mode| mode as u8), [0, 1, 2, 3, 4, 5, 6, 7]);
         assert!(Take::new(&[10]).end().is_err() && Take::new(&[8]).mode().is_err());
     }
 
@@ -197,7 +189,7 @@ mod tests {
         let mut bytes = Vec::new();
         let mut write = |piece: &[u8]| bytes.extend_from_slice(piece);
         let labels = Labels::parse([("b", "2"), ("a", "")]).expect("labels");
-        let mut put = Put::new(&mut write);
+        let mut put = Put::new(&mut write, Tick(0));
         put.labels(&labels);
         put.finish();
         assert_eq!(bytes, b"\x02\x01a\x00\x01b\x012");

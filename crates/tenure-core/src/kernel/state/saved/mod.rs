@@ -15,12 +15,16 @@
 //! | keys | for each principal, by key: key, body, 0 and the ticket or the count and the fences; from when on it is forgotten if none of these lives |
 //! | ended leases | in the order of their ends: fence, resource, holder, principal, terms, when and how it ended |
 //!
-//! In form 2, a want names the count of its other resources and these between its resource and the rest. It is used
-//! where somebody waits for any one of several, and form 1 wherever that says everything. Form 3 is form 2 with sessions at
-//! its end: the number of their changes, those that go on by their names, those that are over by their ends. Form 4 is form 3
-//! with agents behind them. Form 5 is form 4 with the authority of leases behind them: of those that live by their numbers,
-//! then of those that are over. In it a key may lead to what was spent: 0, 0, the lease, and what was left. Form 6 is form 5 with
-//! files behind them: sessions of coding agents, tickets, reports, and what was left without a commit.
+//! | intents | the number of changes, sessions that run by their names, ended ones by their ends |
+//! | agents | agents by their names, waiting agents oldest first, leases that were touched |
+//! | work | the authority of live leases by fence, then of ended ones |
+//! | files | sessions by their names, tickets and reports by their numbers, files left without a commit |
+//!
+//! A want names the count of its other resources, and these, between its resource and the rest. A key may lead to what was
+//! spent: 0, 0, the lease, and what was left.
+//!
+//! Only the newest version is written. Versions 1 to 5 are prefixes of it and stay readable, because a pruned ledger has
+//! only its checkpoint: 1 has no other resources in wants, and the parts from intents on begin with versions 3 to 6.
 //!
 //! A holder is 0, its name and its principal where it first appears, and its number from 1 afterwards; so is a
 //! resource, without a principal. A principal is its number from 0. Ticks that have passed are counted back
@@ -35,6 +39,7 @@ mod agents;
 mod bytes;
 mod files;
 mod form;
+mod part;
 mod recall;
 mod restore;
 mod save;
@@ -43,23 +48,11 @@ mod works;
 
 use thiserror::Error;
 
-/// The form above. Another one gets another number, and this one stays readable or is refused by name.
+/// The first version, in which a want names one resource.
 const PLAIN: u8 = 1;
 
-/// The same, and wants may name other resources that would do as well.
-const WITH_OTHERS: u8 = 2;
-
-/// The same, and sessions stand at the end.
-const WITH_SESSIONS: u8 = 3;
-
-/// The same, and agents stand behind the sessions, of which there may be none.
-const WITH_AGENTS: u8 = 4;
-
-/// The same, and what became of the authority of leases stands behind the agents, of whom there may be none.
-const WITH_WORK: u8 = 5;
-
-/// The same, and what is known about files stands behind the authority of leases, of which there may be none.
-const WITH_FILES: u8 = 6;
+/// The version that is written.
+const NEWEST: u8 = 6;
 
 /// Bytes that are no state. Nothing was restored; the events before the checkpoint still say everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

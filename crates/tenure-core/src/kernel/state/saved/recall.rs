@@ -1,8 +1,8 @@
 //! What is remembered beside leases and waits comes back: keys, and leases that are over.
 
+use super::RestoreError;
 use super::form::Terms;
 use super::restore::Restoring;
-use super::{RestoreError, WITH_WORK};
 use crate::kernel::limits::KEY_KEPT;
 use crate::kernel::name::{Holder, Resource};
 use crate::kernel::state::Slot;
@@ -30,7 +30,7 @@ impl Restoring<'_> {
         let count = self.take.count(1)?;
         if count == 0 {
             let ticket = Ticket(self.take.number()?);
-            if ticket == Ticket(0) && self.version >= WITH_WORK {
+            if ticket == Ticket(0) {
                 let outcome = KeyOutcome::Spent(Box::new(self.spent()?));
                 return Ok(KeyEntry { body: key.body, outcome, live: 0, forget_at: Some(self.forget_at()?) });
             }
@@ -79,8 +79,8 @@ impl Restoring<'_> {
             let holder = self.take.name(Holder::parse)?;
             let principal = self.principal()?;
             let principal = self.state.principals.get(principal).name.clone();
-            let terms = self.take.terms(self.state.now)?;
-            let ended_at = self.take.past(self.state.now)?;
+            let terms = self.take.terms()?;
+            let ended_at = self.take.past()?;
             self.take.ensure(ended_at >= before, "ends are not in their order")?;
             before = ended_at;
             self.state.ended.add(EndedLease {

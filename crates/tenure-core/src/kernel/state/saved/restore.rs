@@ -2,7 +2,7 @@
 
 use super::bytes::Take;
 use super::form::Terms;
-use super::{PLAIN, RestoreError, WITH_AGENTS, WITH_FILES, WITH_OTHERS, WITH_SESSIONS, WITH_WORK};
+use super::{NEWEST, PLAIN, RestoreError};
 use crate::kernel::event::{ClockReading, Queued};
 use crate::kernel::limits::Limits;
 use crate::kernel::mode::Modes;
@@ -24,7 +24,7 @@ impl State {
     ) -> Result<State, RestoreError> {
         let mut take = Take::new(bytes);
         let version = take.byte()?;
-        if ![PLAIN, WITH_OTHERS, WITH_SESSIONS, WITH_AGENTS, WITH_WORK, WITH_FILES].contains(&version) {
+        if !(PLAIN..=NEWEST).contains(&version) {
             return Err(RestoreError::Version { found: version });
         }
         let state = State::new(tag, limits, key);
@@ -38,17 +38,9 @@ impl State {
         restoring.names()?;
         restoring.keys()?;
         restoring.ended_leases()?;
-        if version >= WITH_SESSIONS {
-            restoring.sessions()?;
-        }
-        if version >= WITH_AGENTS {
-            restoring.agents()?;
-        }
-        if version >= WITH_WORK {
-            restoring.works()?;
-        }
-        if version == WITH_FILES {
-            restoring.files()?;
+        let parts = [Restoring::sessions, Restoring::agents, Restoring::works, Restoring::files];
+        for (_, part) in (3..=version).zip(parts) {
+            part(&mut restoring)?;
         }
         restoring.take.finish()?;
         Ok(restoring.state)
@@ -58,7 +50,7 @@ impl State {
 pub(super) struct Restoring<'a> {
     pub(super) state: State,
     pub(super) take: Take<'a>,
-    pub(super) version: u8,
+    version: u8,
     /// By their numbers.
     pub(super) principals: Vec<Slot>,
     /// By their numbers, the first of which is 1.
@@ -70,12 +62,13 @@ impl Restoring<'_> {
     fn head(&mut self) -> Result<(), RestoreError> {
         let (state, take) = (&mut self.state, &mut self.take);
         state.now = Tick(take.number()?);
+        take.now = state.now;
         state.clock = match take.byte()? {
             0 => None,
             1 => {
-                let tick = take.past(state.now)?;
+                let tick = take.past()?;
                 let reading = ClockReading { clock: take.text()?.into(), microseconds: take.number()? };
-                let anchor = Anchor { tick: take.past(tick)?, wall: take.number()? };
+                let anchor = Anchor { tick: take.before(tick)?, wall: take.number()? };
                 Some(ClockState { tick, reading, anchor })
             }
             _ => return Err(take.damaged("there is neither a clock nor none")),
@@ -113,7 +106,7 @@ impl Restoring<'_> {
             self.take.ensure(fence <= self.state.last_fence, "a lease was never given out")?;
             let holder = self.holder()?;
             let resource = self.resource()?;
-            let terms = self.take.terms(self.state.now)?;
+            let terms = self.take.terms()?;
             ends.push((terms.expires_at, fence));
             self.state.enter_lease(LeaseEntry {
                 fence,
@@ -150,12 +143,11 @@ impl Restoring<'_> {
 
     fn waits(&mut self) -> Result<(), RestoreError> {
         let mut ticket = Ticket(0);
-        let mut has_others = false;
         for _ in 0..self.take.count(5)? {
             ticket = Ticket(self.take.after(ticket.0)?);
             self.take.ensure(ticket <= self.state.last_ticket, "a ticket was never drawn")?;
             let holder = self.holder()?;
-            let at = self.take.past(self.state.now)?;
+            let at = self.take.past()?;
             let until = Tick(self.take.after(at.0)?);
             let (mut wants, mut resources) = (Vec::new(), Vec::new());
             for _ in 0..self.take.count(1)? {
@@ -165,7 +157,6 @@ impl Restoring<'_> {
                 for _ in 0..others {
                     resources.push(self.resource()?);
                 }
-                has_others |= others > 0;
                 let mut names = resources[first..].iter().map(|slot| self.state.resource_name(*slot).clone());
                 let resource = names.next().expect("the first was just read");
                 let others = Others::new(names);
@@ -180,9 +171,7 @@ impl Restoring<'_> {
             let resources: Vec<_> = resources.into_iter().zip(modes).collect();
             self.state.enter_wait(queued, holder, resources);
         }
-        // One state has one form: what the older one says is not said in the newer.
-        let is_right = has_others == (self.version == WITH_OTHERS) || self.version >= WITH_SESSIONS;
-        self.take.ensure(is_right, "it needs no such form")
+        Ok(())
     }
 
     fn resting_holders(&mut self) -> Result<(), RestoreError> {
@@ -190,7 +179,7 @@ impl Restoring<'_> {
         for _ in 0..self.take.count(4)? {
             let name = self.take.name(Holder::parse)?;
             let principal = self.principal()?;
-            let since = self.take.past(self.state.now)?;
+            let since = self.take.past()?;
             self.take.ensure(since >= before, "rests are not in their order")?;
             before = since;
             self.state.rests += 1;

@@ -2,9 +2,9 @@
 
 use std::num::NonZeroU32;
 
+use super::NEWEST;
 use super::bytes::Put;
 use super::form::Terms;
-use super::{PLAIN, WITH_AGENTS, WITH_FILES, WITH_OTHERS, WITH_SESSIONS, WITH_WORK};
 use crate::kernel::name::Resource;
 use crate::kernel::state::entry::LeaseEntry;
 use crate::kernel::state::memory::{EndedLease, KeyEntry, KeyOutcome};
@@ -28,8 +28,7 @@ impl State {
     pub fn save(&self, write: &mut dyn FnMut(&[u8])) {
         let mut saving = Saving {
             state: self,
-            put: Put::new(write),
-            version: self.form(),
+            put: Put::new(write, self.now),
             principals: Numbering::default(),
             holders: Numbering::default(),
             resources: Numbering::default(),
@@ -41,50 +40,17 @@ impl State {
         saving.resting_holders();
         principals.into_iter().for_each(|principal| saving.keys_of(principal));
         saving.ended_leases();
-        if saving.version >= WITH_SESSIONS {
-            saving.put.sessions(self);
-        }
-        if saving.version >= WITH_AGENTS {
-            saving.put.agents(self);
-        }
-        if saving.version >= WITH_WORK {
-            saving.put.works(self);
-        }
-        if saving.version == WITH_FILES {
-            saving.put.files(self);
-        }
+        saving.put.sessions(self);
+        saving.put.agents(self);
+        saving.put.works(self);
+        saving.put.files(self);
         saving.put.finish();
-    }
-
-    /// The oldest form that says everything.
-    fn form(&self) -> u8 {
-        if self.has_files() {
-            return WITH_FILES;
-        }
-        if self.has_works() {
-            return WITH_WORK;
-        }
-        if self.agents().next().is_some() {
-            return WITH_AGENTS;
-        }
-        match (self.sessions.revision() > 0, self.has_others()) {
-            (true, _) => WITH_SESSIONS,
-            (false, true) => WITH_OTHERS,
-            (false, false) => PLAIN,
-        }
-    }
-
-    /// Whether anybody waits for any one of several resources.
-    fn has_others(&self) -> bool {
-        let mut wants = self.waits.values().flat_map(|waiting| &waiting.queued.wants);
-        wants.any(|want| !want.others.is_empty())
     }
 }
 
 struct Saving<'a> {
     state: &'a State,
     put: Put<'a>,
-    version: u8,
     principals: Numbering,
     holders: Numbering,
     resources: Numbering,
@@ -93,14 +59,14 @@ struct Saving<'a> {
 impl Saving<'_> {
     fn head(&mut self) {
         let (state, put) = (self.state, &mut self.put);
-        put.byte(self.version);
+        put.byte(NEWEST);
         put.number(state.now.0);
         put.byte(u8::from(state.clock.is_some()));
         if let Some(clock) = &state.clock {
-            put.past(clock.tick, state.now);
+            put.past(clock.tick);
             put.text(&clock.reading.clock);
             put.number(clock.reading.microseconds);
-            put.past(clock.anchor.tick, clock.tick);
+            put.number(clock.tick.since(clock.anchor.tick).0);
             put.number(clock.anchor.wall);
         }
         put.number(state.last_fence.0);
@@ -133,7 +99,7 @@ impl Saving<'_> {
             before = lease.fence;
             self.holder(lease.holder);
             self.resource(lease.resource);
-            self.put.terms(&terms_of_lease(lease), state.now);
+            self.put.terms(&terms_of_lease(lease));
         }
     }
 
@@ -145,15 +111,13 @@ impl Saving<'_> {
             self.put.number(ticket.0 - before.0);
             before = *ticket;
             self.holder(*holder);
-            self.put.past(queued.at, self.state.now);
+            self.put.past(queued.at);
             self.put.number(queued.until.since(queued.at).0);
             self.put.count(queued.wants.len());
             for want in &queued.wants {
                 self.resource_named(&want.resource);
-                if self.version != PLAIN {
-                    self.put.count(want.others.len());
-                    want.others.iter().for_each(|resource| self.resource_named(resource));
-                }
+                self.put.count(want.others.len());
+                want.others.iter().for_each(|resource| self.resource_named(resource));
                 self.put.want(want);
             }
         }
@@ -166,7 +130,7 @@ impl Saving<'_> {
             self.put.text(entry.name.as_str());
             self.principal(entry.principal);
             let since = entry.rest.map_or(self.state.now, |rest| rest.since);
-            self.put.past(since, self.state.now);
+            self.put.past(since);
         }
     }
 
@@ -208,8 +172,8 @@ impl Saving<'_> {
             self.put.text(ended.holder.as_str());
             let principal = self.state.find_principal(&ended.principal);
             self.principal(principal.expect("principals are never forgotten"));
-            self.put.terms(&terms_of_ended(ended), self.state.now);
-            self.put.past(ended.ended_at, self.state.now);
+            self.put.terms(&terms_of_ended(ended));
+            self.put.past(ended.ended_at);
             self.put.end(ended.end);
         }
     }

@@ -2,28 +2,17 @@
 
 use std::sync::Arc;
 
+use super::RestoreError;
 use super::bytes::Put;
 use super::restore::Restoring;
-use super::{RestoreError, WITH_WORK};
 use crate::authority::{Authority, Budget, LeaseScope};
 use crate::kernel::state::State;
-use crate::kernel::state::memory::KeyOutcome;
 use crate::kernel::state::works::{SpentUnderKey, Work};
 use crate::kernel::value::Fence;
 
 /// The fewest bytes that the authority of a lease has: one for each of three budgets' amounts, its number, its parent, and a
 /// scope.
 const LEAST: usize = 3 * 4 + 3;
-
-impl State {
-    /// Whether anything has to be said about authority.
-    pub(super) fn has_works(&self) -> bool {
-        let spent = |outcome: &KeyOutcome| matches!(outcome, KeyOutcome::Spent(_));
-        !self.works.is_empty()
-            || self.ended.iter().any(|ended| ended.work.is_some())
-            || self.keys.iter().any(|(_, entry)| spent(&entry.outcome))
-    }
-}
 
 impl Put<'_> {
     /// Of leases that live, by their numbers, then of those that are over.
@@ -88,9 +77,7 @@ impl Restoring<'_> {
             ended.work = Some(Box::new(work));
         }
         let fits = self.state.invariant_every_child_is_a_part_of_its_parent().is_ok();
-        self.take.ensure(fits, "a lease is more than a part of its parent")?;
-        // One state has one form: what an older one says is not said in the newest.
-        self.take.ensure(self.state.has_works() || self.version > WITH_WORK, "it needs no such form")
+        self.take.ensure(fits, "a lease is more than a part of its parent")
     }
 
     pub(super) fn spent(&mut self) -> Result<SpentUnderKey, RestoreError> {

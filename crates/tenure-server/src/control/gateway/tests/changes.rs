@@ -15,7 +15,7 @@ async fn what_is_on_its_way_is_cut_before_it_is_quiet() {
     let moving = stage.asking(Some("alice"), post("/json/state", r#"{"on":false}"#));
     stage.wled.until("the device has the request", |wled| wled.seen().len() == 1).await;
     let generation = {
-        let hand = stage.desk.hand.lock().unwrap();
+        let hand = stage.desk.hand.lock();
         hand.0.generation()
     };
     assert!(not_yet(stage.gateway.quiet(generation + 1)).await, "not while it is on its way");

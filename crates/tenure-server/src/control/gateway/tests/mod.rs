@@ -5,34 +5,32 @@ mod http;
 mod lost;
 mod sockets;
 mod wires;
-#[path = "../../../../tests/support/wled/mod.rs"]
-mod wled;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
 use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tenure_control::gateway::Rules;
 use tenure_control::hand::{Hand, Held, Owner, Pass, TokenDigest};
 use tenure_control::matrix::Class;
 use tenure_control::refusal::Refusal;
 use tenure_core::kernel::{Fence, Span, Tick};
+use tenure_testkit::wled::{Mood, Wled};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use self::wled::{Mood, Wled};
 use super::{Gateway, GatewaySettings, Hands, Patience, answer};
 
 /// Who knows the lease, with the real hand.
 struct Desk {
     hand: Mutex<(Hand, u64)>,
     changes: watch::Sender<u64>,
-    /// What time it is.
     now: AtomicU64,
     /// Whether somebody asked whose hand it is and kept the next change from being told meanwhile.
     was_kept_out: AtomicBool,
@@ -50,7 +48,7 @@ impl Desk {
 
     /// Somebody else has the lease now, or somebody at all. The answer is the generation that began.
     fn give(&self, identity: &str) -> u64 {
-        let mut hand = self.hand.lock().unwrap();
+        let mut hand = self.hand.lock();
         hand.1 += 1;
         let fence = Fence(hand.1);
         if let Some(fence) = hand.0.held().map(|held| held.fence) {
@@ -75,9 +73,8 @@ impl Desk {
         self.tell(&hand.0)
     }
 
-    /// Nobody has it any more.
     fn take_back(&self) -> u64 {
-        let mut hand = self.hand.lock().unwrap();
+        let mut hand = self.hand.lock();
         let fence = hand.0.held().unwrap().fence;
         hand.0.let_go(fence);
         self.tell(&hand.0)
@@ -94,17 +91,17 @@ impl Desk {
 
     fn pass_rest(&self, owner: Option<&str>, class: Class) -> Result<Pass, Refusal> {
         let token = owner.map(|owner| format!("{owner}-token"));
-        self.hand.lock().unwrap().0.pass_rest(token.as_deref(), None, class, self.now())
+        self.hand.lock().0.pass_rest(token.as_deref(), None, class, self.now())
     }
 
     fn pass_websocket(&self, identity: &str, class: Class) -> Result<Pass, Refusal> {
-        self.hand.lock().unwrap().0.pass_websocket(identity, class, self.now())
+        self.hand.lock().0.pass_websocket(identity, class, self.now())
     }
 }
 
 impl Hands for Desk {
     fn still_counts(&self, pass: Pass) -> Result<(), Refusal> {
-        self.hand.lock().unwrap().0.still_counts(pass, self.now())
+        self.hand.lock().0.still_counts(pass, self.now())
     }
 
     fn changes(&self) -> watch::Receiver<u64> {
@@ -118,7 +115,7 @@ impl Hands for Desk {
         if told.recv_timeout(Duration::from_secs(3)).is_err() {
             self.was_kept_out.store(true, Ordering::Release);
         }
-        self.hand.lock().unwrap().0.held().is_some_and(|held| &*held.owner.identity == identity)
+        self.hand.lock().0.held().is_some_and(|held| &*held.owner.identity == identity)
     }
 
     fn millis(&self) -> u32 {
@@ -126,7 +123,6 @@ impl Hands for Desk {
     }
 }
 
-/// All that plays a part.
 struct Stage {
     wled: Wled,
     desk: Arc<Desk>,
@@ -141,7 +137,6 @@ async fn stage_with(change: impl FnOnce(&mut GatewaySettings)) -> Stage {
     stage_before(Wled::start().await, change)
 }
 
-/// A stage with this device.
 fn stage_before(wled: Wled, change: impl FnOnce(&mut GatewaySettings)) -> Stage {
     let mut settings = settings(&wled.url());
     change(&mut settings);
@@ -163,7 +158,6 @@ impl Stage {
         ask(self.gateway.clone(), self.desk.clone(), owner, request).await
     }
 
-    /// The same beside everything else.
     fn asking(&self, owner: Option<&'static str>, request: Request) -> tokio::task::JoinHandle<Response> {
         tokio::spawn(ask(self.gateway.clone(), self.desk.clone(), owner, request))
     }
@@ -201,7 +195,6 @@ async fn code(response: Response) -> (u16, String) {
     (status, body["error"]["code"].as_str().unwrap().to_owned())
 }
 
-/// What happens soon.
 async fn soon<T>(happens: impl Future<Output = T>) -> T {
     timeout(Duration::from_secs(20), happens).await.expect("it happens soon")
 }

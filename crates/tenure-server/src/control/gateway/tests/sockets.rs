@@ -7,7 +7,6 @@ use tokio_tungstenite::tungstenite::Message;
 use super::super::{Blocked, Link};
 use super::*;
 
-/// A client's session.
 pub(super) struct Client {
     name: &'static str,
     link: Link,

@@ -1,9 +1,10 @@
 //! A desk with the real hand, and a device of a few numbers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value, json};
 use tenure_control::{Class, Hand, Held, Owner, Pass, Problem, ProblemCode, Refusal, Source, TokenDigest};
 use tenure_core::kernel::{Fence, Span, Tick};
@@ -13,12 +14,10 @@ use super::super::{Blocked, Gate};
 
 const NOW: Tick = Tick(1_000_000);
 
-/// What tests look at.
 pub(super) struct Inside {
     hand: Hand,
     pub(super) brightness: i64,
     pub(super) effect: i64,
-    /// Commands that reached the device.
     pub(super) carried: Vec<String>,
     /// What was kept out, by source.
     pub(super) blocked: BTreeMap<&'static str, u64>,
@@ -45,14 +44,13 @@ impl Desk {
     }
 
     pub(super) fn look(&self) -> MutexGuard<'_, Inside> {
-        self.inside.lock().unwrap()
+        self.inside.lock()
     }
 
     pub(super) fn blocked(&self, source: Source) -> u64 {
         self.look().blocked.get(source.as_str()).copied().unwrap_or(0)
     }
 
-    /// Somebody takes the lease.
     pub(super) fn lock(&self) {
         let owner = Owner {
             identity: "a connection".into(),
@@ -72,7 +70,6 @@ impl Desk {
         self.look().hand.take(held);
     }
 
-    /// And gives it back.
     pub(super) fn unlock(&self) {
         self.look().hand.let_go(Fence(1)).expect("it was held");
     }

@@ -56,7 +56,6 @@ impl Terminal {
         }
     }
 
-    /// The next answer.
     pub(super) async fn answer(&mut self) -> Value {
         let reading = async {
             loop {

@@ -9,9 +9,9 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tenure_gate::agent::Agent;
 
@@ -24,7 +24,6 @@ pub const NAME: &str = "__doctor-stand-in";
 /// How long a command may take. A hook may start the server, which may take eight seconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Those that were started.
 static PLAYED: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
 /// What a stand-in is to run.
@@ -42,7 +41,6 @@ pub struct Said {
     pub code: Option<i32>,
     /// What it said on standard output.
     pub output: String,
-    /// And on standard error.
     pub errors: String,
 }
 
@@ -64,7 +62,7 @@ impl StandIn {
         command.env("LC_ALL", "C");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn()?;
-        PLAYED.lock().unwrap_or_else(PoisonError::into_inner).push(process.id());
+        PLAYED.lock().push(process.id());
         let (input, output) = (process.stdin.take(), process.stdout.take());
         let (sender, answers) = channel();
         let stand_in = Self { process, input, answers };
@@ -80,7 +78,6 @@ impl StandIn {
         Ok(stand_in)
     }
 
-    /// Its process.
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
@@ -123,7 +120,7 @@ impl Drop for StandIn {
 
 /// Whether this was one of ours.
 pub fn has_played(process: u32) -> bool {
-    PLAYED.lock().unwrap_or_else(PoisonError::into_inner).contains(&process)
+    PLAYED.lock().contains(&process)
 }
 
 /// What the agent's process is called.

@@ -1,0 +1,206 @@
+//! Samples of the agents API.
+
+use std::collections::BTreeMap;
+
+use tenure_api::{
+    AgentChange, AgentLease, AgentLeases, AgentView, AgentWait, Agents, Beat, Contention, ContentionEdge,
+    ContentionNode, DigestIdentity, DigestRecovery, Heartbeat, Manifest, ManifestIntent, ManifestObject,
+    PendingIntent, Reconciled, Rejected, ReleasedLeases, ReportState, ResourceState, StateDigest, Touch,
+    Touched, TrueLease, Verdict, Wanted,
+};
+
+use super::{AT, LATER, Samples, full_and_none, list, some, texts};
+
+pub(super) fn add(samples: &mut Samples) {
+    samples.both([wanted()]);
+    samples.both([lease()]);
+    samples.both(full_and_none(|full| ResourceState {
+        resource: "FILE:src/lib.rs".into(),
+        held: full,
+        leases: list(full, [lease()]),
+        waiting: texts(full, ["agent-2"]),
+    }));
+    contention(samples);
+    leases(samples);
+    samples.out([object()]);
+    samples.out(full_and_none(intent));
+    samples.out(full_and_none(|full| Manifest {
+        session_id: "s-1".into(),
+        agent_id: "agent-1".into(),
+        intents: vec![intent(full)],
+        ttl: some(full, 60_000_u64),
+        priority_timestamp: some(full, 1_000_u64),
+        wait_timeout_ms: some(full, 5_000_u64),
+    }));
+    samples.both([
+        Verdict::Granted { leases: vec![lease()] },
+        Verdict::Wait {
+            wait_timeout_ms: 5_000,
+            wait_until: LATER.into(),
+            position: 2,
+            blocked_by: vec!["agent-2".into()],
+        },
+        Verdict::Die {
+            retry_after_ms: 250,
+            priority_timestamp: 1_000,
+            blocked_by: vec!["agent-2".into()],
+            ended: vec!["4f1d09aa-17".into()],
+        },
+    ]);
+    states(samples);
+    samples.both(full_and_none(change));
+}
+
+fn contention(samples: &mut Samples) {
+    let node = |full| ContentionNode {
+        id: "agent-1".into(),
+        priority_timestamp: some(full, 1_000_u64),
+        state: some(full, "EXECUTING"),
+    };
+    let edge = |full| ContentionEdge {
+        from: "agent-1".into(),
+        to: "agent-2".into(),
+        resource: "FILE:src/lib.rs".into(),
+        predicate: "MUTATES".into(),
+        because: "HOLDS".into(),
+        wait_timeout_ms: 5_000,
+        one_of_several: full,
+    };
+    samples.both(full_and_none(node));
+    samples.both(full_and_none(edge));
+    samples.both(full_and_none(|full| Contention {
+        nodes: list(full, [node(true), node(false)]),
+        edges: list(full, [edge(true), edge(false)]),
+        truncated: full,
+    }));
+}
+
+fn leases(samples: &mut Samples) {
+    samples.out([AgentLeases { agent_id: "agent-1".into(), lease_ids: vec!["4f1d09aa-17".into()] }]);
+    let beat = Beat { id: "4f1d09aa-17".into(), expires_at: LATER.into(), remaining_ms: 30_000 };
+    let rejected = Rejected { id: "4f1d09aa-16".into(), code: "EXPIRED".into() };
+    samples.both([beat.clone()]);
+    samples.both([rejected.clone()]);
+    samples.both(full_and_none(|full| Heartbeat {
+        renewed: list(full, [beat.clone()]),
+        rejected: list(full, [rejected.clone()]),
+    }));
+    samples.both(full_and_none(|full| ReleasedLeases {
+        released: vec!["4f1d09aa-17".into()],
+        unknown: texts(full, ["4f1d09aa-99"]),
+    }));
+    let known = |full| TrueLease {
+        held: full,
+        state: if full { "RELEASED" } else { "UNKNOWN" }.into(),
+        remaining_ms: 0,
+        resource: some(full, "FILE:src/lib.rs"),
+        predicate: some(full, "MUTATES"),
+        expires_at: some(full, LATER),
+        fence: some(full, 17_u64),
+        end: some(full, "COMPLETED"),
+        ended_at: some(full, AT),
+        held_by: texts(full, ["agent-2"]),
+    };
+    samples.both(full_and_none(known));
+    samples.both(full_and_none(|full| Reconciled {
+        leases: BTreeMap::from([("4f1d09aa-17".to_owned(), known(full))]),
+    }));
+}
+
+fn states(samples: &mut Samples) {
+    let identity = DigestIdentity { agent_id: "agent-1".into(), priority_timestamp: 1_000, epoch: 2 };
+    let recovery = |full| DigestRecovery {
+        last_phase: "EXECUTING".into(),
+        pending_intents: list(full, [intent(true), intent(false)]),
+    };
+    let digest =
+        |full| StateDigest { version: "1.0".into(), identity: identity.clone(), recovery: recovery(full) };
+    samples.out([identity.clone()]);
+    samples.out(full_and_none(recovery));
+    samples.out(full_and_none(digest));
+    samples.out(full_and_none(|full| ReportState {
+        session_id: "s-1".into(),
+        state: "EXECUTING".into(),
+        digest: some(full, digest(true)),
+    }));
+    let pending =
+        PendingIntent { resource: "FILE:src/lib.rs".into(), predicate: "MUTATES".into(), now: "FREE".into() };
+    let wait = AgentWait {
+        wants: vec![wanted()],
+        since: AT.into(),
+        wait_until: LATER.into(),
+        blocked_by: vec!["agent-2".into()],
+    };
+    let view = |full| AgentView {
+        agent_id: "agent-1".into(),
+        session_id: "s-1".into(),
+        state: some(full, "EXECUTING"),
+        priority_timestamp: some(full, 1_000_u64),
+        epoch: 2,
+        changed_at: AT.into(),
+        leases: list(full, [lease()]),
+        waits: list(full, [wait.clone()]),
+        deaths: 1,
+        retry_after_ms: some(full, 250_u64),
+        outside: texts(full, ["MUTATES FILE:src/main.rs"]),
+        held_ms: 1_500,
+        pending: list(full, [pending.clone()]),
+    };
+    samples.both([pending.clone()]);
+    samples.both([wait.clone()]);
+    samples.both(full_and_none(view));
+    samples.both(full_and_none(|full| Agents { agents: list(full, [view(true), view(false)]) }));
+    samples.out([Touch { resources: vec![wanted()] }]);
+    samples.both([Touched { within: 1 }]);
+}
+
+pub(super) fn wanted() -> Wanted {
+    Wanted { resource: "FILE:src/lib.rs".into(), predicate: "MUTATES".into() }
+}
+
+pub(super) fn change(full: bool) -> AgentChange {
+    AgentChange {
+        agent_id: "agent-1".into(),
+        session_id: some(full, "s-1"),
+        state: some(full, "EXECUTING"),
+        priority_timestamp: some(full, 1_000_u64),
+        epoch: some(full, 2_u64),
+        ticket: some(full, 5_u64),
+        wants: list(full, [wanted()]),
+        wait_until: some(full, LATER),
+        retry_after_ms: some(full, 250_u64),
+        outside: list(full, [wanted()]),
+        leases: texts(full, ["4f1d09aa-17"]),
+        held_ms: some(full, 1_500_u64),
+    }
+}
+
+fn lease() -> AgentLease {
+    AgentLease {
+        id: "4f1d09aa-17".into(),
+        resource: "FILE:src/lib.rs".into(),
+        predicate: "MUTATES".into(),
+        agent_id: "agent-1".into(),
+        acquired_at: AT.into(),
+        expires_at: LATER.into(),
+        ttl: 30_000,
+        fence: 17,
+        remaining_ms: 29_000,
+    }
+}
+
+fn object() -> ManifestObject {
+    ManifestObject { resource_type: "FILE".into(), path: "src/lib.rs".into() }
+}
+
+fn intent(full: bool) -> ManifestIntent {
+    ManifestIntent {
+        id: some(full, "i-1"),
+        subject: some(full, "the parser"),
+        predicate: "MUTATES".into(),
+        object: object(),
+        timestamp: some(full, 1_000_u64),
+        confidence: some(full, 0.75),
+        session_id: some(full, "s-1"),
+    }
+}

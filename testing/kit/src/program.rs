@@ -1,0 +1,145 @@
+//! The program, away from whatever the user who runs the tests has configured.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use crate::client::TestClient;
+use crate::http::{self, Response, bearer, request};
+use crate::process::{CommandOutput, signal};
+use crate::traces;
+use crate::wait::LIMIT;
+
+/// Where the program is. Cargo and nextest say it to the tests of its crate, and to no others; a test that is run by
+/// hand finds it beside itself.
+pub fn program() -> PathBuf {
+    let told = ["CARGO_BIN_EXE_tenure", "NEXTEST_BIN_EXE_tenure"].iter().find_map(std::env::var_os);
+    told.map_or_else(|| std::env::current_exe().unwrap().join("../../tenure"), PathBuf::from)
+}
+
+/// `tenure serve` with its data in `folder`, on any free port.
+pub fn serve(folder: &Path) -> Command {
+    let mut command = tenure(folder);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder.join("data"));
+    command
+}
+
+/// `tenure` with nothing in its environment but a home.
+pub fn tenure(folder: &Path) -> Command {
+    let mut command = Command::new(program());
+    command.env_clear().env("HOME", folder).env("XDG_RUNTIME_DIR", folder).current_dir(folder);
+    // The usual amount of zeros would take longer than everything else in these tests.
+    command.env("TENURE_LEDGER_RESERVE", "65536").env("TENURE_LEDGER_SEGMENT_SIZE", "65536");
+    // A server without it says so, which is a story of its own.
+    command.env("TENURE_IDEM_SECRET", "a secret of no importance");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs to its end: the exit code, and what it said on standard error. A server that serves is ended, and the test.
+pub fn run(command: &mut Command) -> (i32, String) {
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    if !line.is_empty() {
+        let _ = child.kill();
+    }
+    let done = CommandOutput::of(child.wait_with_output().unwrap());
+    traces::seen(done.errors.as_bytes());
+    assert_eq!(line, "", "nothing was to be served");
+    (done.code.unwrap(), done.errors)
+}
+
+/// Runs to its end.
+pub fn output(command: &mut Command) -> CommandOutput {
+    CommandOutput::of(command.output().unwrap())
+}
+
+/// A server that was started. It is killed when it is dropped.
+pub struct ServerProcess {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    /// `127.0.0.1:PORT`.
+    pub address: String,
+    data: Option<PathBuf>,
+}
+
+impl ServerProcess {
+    /// Starts, and waits until it is ready.
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let address =
+            line.strip_prefix("listening on http://").or(line.strip_prefix("listening on https://"));
+        let address = address.map(|rest| rest.trim_end().to_owned());
+        let address = address.unwrap_or_else(|| panic!("{line:?}: {}", rest_of(&mut child)));
+        let data = command.get_args().skip_while(|argument| *argument != "--data").nth(1).map(PathBuf::from);
+        Self { child, output, address, data }
+    }
+
+    /// Sends a signal by its name.
+    pub fn signal(&self, name: &str) {
+        signal(self.child.id(), name);
+    }
+
+    /// The id of its process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its end: the exit code, what else it said on standard output, and on standard error.
+    pub fn end(mut self) -> (Option<i32>, String, String) {
+        let mut output = String::new();
+        self.output.read_to_string(&mut output).unwrap();
+        let errors = rest_of(&mut self.child);
+        traces::seen(output.as_bytes());
+        traces::seen(errors.as_bytes());
+        (self.child.wait().unwrap().code(), output, errors)
+    }
+
+    /// A connection with the administrator's token.
+    pub fn client(&self) -> TestClient {
+        TestClient::connect(&self.address, self.data.as_ref().expect("--data is given"))
+    }
+
+    /// Stops it, which it must do without complaint.
+    pub fn stop(self) {
+        self.signal("TERM");
+        let (code, _, errors) = self.end();
+        assert_eq!(code, Some(0), "{errors}");
+    }
+
+    /// `kill -9`.
+    pub fn kill(self) {
+        self.signal("KILL");
+        assert_eq!(self.end().0, None, "it was killed");
+    }
+
+    /// One request with this token.
+    pub fn ask(&self, line: &str, token: &str, body: &str) -> Response {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
+        let own = [format!("Host: {}", self.address), bearer(token), "Connection: close".into()];
+        let headers = own.into_iter().chain(["Content-Type: application/json".into()]);
+        http::exchange(stream, request(line, headers, body).as_bytes())
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if let Some(data) = &self.data {
+            traces::directory(data);
+        }
+    }
+}
+
+fn rest_of(child: &mut Child) -> String {
+    let mut errors = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    errors
+}
