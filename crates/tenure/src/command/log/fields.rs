@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use tenure_core::kernel::{ClockReading, Event, Issued, Labels, Queued, RequestKey, Resource, Tick, Want};
 use tenure_ledger::signing::KeyEntry;
 
-use super::Entry;
+use super::{Entry, api_fields};
 use crate::output::{time_of, time_of_wall};
 
 type Fields = Map<String, Value>;
@@ -59,10 +59,10 @@ impl Entry<'_> {
             Event::Left { ticket, end, .. } => {
                 json!({ "wait": { "ticket": ticket.0, "end": end.as_str() } })
             }
-            Event::Intent(event) => super::intent::fields_of(event),
-            Event::Agent(event) => super::agent::fields_of(event, self.tag, |tick| self.time_of(tick)),
-            Event::Work(event) => super::work::fields_of(event, self.tag),
-            Event::File(event) => super::file::fields_of(event, |tick| self.time_of(tick)),
+            Event::Intent(event) => api_fields::of_intent(event),
+            Event::Agent(event) => api_fields::of_agent(event, self.tag, |tick| self.time_of(tick)),
+            Event::Work(event) => api_fields::of_work(event, self.tag),
+            Event::File(event) => api_fields::of_file(event, |tick| self.time_of(tick)),
             Event::Marked { reading, .. } => json!({ "clock": of_reading(reading) }),
             Event::Resumed { reading, wall_anchor, wall_clock, .. } => json!({
                 "clock": of_reading(reading),
@@ -92,7 +92,7 @@ impl Entry<'_> {
             "labels": of_labels(&issued.labels),
         });
         if let Some(authority) = &issued.authority {
-            lease["authority"] = super::work::authority(authority, self.tag);
+            lease["authority"] = api_fields::authority(authority, self.tag);
         }
         if let Some(key) = &issued.key {
             lease["idempotency"] = of_request_key(key);
@@ -159,8 +159,7 @@ fn of_labels(labels: &Labels) -> Value {
 
 /// Digests of what the caller sent, not that itself.
 pub(super) fn of_request_key(key: &RequestKey) -> Value {
-    let hex = |bytes: [u8; 16]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    json!({ "key": hex(key.key.0), "body": hex(key.body.0) })
+    json!({ "key": hex::encode(key.key.0), "body": hex::encode(key.body.0) })
 }
 
 fn of_reading(reading: &ClockReading) -> Value {

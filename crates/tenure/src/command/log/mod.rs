@@ -1,11 +1,8 @@
 //! `tenure log`.
 
-mod agent;
-mod details;
+mod api_fields;
 mod fields;
-mod file;
-mod intent;
-mod work;
+mod line;
 
 use std::io::Write as _;
 
@@ -18,13 +15,16 @@ use tenure_ledger::embedded::Archive;
 use tenure_ledger::signing::KeyEntry;
 use tenure_registrar::shell::{ReplayError, begin_replay};
 
-pub use self::work::authority;
+pub use self::api_fields::authority;
 use crate::configuration::Place;
 use crate::failure::Failure;
 use crate::message::tell;
 use crate::output::{standard, time_of};
 
 /// Shows what happened: every event of the ledger in order, one line each.
+///
+/// Behind its number, time and type, an event has its fields as name=value: the ones that --json prints, less those
+/// that only programs need.
 ///
 /// It only reads, and may run while a server uses the ledger. Times are in UTC, by the anchor that the ledger itself
 /// keeps; entries about keys have none. What was pruned is not shown, and standard error says so.
@@ -132,7 +132,7 @@ impl<'a> Entry<'a> {
     fn as_line(&self) -> String {
         let time = self.time().unwrap_or_else(|| "-".to_owned());
         let (seq, kind) = (self.seq, &self.record.event_type);
-        format!("{seq:>8}  {time:<24}  {kind:<15}  {}", self.details()).trim_end().to_owned()
+        format!("{seq:>8}  {time:<24}  {kind:<15}  {}", line::pairs(self.fields()).join(" "))
     }
 
     fn as_json(&self) -> Value {
