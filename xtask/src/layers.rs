@@ -73,13 +73,7 @@ pub fn check(workspace: &Workspace) -> Result<(), Problem> {
         ));
     }
     let text = workspace.shell.read_file(ARCHITECTURE)?;
-    let right = table(&layers);
-    if text[between(&text, "layers")?].trim() != right.trim() {
-        return Err(Problem::new(
-            format!("ARCHITECTURE.md shows another table of the layers than xtask/layers.toml:\n\n{right}"),
-            "run `cargo xtask layers --write`",
-        ));
-    }
+    check_table(&text, &table(&layers))?;
     let wrong = unexplained(&text[between(&text, "dependencies")?], &external(&workspace.packages));
     if wrong.is_empty() {
         return Ok(());
@@ -150,6 +144,17 @@ fn table(layers: &[Layer]) -> String {
 
 /// Two tables of it are checked, each between two comments: `<!-- layers:begin -->` and `<!-- layers:end -->`.
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
+
+/// A problem unless `text` shows the table `right`.
+fn check_table(text: &str, right: &str) -> Result<(), Problem> {
+    if text[between(text, "layers")?].trim() == right.trim() {
+        return Ok(());
+    }
+    Err(Problem::new(
+        format!("ARCHITECTURE.md shows another table of the layers than xtask/layers.toml:\n\n{right}"),
+        "run `cargo xtask layers --write`",
+    ))
+}
 
 /// Where the part called `name` is, without its two comments.
 fn between(text: &str, name: &str) -> Result<Range<usize>, Problem> {
@@ -312,9 +317,15 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_found_between_its_comments_and_a_missing_comment_is_named() {
-        let text = "a\n<!-- layers:begin -->\n| x |\n<!-- layers:end -->\nb\n";
-        assert_eq!(text[between(text, "layers").expect("both comments")].trim(), "| x |");
+    fn the_table_of_layers_must_be_the_same() {
+        let text = "a\n<!-- layers:begin -->\n| x |\n|---|\n<!-- layers:end -->\nb\n";
+        assert!(check_table(text, "| x |\n|---|\n").is_ok());
+        let problem = check_table(text, "| y |\n|---|\n").expect_err("x is not y").to_string();
+        assert!(problem.contains("| y |"), "{problem}");
+    }
+
+    #[test]
+    fn a_missing_comment_is_named() {
         for text in ["", "<!-- layers:begin -->", "<!-- layers:end --> <!-- layers:begin -->"] {
             let problem = between(text, "layers").expect_err(text).to_string();
             assert!(problem.contains("`<!-- layers:begin -->`"), "{problem}");
