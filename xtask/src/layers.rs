@@ -1,15 +1,17 @@
-//! Who may depend on whom.
+//! Who may depend on whom, and what the pure crates must not mention.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use cargo_metadata::{DependencyKind, Package};
+use regex::Regex;
+use serde::Deserialize;
 
-use crate::architecture::Architecture;
-use crate::problem::Problem;
-use crate::purity;
+use crate::process::Problem;
+use crate::source::{Source, is_test_file};
 use crate::workspace::Workspace;
 
-/// Checks who depends on whom against the table in xtask/src/layers.rs
+/// Checks who depends on whom against the table in xtask/layers.toml
 ///
 /// Compares that table with every Cargo.toml and with the table in ARCHITECTURE.md, compares the
 /// external dependencies with the list in ARCHITECTURE.md, and sees that the pure crates are pure.
@@ -20,176 +22,98 @@ pub struct Arguments {
     write: bool,
 }
 
-/// One crate and what it may depend on, to run, to build or to test.
-struct Layer {
-    name: &'static str,
-    /// The crates of this workspace.
-    uses: &'static [&'static str],
-    /// The crates from elsewhere that are part of the program; `None` is any with a line in ARCHITECTURE.md.
-    external: Option<&'static [&'static str]>,
-    /// What the boundary is for, as ARCHITECTURE.md shows it.
-    reason: &'static str,
+/// xtask/layers.toml, which explains its fields.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Layers {
+    layer: Vec<Layer>,
 }
 
-/// From the bottom to the top.
-const LAYERS: &[Layer] = &[
-    Layer {
-        name: "tenure-core",
-        uses: &[],
-        // Named one by one: whatever brought a clock, a disk or a random source along would end replay.
-        external: Some(&["blake3", "prost", "siphasher", "thiserror"]),
-        reason: "pure: no clock, disk, network, randomness or async, so everything can be replayed",
-    },
-    Layer {
-        name: "tenure-ledger",
-        uses: &["tenure-core"],
-        external: None,
-        reason: "what is durable: files, the hash chain, signatures; decides nothing",
-    },
-    Layer {
-        name: "tenure-registrar",
-        uses: &["tenure-core", "tenure-ledger"],
-        external: None,
-        reason: "the single writer; knows no client",
-    },
-    Layer {
-        name: "tenure-history",
-        uses: &["tenure-core", "tenure-ledger"],
-        external: None,
-        reason: "checks what clients were told; reads a ledger, and shares no rule with what it checks",
-    },
-    Layer {
-        name: "tenure-api",
-        uses: &[],
-        external: Some(&["serde", "serde_json", "utoipa"]),
-        reason: "what goes over the wire; server and clients share it, so it knows neither",
-    },
-    Layer {
-        name: "tenure-control",
-        uses: &["tenure-core"],
-        // Named one by one, as in the core: time comes in as a tick.
-        external: Some(&["base64", "blake3", "hex", "serde", "serde_json", "sha2", "subtle"]),
-        reason: "who may move a device, and a device to move; no socket, file or clock",
-    },
-    Layer {
-        name: "tenure-seccomp",
-        uses: &[],
-        external: None,
-        reason: "calls of processes that wait for an answer; the only crate that may be unsafe, in one module",
-    },
-    Layer {
-        name: "tenure-gate",
-        uses: &["tenure-api", "tenure-seccomp"],
-        external: None,
-        reason: "what is on this machine: files, processes, git, agents and their hooks; knows no lease",
-    },
-    Layer {
-        name: "tenure-server",
-        uses: &[
-            "tenure-api",
-            "tenure-control",
-            "tenure-core",
-            "tenure-gate",
-            "tenure-ledger",
-            "tenure-registrar",
-        ],
-        external: None,
-        reason: "authenticates, parses once, asks the registrar; decides nothing about a lease",
-    },
-    Layer {
-        name: "tenure-client",
-        uses: &["tenure-api", "tenure-core", "tenure-server"],
-        external: None,
-        reason: "keeps a lease alive; knows no registrar, only what it says",
-    },
-    Layer {
-        name: "tenure-sim",
-        uses: &["tenure-client", "tenure-core", "tenure-ledger", "tenure-registrar"],
-        external: None,
-        reason: "drives the same code as the program; nothing that ships depends on it",
-    },
-    Layer {
-        name: "tenure",
-        uses: &[
-            "tenure-api",
-            "tenure-client",
-            "tenure-control",
-            "tenure-core",
-            "tenure-gate",
-            "tenure-history",
-            "tenure-ledger",
-            "tenure-registrar",
-            "tenure-seccomp",
-            "tenure-server",
-        ],
-        external: None,
-        reason: "the program: the only crate that ships; its tests alone use `tenure-history`",
-    },
-    Layer {
-        name: "tenure-testkit",
-        uses: &["tenure-api", "tenure-client", "tenure-server"],
-        external: None,
-        reason: "what tests start and speak to; the tests of any crate may use it, and nothing else",
-    },
-    Layer { name: "xtask", uses: &[], external: None, reason: "runs cargo; builds without the rest" },
-];
-
-/// Crates that only tests may use, whichever crate they are of.
-const FOR_TESTS: &[&str] = &["tenure-testkit"];
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Layer {
+    name: String,
+    uses: Vec<String>,
+    external: Option<Vec<String>>,
+    reason: String,
+    #[serde(default)]
+    pure: bool,
+    #[serde(default)]
+    for_tests: bool,
+}
 
 /// Checks everything, or writes the table.
 pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> {
-    if arguments.write {
-        return Architecture::read(workspace)?.write_layers(&table());
+    if !arguments.write {
+        return check(workspace);
     }
-    check(workspace)
+    let mut text = workspace.shell.read_file(ARCHITECTURE)?;
+    let place = between(&text, "layers")?;
+    text.replace_range(place, &format!("\n{}", table(&layers(workspace)?)));
+    Ok(workspace.shell.write_file(ARCHITECTURE, text)?)
 }
 
 /// Checks everything that the table promises.
 pub fn check(workspace: &Workspace) -> Result<(), Problem> {
-    let mut wrong = violations(&workspace.packages);
-    wrong.extend(purity::violations(&workspace.root)?);
+    let layers = layers(workspace)?;
+    let mut wrong = violations(&layers, &workspace.packages);
+    for layer in layers.iter().filter(|layer| layer.pure) {
+        for (path, text) in workspace.sources(&format!("crates/{}/src", layer.name), &["rs"])? {
+            let found = if is_test_file(&path) { Vec::new() } else { impurities(&text) };
+            wrong.extend(found.iter().map(|(line, word, reason)| {
+                format!("{}:{line} mentions `{word}`: {reason}", path.display())
+            }));
+        }
+    }
     if !wrong.is_empty() {
         return Err(Problem::new(
             format!("a layer does what it must not:\n  {}", wrong.join("\n  ")),
-            "ARCHITECTURE.md would promise something that is no longer true",
-            "take the dependency or the call out; if the promise shall change, change xtask/src/layers.rs or \
-             xtask/src/purity.rs, and record the decision in docs/adr",
+            "take the dependency or the call out; if the promise shall change, change xtask/layers.toml or \
+             xtask/src/layers.rs, and record the decision in docs/adr",
         ));
     }
-    let architecture = Architecture::read(workspace)?;
-    architecture.check_layers(&table())?;
-    architecture.check_dependencies(&external_dependencies(&workspace.packages))
+    let text = workspace.shell.read_file(ARCHITECTURE)?;
+    check_table(&text, &table(&layers))?;
+    let wrong = unexplained(&text[between(&text, "dependencies")?], &external(&workspace.packages));
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(Problem::new(
+        format!("the table of dependencies in ARCHITECTURE.md is wrong:\n  {}", wrong.join("\n  ")),
+        "mend the lines `| name | what it is for |` in ARCHITECTURE.md, or take the dependency out",
+    ))
+}
+
+fn layers(workspace: &Workspace) -> Result<Vec<Layer>, Problem> {
+    Ok(workspace.read_toml::<Layers>("xtask/layers.toml")?.layer)
 }
 
 /// What the Cargo.toml files say and the table does not allow.
-fn violations(packages: &[Package]) -> Vec<String> {
+fn violations(layers: &[Layer], packages: &[Package]) -> Vec<String> {
     let mut wrong = Vec::new();
+    let named = |name: &str| layers.iter().find(|layer| layer.name == name);
     for package in packages {
-        let Some(layer) = LAYERS.iter().find(|layer| layer.name == package.name.as_str()) else {
+        let Some(layer) = named(&package.name) else {
             wrong.push(format!("{} has no line in the table", package.name));
             continue;
         };
         for dependency in &package.dependencies {
-            let name = dependency.name.as_str();
-            let is_allowed = if FOR_TESTS.contains(&name) {
+            let name = &dependency.name;
+            let is_allowed = if named(name).is_some_and(|layer| layer.for_tests) {
                 dependency.kind == DependencyKind::Development
             } else if is_ours(packages, name) {
-                layer.uses.contains(&name)
+                layer.uses.contains(name)
             } else {
                 dependency.kind != DependencyKind::Normal
-                    || layer.external.is_none_or(|allowed| allowed.contains(&name))
+                    || layer.external.as_ref().is_none_or(|allowed| allowed.contains(name))
             };
             if !is_allowed {
                 wrong.push(format!("{} depends on {name}; {}", layer.name, layer.reason));
             }
         }
     }
-    for layer in LAYERS {
-        if !is_ours(packages, layer.name) {
-            wrong.push(format!("{} is in the table, but not in the workspace", layer.name));
-        }
-    }
+    let missing = layers.iter().filter(|layer| !is_ours(packages, &layer.name));
+    wrong.extend(missing.map(|layer| format!("{} is in the table, but not in the workspace", layer.name)));
     wrong
 }
 
@@ -198,19 +122,19 @@ fn is_ours(packages: &[Package], name: &str) -> bool {
 }
 
 /// The crates from elsewhere that some Cargo.toml names, each once.
-fn external_dependencies(packages: &[Package]) -> Vec<&str> {
-    let all =
-        packages.iter().flat_map(|package| &package.dependencies).map(|dependency| dependency.name.as_str());
-    let mut names: Vec<_> = all.filter(|name| !is_ours(packages, name)).collect();
+fn external(packages: &[Package]) -> Vec<&str> {
+    let all = packages.iter().flat_map(|package| &package.dependencies);
+    let mut names: Vec<_> =
+        all.map(|dependency| dependency.name.as_str()).filter(|name| !is_ours(packages, name)).collect();
     names.sort_unstable();
     names.dedup();
     names
 }
 
 /// The table as ARCHITECTURE.md shows it.
-fn table() -> String {
+fn table(layers: &[Layer]) -> String {
     let mut table = String::from("| crate | may use | why |\n|---|---|---|\n");
-    for layer in LAYERS {
+    for layer in layers {
         let uses: Vec<_> = layer.uses.iter().map(|name| format!("`{name}`")).collect();
         let uses = if uses.is_empty() { "–".to_owned() } else { uses.join(", ") };
         writeln!(table, "| `{}` | {uses} | {} |", layer.name, layer.reason).expect("writing into a string");
@@ -218,11 +142,101 @@ fn table() -> String {
     table
 }
 
+/// Two tables of it are checked, each between two comments: `<!-- layers:begin -->` and `<!-- layers:end -->`.
+const ARCHITECTURE: &str = "ARCHITECTURE.md";
+
+/// A problem unless `text` shows the table `right`.
+fn check_table(text: &str, right: &str) -> Result<(), Problem> {
+    if text[between(text, "layers")?].trim() == right.trim() {
+        return Ok(());
+    }
+    Err(Problem::new(
+        format!("ARCHITECTURE.md shows another table of the layers than xtask/layers.toml:\n\n{right}"),
+        "run `cargo xtask layers --write`",
+    ))
+}
+
+/// Where the part called `name` is, without its two comments.
+fn between(text: &str, name: &str) -> Result<Range<usize>, Problem> {
+    let (begin, end) = (format!("<!-- {name}:begin -->"), format!("<!-- {name}:end -->"));
+    let start = text.find(&begin).map(|position| position + begin.len());
+    let stop = start.and_then(|start| Some(start + text[start..].find(&end)?));
+    start.zip(stop).map(|(start, stop)| start..stop).ok_or_else(|| {
+        Problem::new(
+            format!("ARCHITECTURE.md does not hold `{begin}` and, below it, `{end}`"),
+            "put both comments around the table, each on a line of its own",
+        )
+    })
+}
+
+/// What is wrong with the table of dependencies: it has one line for each of `names`, which says what it is for.
+fn unexplained(table: &str, names: &[&str]) -> Vec<String> {
+    let rows = table.lines().filter_map(|line| line.trim().strip_prefix('|')).skip(2);
+    let rows: Vec<_> = rows
+        .map(|row| {
+            let mut cells = row.split('|').map(str::trim);
+            (cells.next().unwrap_or_default().trim_matches('`'), cells.next().unwrap_or_default())
+        })
+        .collect();
+    let missing = names.iter().filter(|name| !rows.iter().any(|(listed, _)| listed == *name));
+    let mut wrong: Vec<_> = missing.map(|name| format!("`{name}` has no line")).collect();
+    for (index, (name, purpose)) in rows.iter().enumerate() {
+        if !names.contains(name) {
+            wrong.push(format!("`{name}` has a line, but no Cargo.toml names it"));
+        }
+        if purpose.is_empty() {
+            wrong.push(format!("the line of `{name}` does not say what it is for"));
+        }
+        if rows[..index].iter().any(|(earlier, _)| earlier == name) {
+            wrong.push(format!("`{name}` has two lines"));
+        }
+    }
+    wrong
+}
+
+/// Words, and the reason against them. Clippy knows methods and types; this knows words, and so sees a whole module or a
+/// macro before anything in it is used. A clippy.toml of the crate would also count for its benchmarks and build script.
+const FORBIDDEN: &[(&str, &str)] = &[
+    (
+        r"\b(std::time|SystemTime|Instant)\b",
+        "time comes in as an argument, so that a replay sees the same time",
+    ),
+    // `fs::` stands beside `std::fs` because of `use std::{fs, io}`.
+    (
+        r"\b(std::(fs|net|env|process)\b|(fs|net|env|process)::)",
+        "what is outside comes in as an argument and goes out as a value, so that a simulation can be both",
+    ),
+    (
+        r"\b(std::thread\b|thread::|(tokio|async fn)\b)",
+        "one thread decides in one order, so that the same commands always lead to the same events",
+    ),
+    (
+        r"\b(rand|getrandom|RandomState)\b",
+        "a random value comes in as an argument, so that a seed repeats everything",
+    ),
+    (r"\be?print(ln)?!", "a library speaks in values; its caller decides what is shown"),
+];
+
+/// The first forbidden word of each line in the program of `text`: line, word, reason.
+fn impurities(text: &str) -> Vec<(usize, &str, &'static str)> {
+    let forbidden = FORBIDDEN.iter().map(|(words, reason)| (Regex::new(words).expect("a pattern"), *reason));
+    let forbidden: Vec<_> = forbidden.collect();
+    let lines = Source::parse(text).program.into_iter();
+    let found = lines.filter_map(|(number, line)| {
+        forbidden.iter().find_map(|(words, reason)| Some((number, words.find(line)?.as_str(), *reason)))
+    });
+    found.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn committed() -> Vec<Layer> {
+        layers(&Workspace::find().expect("the repository")).expect("xtask/layers.toml")
+    }
 
     /// A package as `cargo metadata` prints it.
     fn package(name: &str, dependencies: &[(&str, &str)]) -> Package {
@@ -243,7 +257,7 @@ mod tests {
             let added = more.iter().filter(|(from, ..)| *from == name);
             added.map(|(_, to, kind)| (*to, *kind)).collect::<Vec<_>>()
         };
-        LAYERS.iter().map(|layer| package(layer.name, &dependencies(layer.name))).collect()
+        committed().iter().map(|layer| package(&layer.name, &dependencies(&layer.name))).collect()
     }
 
     #[test]
@@ -256,8 +270,8 @@ mod tests {
             ("tenure-registrar", "rustix", "normal"),
             ("tenure-server", "tenure-testkit", "dev"),
         ]);
-        assert_eq!(violations(&packages), [""; 0]);
-        assert_eq!(external_dependencies(&packages), ["proptest", "prost", "protox", "rustix"]);
+        assert_eq!(violations(&committed(), &packages), [""; 0]);
+        assert_eq!(external(&packages), ["proptest", "prost", "protox", "rustix"]);
     }
 
     #[test]
@@ -272,7 +286,7 @@ mod tests {
             ("tenure", "tenure-testkit", "normal"),
             ("tenure-server", "tenure-testkit", "build"),
         ] {
-            let wrong = violations(&packages(&[(from, to, kind)]));
+            let wrong = violations(&committed(), &packages(&[(from, to, kind)]));
             assert_eq!(wrong.len(), 1, "{wrong:?}");
             assert!(wrong[0].starts_with(&format!("{from} depends on {to}; ")), "{wrong:?}");
         }
@@ -283,7 +297,7 @@ mod tests {
         let mut packages = packages(&[]);
         packages[0] = package("tenure-other", &[]);
         assert_eq!(
-            violations(&packages),
+            violations(&committed(), &packages),
             [
                 "tenure-other has no line in the table",
                 "tenure-core is in the table, but not in the workspace"
@@ -293,11 +307,100 @@ mod tests {
 
     #[test]
     fn each_layer_uses_only_layers_below_it() {
-        for (index, layer) in LAYERS.iter().enumerate() {
-            for used in layer.uses {
-                let is_below = LAYERS[..index].iter().any(|below| below.name == *used);
+        let layers = committed();
+        for (index, layer) in layers.iter().enumerate() {
+            for used in &layer.uses {
+                let is_below = layers[..index].iter().any(|below| below.name == *used);
                 assert!(is_below, "{} uses {used}", layer.name);
             }
+        }
+    }
+
+    #[test]
+    fn the_table_of_layers_must_be_the_same() {
+        let text = "a\n<!-- layers:begin -->\n| x |\n|---|\n<!-- layers:end -->\nb\n";
+        assert!(check_table(text, "| x |\n|---|\n").is_ok());
+        let problem = check_table(text, "| y |\n|---|\n").expect_err("x is not y").to_string();
+        assert!(problem.contains("| y |"), "{problem}");
+    }
+
+    #[test]
+    fn a_missing_comment_is_named() {
+        for text in ["", "<!-- layers:begin -->", "<!-- layers:end --> <!-- layers:begin -->"] {
+            let problem = between(text, "layers").expect_err(text).to_string();
+            assert!(problem.contains("`<!-- layers:begin -->`"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn each_dependency_has_one_line_with_its_purpose() {
+        let wrong =
+            |rows: &str| unexplained(&format!("| name | for |\n|---|---|\n{rows}\n"), &["clap", "prost"]);
+        assert_eq!(wrong("| `prost` | stored events |\n| clap | the command line |"), [""; 0]);
+        for (rows, expected) in [
+            ("| `prost` | stored events |", "`clap` has no line"),
+            ("| prost | a |\n| clap | b |\n| tokio | c |", "`tokio` has a line, but no Cargo.toml names it"),
+            ("| prost | a |\n| clap | |", "the line of `clap` does not say what it is for"),
+            ("| prost | a |\n| clap | b |\n| `clap` | c |", "`clap` has two lines"),
+        ] {
+            assert_eq!(wrong(rows), [expected]);
+        }
+    }
+
+    #[test]
+    fn writing_replaces_the_table_and_nothing_else() {
+        let shell = xshell::Shell::new().expect("a shell");
+        let folder = shell.create_temp_dir().expect("a folder");
+        shell.change_dir(folder.path());
+        let before = "a\n<!-- layers:begin -->\nold\n<!-- layers:end -->\nb\n";
+        shell.write_file(ARCHITECTURE, before).expect("a file");
+        let layers = "[[layer]]\nname = \"x\"\nuses = []\nreason = \"y\"\n";
+        shell.write_file("xtask/layers.toml", layers).expect("a file");
+        let workspace = Workspace { shell, root: "".into(), target: "".into(), packages: Vec::new() };
+        run(&workspace, &Arguments { write: true }).expect("written");
+        let table = "| crate | may use | why |\n|---|---|---|\n| `x` | – | y |\n";
+        let after = workspace.shell.read_file(ARCHITECTURE).expect("a file");
+        assert_eq!(after, format!("a\n<!-- layers:begin -->\n{table}<!-- layers:end -->\nb\n"));
+    }
+
+    #[test]
+    fn the_repository_is_as_the_table_says() {
+        let problem = check(&Workspace::find().expect("the repository")).err();
+        assert!(problem.is_none(), "{}", problem.expect("a problem"));
+    }
+
+    #[test]
+    fn a_forbidden_word_is_found_with_its_line_and_reason() {
+        let found = impurities("fn a() {\n    let now = std::time::Instant::now();\n}\n");
+        assert_eq!(found, [(2, "std::time", FORBIDDEN[0].1)]);
+        for line in [
+            "let a = fs::read(b);",
+            "use std::{fs, io}; fs::read(a)",
+            "use std::env;",
+            "process::exit(1)",
+            "std::thread::spawn(a)",
+            "tokio::spawn(a)",
+            "pub async fn a() {}",
+            "println!(\"a\");",
+            "eprint!(\"a\");",
+            "use rand::Rng;",
+            "let a: RandomState;",
+            "fn a(b: SystemTime) {}",
+            "use std::net;",
+        ] {
+            assert_eq!(impurities(line).len(), 1, "{line}");
+        }
+    }
+
+    #[test]
+    fn comments_tests_and_longer_words_do_not_count() {
+        for text in [
+            "// no std::time here\n",
+            "/// Never calls println!\nfn a() {}\n",
+            "let operand = strand(Instantly, offs::et, rules::time::is_over);\n",
+            "fn a() {}\n#[cfg(test)]\nmod tests {\n    use std::time::Instant;\n}\n",
+        ] {
+            assert_eq!(impurities(text).len(), 0, "{text}");
         }
     }
 }

@@ -1,37 +1,26 @@
-//! What people and CI run. One file is one command; its doc comment is its help text.
+//! What people and CI run. The doc comment of a command's arguments is its help text.
 
-mod advisories;
-mod agents;
-mod architecture;
-mod bench;
 mod bugs;
-mod copy;
+mod cargo;
+mod clients;
 mod dereferenced;
 mod figures;
 mod fresh;
 mod layers;
-mod mcp;
-mod openapi;
-mod problem;
 mod process;
-mod purity;
-mod python;
 mod rows;
-mod schemathesis;
 mod secret_scan;
-mod sim;
 mod source;
 mod surface;
 mod test;
 mod tools;
-mod traces;
 mod workspace;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::problem::Problem;
+use crate::process::Problem;
 use crate::workspace::Workspace;
 
 /// The tasks of the Tenure repository.
@@ -47,17 +36,17 @@ enum Command {
     Test(test::Arguments),
     Layers(layers::Arguments),
     Rows(rows::Arguments),
-    Openapi(openapi::Arguments),
-    Schemathesis(schemathesis::Arguments),
-    Mcp(mcp::Arguments),
-    Python(python::Arguments),
-    Sim(sim::Arguments),
+    Openapi(cargo::Openapi),
+    Schemathesis(clients::Schemathesis),
+    Mcp(clients::Mcp),
+    Python(clients::Python),
+    Sim(cargo::Sim),
     Surface(surface::Arguments),
-    Bench(bench::Arguments),
+    Bench(cargo::Bench),
     Bugs(bugs::Arguments),
     Figures(figures::Arguments),
-    Fresh(fresh::Arguments),
-    Advisories(advisories::Arguments),
+    Fresh(fresh::Fresh),
+    Advisories(cargo::Advisories),
 }
 
 fn main() -> ExitCode {
@@ -77,17 +66,17 @@ fn run(command: &Command) -> Result<(), Problem> {
         Command::Test(arguments) => test::run(&workspace, arguments),
         Command::Layers(arguments) => layers::run(&workspace, arguments),
         Command::Rows(arguments) => rows::run(&workspace, arguments),
-        Command::Openapi(arguments) => openapi::run(&workspace, arguments),
-        Command::Schemathesis(arguments) => schemathesis::run(&workspace, arguments),
-        Command::Mcp(arguments) => mcp::run(&workspace, arguments),
-        Command::Python(arguments) => python::run(&workspace, arguments),
+        Command::Openapi(arguments) => arguments.run(&workspace),
+        Command::Schemathesis(arguments) => arguments.run(&workspace),
+        Command::Mcp(arguments) => arguments.run(&workspace),
+        Command::Python(arguments) => arguments.run(&workspace),
         Command::Surface(arguments) => surface::run(&workspace, arguments),
-        Command::Sim(arguments) => sim::run(&workspace, arguments),
-        Command::Bench(arguments) => bench::run(&workspace, arguments),
+        Command::Sim(arguments) => arguments.run(&workspace),
+        Command::Bench(arguments) => arguments.run(&workspace),
         Command::Bugs(arguments) => bugs::run(&workspace, arguments),
-        Command::Figures(arguments) => figures::run(&workspace, arguments),
-        Command::Fresh(arguments) => fresh::run(&workspace, arguments),
-        Command::Advisories(arguments) => advisories::run(&workspace, arguments),
+        Command::Figures(arguments) => figures::check(&workspace, arguments.list),
+        Command::Fresh(arguments) => arguments.run(&workspace),
+        Command::Advisories(arguments) => arguments.run(&workspace),
     }
 }
 

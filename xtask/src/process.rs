@@ -1,17 +1,57 @@
-//! Running other programs, and measuring how long that took.
+//! Running other programs, and the one error of these tasks.
 
 use std::env;
+use std::fmt;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
-use crate::problem::Problem;
+use xshell::Cmd;
 
-/// A command that does not see what cargo told this process about itself: a build script that
-/// looks at `CARGO_PKG_NAME` would otherwise be built anew each time it is called from here.
-pub fn command(program: impl AsRef<Path>) -> Command {
-    let mut command = Command::new(program.as_ref());
+/// What went wrong and what to do about it.
+#[derive(Debug)]
+pub struct Problem {
+    what: String,
+    hint: String,
+    exit_code: u8,
+}
+
+impl Problem {
+    /// A problem that ends the task with exit code 1.
+    pub fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { what: what.into(), hint: hint.into(), exit_code: 1 }
+    }
+
+    /// Ends the task with the exit code of the program that it ran.
+    pub fn with_exit_code(mut self, code: Option<i32>) -> Self {
+        self.exit_code = code.and_then(|code| u8::try_from(code).ok()).filter(|code| *code != 0).unwrap_or(1);
+        self
+    }
+
+    /// The exit code of this process; never 0.
+    pub fn exit_code(&self) -> u8 {
+        self.exit_code
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "error: {}\nhint: {}", self.what, self.hint)
+    }
+}
+
+/// A file that could not be read or written: programs are run by the functions below, not by xshell.
+impl From<xshell::Error> for Problem {
+    fn from(error: xshell::Error) -> Self {
+        Self::new(error.to_string(), "check that the file exists and is yours, and that the disk is not full")
+    }
+}
+
+/// The command without what cargo told this process about itself: a build script that looks at
+/// `CARGO_PKG_NAME` would otherwise be built anew each time it is called from here.
+pub fn command(cmd: Cmd<'_>) -> Command {
+    let mut command = Command::from(cmd);
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();
         let about_this_package = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"];
@@ -22,73 +62,48 @@ pub fn command(program: impl AsRef<Path>) -> Command {
     command
 }
 
-/// The cargo that runs this task, so that every step uses the same toolchain.
-pub fn cargo() -> Command {
-    command(env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from))
-}
-
-/// Runs to the end with the terminal passed through.
-pub fn status(command: &mut Command) -> Result<ExitStatus, Problem> {
-    command.status().map_err(|error| not_started(command, &error))
-}
-
-/// Runs to the end with the terminal passed through; anything but success is a problem, explained by `means` and `remedy`.
-pub fn succeed(command: &mut Command, means: &str, remedy: &str) -> Result<(), Problem> {
-    let status = status(command)?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(failed(command, status, means, remedy))
+/// Runs to the end with the terminal passed through; anything but success is a problem.
+pub fn run(cmd: Cmd<'_>, hint: &str) -> Result<(), Problem> {
+    let mut command = command(cmd);
+    let status = command.status().map_err(|error| not_started(&command, &error))?;
+    if status.success() { Ok(()) } else { Err(failed(&command, status, hint)) }
 }
 
 /// Runs to the end and returns standard output. Standard error is passed through.
-pub fn output(command: &mut Command, means: &str, remedy: &str) -> Result<String, Problem> {
-    let output = command.stderr(Stdio::inherit()).output().map_err(|error| not_started(command, &error))?;
+pub fn output(cmd: Cmd<'_>, hint: &str) -> Result<String, Problem> {
+    let mut command = command(cmd);
+    let output = command.stderr(Stdio::inherit()).output().map_err(|error| not_started(&command, &error))?;
     if !output.status.success() {
-        return Err(failed(command, output.status, means, remedy));
+        return Err(failed(&command, output.status, hint));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// Runs to the end without printing anything, and returns whether that was a success.
+pub fn succeeds(cmd: Cmd<'_>) -> bool {
+    command(cmd).output().is_ok_and(|output| output.status.success())
+}
+
 /// Runs to the end and hands each line of standard output to `each`, as it comes.
-pub fn watch(command: &mut Command, each: impl FnMut(&str)) -> Result<ExitStatus, Problem> {
-    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| not_started(command, &error))?;
-    let lines = child.stdout.take().map(BufReader::new);
-    finish(command, child, lines, each)
-}
-
-/// Like [`watch`], for programs that report on standard error.
-pub fn watch_errors(command: &mut Command, each: impl FnMut(&str)) -> Result<ExitStatus, Problem> {
-    let mut child = command.stderr(Stdio::piped()).spawn().map_err(|error| not_started(command, &error))?;
-    let lines = child.stderr.take().map(BufReader::new);
-    finish(command, child, lines, each)
-}
-
-fn finish(
-    command: &Command,
-    mut child: Child,
-    lines: Option<impl BufRead>,
-    mut each: impl FnMut(&str),
-) -> Result<ExitStatus, Problem> {
-    for line in lines.into_iter().flat_map(|reader| reader.split(b'\n')) {
-        let line = line.map_err(|error| not_started(command, &error))?;
-        each(&String::from_utf8_lossy(&line));
+pub fn watch(cmd: Cmd<'_>, hint: &str, mut each: impl FnMut(&str)) -> Result<(), Problem> {
+    let mut command = command(cmd);
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| not_started(&command, &error))?;
+    for line in child.stdout.take().into_iter().flat_map(|stdout| BufReader::new(stdout).split(b'\n')) {
+        each(&String::from_utf8_lossy(&line.map_err(|error| not_started(&command, &error))?));
     }
-    child.wait().map_err(|error| not_started(command, &error))
+    let status = child.wait().map_err(|error| not_started(&command, &error))?;
+    if status.success() { Ok(()) } else { Err(failed(&command, status, hint)) }
 }
 
 /// The problem that `command` ended with `status`.
-pub fn failed(command: &Command, status: ExitStatus, means: &str, remedy: &str) -> Problem {
-    Problem::new(format!("`{}` ended with {status}", shown(command)), means, remedy)
-        .with_exit_code(status.code())
+pub fn failed(command: &Command, status: ExitStatus, hint: &str) -> Problem {
+    Problem::new(format!("`{}` ended with {status}", shown(command)), hint).with_exit_code(status.code())
 }
 
-fn not_started(command: &Command, error: &std::io::Error) -> Problem {
-    Problem::new(
-        format!("`{}` could not be run: {error}", shown(command)),
-        "the program is missing or may not be executed",
-        "install it, or see whether PATH names its folder",
-    )
+/// The problem that `command` could not be run.
+pub fn not_started(command: &Command, error: &io::Error) -> Problem {
+    let hint = "install the program, or check that PATH names its folder";
+    Problem::new(format!("`{}` could not be run: {error}", shown(command)), hint)
 }
 
 /// The command as one would type it, without the folder of the program.
@@ -99,7 +114,7 @@ fn shown(command: &Command) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// Prints a line for whoever reads it. If nobody does any more (`| head`), that is no reason to stop.
+/// Prints a line. A reader that is gone (`| head`) is no reason to stop.
 pub fn say(line: &str) {
     let _ = writeln!(io::stdout(), "{line}");
 }
@@ -115,12 +130,10 @@ pub struct Stopwatch(Instant);
 
 #[expect(clippy::disallowed_methods, reason = "durations of steps are shown to people and decide nothing")]
 impl Stopwatch {
-    /// Starts now.
     pub fn start() -> Self {
         Self(Instant::now())
     }
 
-    /// The seconds since the start.
     pub fn seconds(&self) -> f64 {
         self.0.elapsed().as_secs_f64()
     }
@@ -128,30 +141,43 @@ impl Stopwatch {
 
 #[cfg(test)]
 mod tests {
+    use xshell::{Shell, cmd};
+
     use super::*;
 
     #[test]
-    fn a_failure_shows_what_was_run_and_keeps_its_exit_code() {
-        let mut command = command("/bin/sh");
-        command.args(["-c", "exit 7"]);
-        let problem = succeed(&mut command, "the meaning", "the remedy").expect_err("it exits with 7");
-        assert_eq!(problem.exit_code(), 7);
-        let text = problem.to_string();
-        assert!(text.contains("`sh -c exit 7` ended with exit status: 7"), "{text}");
-        assert!(text.contains("the meaning") && text.contains("the remedy"), "{text}");
+    fn a_problem_never_ends_with_success() {
+        let problem = || Problem::new("a", "b");
+        assert_eq!(problem().exit_code(), 1);
+        assert_eq!(problem().with_exit_code(Some(0)).exit_code(), 1);
+        assert_eq!(problem().with_exit_code(None).exit_code(), 1);
+        assert_eq!(problem().with_exit_code(Some(300)).exit_code(), 1);
+        assert_eq!(problem().with_exit_code(Some(75)).exit_code(), 75);
     }
 
     #[test]
-    fn both_streams_can_be_watched_line_by_line() {
+    fn a_failure_shows_what_was_run_and_keeps_its_exit_code() {
+        let shell = Shell::new().expect("a shell");
+        for result in [
+            run(cmd!(shell, "/bin/sh -c 'exit 7'"), "the hint"),
+            output(cmd!(shell, "/bin/sh -c 'exit 7'"), "the hint").map(drop),
+            watch(cmd!(shell, "/bin/sh -c 'exit 7'"), "the hint", |_| {}),
+        ] {
+            let problem = result.expect_err("it exits with 7");
+            assert_eq!(problem.exit_code(), 7);
+            let text = problem.to_string();
+            assert!(text.contains("`sh -c exit 7` ended with exit status: 7"), "{text}");
+            assert!(text.contains("\nhint: the hint"), "{text}");
+        }
+        assert!(!succeeds(cmd!(shell, "/bin/sh -c 'exit 7'")) && succeeds(cmd!(shell, "/bin/sh -c true")));
+    }
+
+    #[test]
+    fn output_is_watched_line_by_line() {
         let mut seen = Vec::new();
-        let mut script = command("/bin/sh");
-        script.args(["-c", "printf 'one\\ntwo'"]);
-        assert!(watch(&mut script, |line| seen.push(line.to_owned())).is_ok_and(|status| status.success()));
-        let mut script = command("/bin/sh");
-        script.args(["-c", "echo three >&2"]);
-        assert!(
-            watch_errors(&mut script, |line| seen.push(line.to_owned())).is_ok_and(|status| status.success())
-        );
-        assert_eq!(seen, ["one", "two", "three"]);
+        let shell = Shell::new().expect("a shell");
+        let script = cmd!(shell, "/bin/sh -c 'printf \"one\\ntwo\"'");
+        watch(script, "", |line| seen.push(line.to_owned())).expect("success");
+        assert_eq!(seen, ["one", "two"]);
     }
 }

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
+use std::sync::LazyLock;
 
-use crate::problem::Problem;
-use crate::process::say;
+use regex::Regex;
+
+use crate::process::{Problem, say};
 use crate::source::{Source, is_test_file};
-use crate::workspace::{Workspace, files_below};
+use crate::workspace::Workspace;
 
 /// Rows that are done. Once a row stands here, a test must go on naming it.
 const DONE: &[(&str, u32, u32)] =
@@ -52,18 +54,13 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> 
 
 /// Prints how many rows no test names, and with `list` which; a problem if one of them is done.
 pub fn report(workspace: &Workspace, list: bool) -> Result<(), Problem> {
-    let text = workspace.read(REQUIREMENTS).map_err(|problem| {
-        Problem::new(
-            format!("{REQUIREMENTS} cannot be read\n{problem}"),
-            "nobody can say which rows the tests show",
-            format!("restore {REQUIREMENTS}; each row is a line that starts with `- S0-1 ` or the like"),
-        )
-    })?;
-    let rows = stated(&text);
+    let rows = stated(&workspace.shell.read_file(REQUIREMENTS)?);
     let named = named_by_tests(workspace)?;
+    let mut by_face: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+    rows.iter().for_each(|row| by_face.entry(&row.face).or_default().push(row));
 
     say(&format!("rows of {REQUIREMENTS} that no test names:"));
-    for (face, rows) in by_face(&rows) {
+    for (face, rows) in by_face {
         let missing: Vec<_> = rows.iter().copied().filter(|row| !named.contains(row)).collect();
         say(&format!("  {face:<3} {:>4} of {:>4}", missing.len(), rows.len()));
         if list && !missing.is_empty() {
@@ -76,37 +73,24 @@ pub fn report(workspace: &Workspace, list: bool) -> Result<(), Problem> {
 /// The rows that the requirements state: lines such as `- S2-41 [M] …`.
 fn stated(text: &str) -> BTreeSet<Row> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("- "));
-    lines.filter_map(|line| Some(parse_row(line)?.0)).collect()
-}
-
-fn by_face(rows: &BTreeSet<Row>) -> BTreeMap<&str, Vec<&Row>> {
-    let mut faces: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
-    for row in rows {
-        faces.entry(&row.face).or_default().push(row);
-    }
-    faces
+    let rows = lines.filter_map(|line| ROW.captures(line).filter(|row| row.get_match().start() == 0));
+    rows.filter_map(|row| Some(Row { face: row[1].to_owned(), number: row[2].parse().ok()? })).collect()
 }
 
 fn check_done(stated: &BTreeSet<Row>, named: &BTreeSet<Row>) -> Result<(), Problem> {
-    let done: Vec<_> = DONE
-        .iter()
-        .flat_map(|(face, first, last)| {
-            (*first..=*last).map(|number| Row { face: (*face).to_owned(), number })
-        })
-        .collect();
+    let done = DONE.iter().flat_map(|(face, first, last)| range(face, *first, *last)).collect::<Vec<_>>();
     let unstated: Vec<_> = done.iter().filter(|row| !stated.contains(row)).collect();
     if !unstated.is_empty() {
         return Err(Problem::new(
             format!("{REQUIREMENTS} does not state {}", shown(&unstated)),
-            "rows keep their numbers for ever, because tests and documents name them",
-            format!("put the rows back into {REQUIREMENTS}, or mend the list DONE in xtask/src/rows.rs"),
+            "put the rows back: they keep their numbers, because tests and documents name them; \
+             or mend the list DONE in xtask/src/rows.rs",
         ));
     }
     let unnamed: Vec<_> = done.iter().filter(|row| !named.contains(row)).collect();
     if !unnamed.is_empty() {
         return Err(Problem::new(
             format!("no test names these rows, which are done: {}", shown(&unnamed)),
-            "what was shown once is shown no more",
             "name each in the test that shows it (`// S2-41`), or write that test",
         ));
     }
@@ -125,21 +109,10 @@ fn shown(rows: &[&Row]) -> String {
 
 /// Every row that some test in the repository names.
 fn named_by_tests(workspace: &Workspace) -> Result<BTreeSet<Row>, Problem> {
-    let mut named = BTreeSet::new();
-    for path in files_below(&workspace.root)? {
-        let place = path.strip_prefix(&workspace.root).unwrap_or(&path);
-        // The tests of these tasks use made-up rows as examples.
-        if place.starts_with("xtask") {
-            continue;
-        }
-        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        if !["rs", "py", "js", "mjs", "ts", "sh"].contains(&extension) {
-            continue;
-        }
-        let text = std::fs::read_to_string(&path).map_err(|error| Problem::file(&path, &error))?;
-        named.extend(rows_in(&tests_of(place, &text)));
-    }
-    Ok(named)
+    let sources = workspace.sources("", &["rs", "py", "js", "mjs", "ts", "sh"])?;
+    // The tests of these tasks use made-up rows as examples.
+    let sources = sources.iter().filter(|(place, _)| !place.starts_with("xtask"));
+    Ok(sources.flat_map(|(place, text)| rows_in(&tests_of(place, text))).collect())
 }
 
 /// The part of a file that is a test; empty if nothing is.
@@ -154,57 +127,28 @@ fn tests_of(place: &Path, text: &str) -> String {
     lines.join("\n")
 }
 
+static ROW: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b(O|S[0-9])-([0-9]+)\b").expect("a pattern"));
+/// What makes a range of the row before it.
+static END_OF_RANGE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^\s*(?:\.\.=?|to|–)\s*(?:(O|S[0-9])-)?([0-9]+)\b").expect("a pattern"));
+
 /// The rows that `text` names, one by one or as a range.
 fn rows_in(text: &str) -> BTreeSet<Row> {
     let mut rows = BTreeSet::new();
-    let mut before = ' ';
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let is_start_of_word = !before.is_alphanumeric() && before != '_';
-        let row = if is_start_of_word { parse_row(rest) } else { None };
-        let Some((row, after)) = row else {
-            before = first;
-            rest = &rest[first.len_utf8()..];
-            continue;
-        };
-        if let Some(last) = end_of_range(&row, after) {
-            let numbers = row.number..=last.min(row.number.saturating_add(WIDEST_RANGE));
-            if last <= *numbers.end() {
-                rows.extend(numbers.map(|number| Row { face: row.face.clone(), number }));
-            }
-        }
-        rows.insert(row);
-        before = '0';
-        rest = after;
+    for found in ROW.captures_iter(text) {
+        let (face, Ok(first)) = (&found[1], found[2].parse::<u32>()) else { continue };
+        rows.insert(Row { face: face.to_owned(), number: first });
+        let Some(end) = END_OF_RANGE.captures(&text[found.get_match().end()..]) else { continue };
+        let is_same_face = end.get(1).is_none_or(|other| other.as_str() == face);
+        let last =
+            end[2].parse().ok().filter(|last| is_same_face && *last <= first.saturating_add(WIDEST_RANGE));
+        rows.extend(last.into_iter().flat_map(|last| range(face, first, last)));
     }
     rows
 }
 
-/// A row at the very start of `text`, and what follows it.
-fn parse_row(text: &str) -> Option<(Row, &str)> {
-    let dash = text.find('-').filter(|dash| *dash <= 2)?;
-    let face = &text[..dash];
-    let is_face = face == "O" || face.strip_prefix('S').is_some_and(|digit| digit.parse::<u8>().is_ok());
-    let (number, after) = parse_number(&text[dash + 1..])?;
-    is_face.then(|| (Row { face: face.to_owned(), number }, after))
-}
-
-/// A whole number at the very start of `text`, and what follows it.
-fn parse_number(text: &str) -> Option<(u32, &str)> {
-    let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
-    let after = &text[end..];
-    if after.starts_with(|character: char| character.is_alphanumeric() || character == '_') {
-        return None;
-    }
-    Some((text[..end].parse().ok()?, after))
-}
-
-/// The last number of a range that begins with `first` and goes on with `after`.
-fn end_of_range(first: &Row, after: &str) -> Option<u32> {
-    let after = after.trim_start();
-    let after = ["..=", "..", "to", "–"].iter().find_map(|word| after.strip_prefix(word))?.trim_start();
-    let last = after.strip_prefix(&format!("{}-", first.face)).unwrap_or(after);
-    Some(parse_number(last)?.0)
+fn range(face: &str, first: u32, last: u32) -> impl Iterator<Item = Row> {
+    (first..=last).map(move |number| Row { face: face.to_owned(), number })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{DONE, Row, check_done, rows_in, shown, stated, tests_of};
+use super::{DONE, Row, check_done, range, rows_in, shown, stated, tests_of};
 
 fn names(rows: &BTreeSet<Row>) -> String {
     rows.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
@@ -76,12 +76,8 @@ fn only_the_tests_of_a_file_count() {
 
 #[test]
 fn a_row_that_is_done_must_be_stated_and_named() {
-    let done: BTreeSet<Row> = DONE
-        .iter()
-        .flat_map(|(face, first, last)| {
-            (*first..=*last).map(|number| Row { face: (*face).to_owned(), number })
-        })
-        .collect();
+    let done: BTreeSet<Row> =
+        DONE.iter().flat_map(|(face, first, last)| range(face, *first, *last)).collect();
     assert!(check_done(&done, &done).is_ok());
 
     let mut fewer = done.clone();

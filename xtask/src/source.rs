@@ -19,12 +19,13 @@ impl<'text> Source<'text> {
     pub fn parse(text: &'text str) -> Self {
         let mut source = Self::default();
         let mut doc_comment = Vec::new();
-        let mut test_item: Option<TestItem> = None;
+        // The white space before the item under `#[cfg(test)]` that is being read.
+        let mut test_item: Option<&str> = None;
         for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line)) {
-            if let Some(item) = &test_item {
+            if let Some(indentation) = test_item {
                 source.tests.push((number, line));
                 source.test_item_lines += 1;
-                if item.ends_with(line) {
+                if is_end_of_item(indentation, line) {
                     test_item = None;
                 }
                 continue;
@@ -36,7 +37,7 @@ impl<'text> Source<'text> {
             }
             source.end_of_doc_comment(&mut doc_comment);
             if code.starts_with("#[cfg(test)]") {
-                test_item = Some(TestItem { indentation: &line[..line.len() - code.len()] });
+                test_item = Some(&line[..line.len() - code.len()]);
                 source.tests.push((number, line));
                 source.test_item_lines += 1;
             } else if !code.starts_with("//") {
@@ -55,21 +56,14 @@ impl<'text> Source<'text> {
     }
 }
 
-/// An item under `#[cfg(test)]`, by the white space before it.
-struct TestItem<'text> {
-    indentation: &'text str,
-}
-
-impl TestItem<'_> {
-    /// Whether `line` is the last of the item: its closing brace, or the semicolon of `mod tests;`.
-    fn ends_with(&self, line: &str) -> bool {
-        let Some(rest) = line.strip_prefix(self.indentation) else { return false };
-        if rest.starts_with(char::is_whitespace) || rest.starts_with("#[") || rest.starts_with("//") {
-            return false;
-        }
-        let end = rest.trim_end();
-        end == "}" || end.ends_with(';') || (end.ends_with('}') && end.contains('{'))
+/// Whether `line` is the last of an item: its closing brace, or the semicolon of `mod tests;`.
+fn is_end_of_item(indentation: &str, line: &str) -> bool {
+    let Some(rest) = line.strip_prefix(indentation) else { return false };
+    if rest.starts_with(char::is_whitespace) || rest.starts_with("#[") || rest.starts_with("//") {
+        return false;
     }
+    let end = rest.trim_end();
+    end == "}" || end.ends_with(';') || (end.ends_with('}') && end.contains('{'))
 }
 
 /// Whether a fence in the comment opens code that `cargo test` compiles and runs.

@@ -1,15 +1,14 @@
 //! The surface: everything that users' scripts, programs and stored data rely on, as text files in docs/surface.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
-use std::fs;
-use std::path::Path;
+use std::fmt::{Display, Write};
 
-use serde_json::Value;
+use regex::Regex;
+use serde_json::{Map, Value};
+use xshell::cmd;
 
 use crate::dereferenced::dereferenced;
-use crate::problem::Problem;
-use crate::process::{self, say};
+use crate::process::{self, Problem, say};
 use crate::source::{Source, is_test_file};
 use crate::workspace::{Workspace, files_below};
 
@@ -33,11 +32,11 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> 
         return explain(workspace, commit);
     }
     for (name, text) in files(workspace)? {
-        let path = workspace.root.join("docs/surface").join(name);
+        let path = format!("docs/surface/{name}");
         if arguments.write {
-            fs::write(&path, text).map_err(|error| Problem::file(&path, &error))?;
+            workspace.shell.write_file(&path, text)?;
         } else {
-            compare(&path, &text)?;
+            compare(&path, &workspace.shell.read_file(&path)?, &text)?;
         }
     }
     Ok(())
@@ -48,19 +47,16 @@ pub fn check(workspace: &Workspace) -> Result<(), Problem> {
     run(workspace, &Arguments { write: false, since: None })
 }
 
-fn compare(path: &Path, now: &str) -> Result<(), Problem> {
-    let committed = fs::read_to_string(path).map_err(|error| Problem::file(path, &error))?;
+fn compare(path: &str, committed: &str, now: &str) -> Result<(), Problem> {
+    if committed == now {
+        return Ok(());
+    }
     let (before, after): (BTreeSet<_>, BTreeSet<_>) = (committed.lines().collect(), now.lines().collect());
     let removed = before.difference(&after).map(|line| format!("- {line}"));
     let added = after.difference(&before).map(|line| format!("+ {line}"));
     let changes: Vec<_> = removed.chain(added).collect();
-    if committed == now {
-        return Ok(());
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
     Err(Problem::new(
-        format!("the surface is not that of docs/surface/{name}:\n  {}", changes.join("\n  ")),
-        "what users rely on has changed: `-` may break them",
+        format!("the surface is not that of {path}, `-` may break users:\n  {}", changes.join("\n  ")),
         "undo the change, or write the files with `cargo xtask surface --write` and say it in CHANGELOG.md; \
          `cargo xtask surface --since HEAD` shows what changed in a route",
     ))
@@ -68,22 +64,27 @@ fn compare(path: &Path, now: &str) -> Result<(), Problem> {
 
 /// The files below docs/surface, with what the sources say now.
 fn files(workspace: &Workspace) -> Result<Vec<(&'static str, String)>, Problem> {
-    let openapi = document(&workspace.read("docs/openapi.json")?)?;
+    let read = |file: &str| workspace.shell.read_file(file);
+    let environment = literals(workspace, "crates", ENVIRONMENT_VARIABLE)?;
+    let mut event_types = literals(workspace, "crates/tenure-core/src", EVENT_TYPE)?;
+    // `scope.tools` and its like are fields that an error names.
+    event_types.retain(|name| !name.starts_with("scope."));
     Ok(vec![
-        ("http.txt", routes(&dereferenced(&openapi))),
+        ("http.txt", routes(&document(&read("docs/openapi.json")?)?)),
         ("error-codes.txt", error_codes(workspace)?),
-        ("exit-codes.txt", exit_codes(&workspace.read("crates/tenure/src/exit.rs")?)),
-        ("environment.txt", lines(literals(workspace, "crates", is_environment_variable)?)),
-        ("event-types.txt", lines(literals(workspace, "crates/tenure-core/src", is_event_type)?)),
-        ("stored.txt", stored(&workspace.read("proto/tenure.proto")?)),
+        ("exit-codes.txt", exit_codes(&read("crates/tenure/src/exit.rs")?)),
+        ("environment.txt", lines(environment)),
+        ("event-types.txt", lines(event_types)),
+        ("stored.txt", stored(&read("proto/tenure.proto")?)),
     ])
 }
 
+/// An OpenAPI document without references.
 fn document(text: &str) -> Result<Value, Problem> {
-    serde_json::from_str(text).map_err(|error| {
-        let remedy = "write it anew with `cargo xtask openapi --write`";
-        Problem::new(format!("docs/openapi.json: {error}"), "the routes are not known", remedy)
-    })
+    let hint = "write it anew with `cargo xtask openapi --write`";
+    let document = serde_json::from_str(text);
+    let document = document.map_err(|error| Problem::new(format!("docs/openapi.json: {error}"), hint))?;
+    Ok(dereferenced(&document))
 }
 
 /// One line per operation: method, path, statuses, and a digest of everything that it promises.
@@ -104,13 +105,10 @@ fn routes(document: &Value) -> String {
 
 /// One page per code; a test of the server compares the pages with the code.
 fn error_codes(workspace: &Workspace) -> Result<String, Problem> {
-    let pages = files_below(&workspace.root.join("docs/errors"))?;
+    let pages = files_below(&workspace.shell, &workspace.root.join("docs/errors"))?;
     let names = pages.iter().filter_map(|page| Some(page.file_stem()?.to_str()?.to_owned()));
-    Ok(lines(
-        names
-            .filter(|name| name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_'))
-            .collect(),
-    ))
+    let is_code = |name: &String| name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_');
+    Ok(lines(names.filter(is_code).collect()))
 }
 
 fn exit_codes(text: &str) -> String {
@@ -118,41 +116,23 @@ fn exit_codes(text: &str) -> String {
         let (_, code) = line.strip_prefix("pub const ")?.split_once(": u8 = ")?;
         code.strip_suffix(';')?.parse::<u8>().ok()
     });
-    codes.collect::<BTreeSet<_>>().iter().map(|code| format!("{code}\n")).collect()
+    lines(codes.collect())
 }
 
-/// The string literals of the program below `folder` that `is_wanted` accepts.
-fn literals(
-    workspace: &Workspace,
-    folder: &str,
-    is_wanted: fn(&str) -> bool,
-) -> Result<BTreeSet<String>, Problem> {
+const ENVIRONMENT_VARIABLE: &str = "^(TENURE|XG2G)_[A-Z0-9_]*$";
+const EVENT_TYPE: &str = r"^[a-z_]+\.[a-z_]+$";
+
+/// The string literals of the program below `folder` that match `pattern`.
+fn literals(workspace: &Workspace, folder: &str, pattern: &str) -> Result<BTreeSet<String>, Problem> {
+    let pattern = Regex::new(pattern).expect("a pattern");
     let mut found = BTreeSet::new();
-    for path in files_below(&workspace.root.join(folder))? {
-        let below = path.strip_prefix(&workspace.root).unwrap_or(&path);
-        if below.extension().is_none_or(|extension| extension != "rs") || is_test_file(below) {
-            continue;
-        }
-        let text = fs::read_to_string(&path).map_err(|error| Problem::file(&path, &error))?;
-        for (_, line) in Source::parse(&text).program {
-            found
-                .extend(line.split('"').skip(1).step_by(2).filter(|word| is_wanted(word)).map(str::to_owned));
+    for (_, text) in workspace.sources(folder, &["rs"])?.iter().filter(|(path, _)| !is_test_file(path)) {
+        for (_, line) in Source::parse(text).program {
+            let literals = line.split('"').skip(1).step_by(2).filter(|word| pattern.is_match(word));
+            found.extend(literals.map(str::to_owned));
         }
     }
     Ok(found)
-}
-
-fn is_environment_variable(word: &str) -> bool {
-    let is_name = |letter: char| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_';
-    ["TENURE_", "XG2G_"].iter().any(|prefix| word.starts_with(prefix)) && word.chars().all(is_name)
-}
-
-fn is_event_type(word: &str) -> bool {
-    let is_name = |part: &str| {
-        !part.is_empty() && part.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_')
-    };
-    // `scope.tools` and its like are fields that an error names.
-    word.split_once('.').is_some_and(|(family, name)| is_name(family) && is_name(name) && family != "scope")
 }
 
 /// The protobuf definition without comments.
@@ -161,20 +141,17 @@ fn stored(text: &str) -> String {
     code.filter(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect()
 }
 
-fn lines(words: BTreeSet<String>) -> String {
-    words.iter().map(|word| format!("{word}\n")).collect()
+fn lines<T: Display>(items: BTreeSet<T>) -> String {
+    items.iter().map(|item| format!("{item}\n")).collect()
 }
 
 /// Prints each place where the OpenAPI document differs from the one of `commit`, both without references.
 fn explain(workspace: &Workspace, commit: &str) -> Result<(), Problem> {
-    let mut git = process::command("git");
-    git.args(["show", &format!("{commit}:docs/openapi.json")]).current_dir(&workspace.root);
-    let before =
-        process::output(&mut git, "there is nothing to compare with", "name a commit of this repository")?;
-    let (before, now) =
-        (dereferenced(&document(&before)?), dereferenced(&document(&workspace.read("docs/openapi.json")?)?));
+    let show = cmd!(workspace.shell, "git show {commit}:docs/openapi.json");
+    let before = process::output(show, "name a commit of this repository")?;
+    let now = workspace.shell.read_file("docs/openapi.json")?;
     let mut places = Vec::new();
-    differences("", &before, &now, &mut places);
+    differences("", &document(&before)?, &document(&now)?, &mut places);
     places.iter().for_each(|place| say(place));
     say(&format!("{} differences", places.len()));
     Ok(())
@@ -183,15 +160,9 @@ fn explain(workspace: &Workspace, commit: &str) -> Result<(), Problem> {
 fn differences(place: &str, before: &Value, now: &Value, places: &mut Vec<String>) {
     match (before, now) {
         (Value::Object(old), Value::Object(new)) => {
-            let keys: BTreeSet<_> = old.keys().chain(new.keys()).collect();
-            for key in keys {
-                let place = format!("{place}/{key}");
-                differences(
-                    &place,
-                    old.get(key).unwrap_or(&Value::Null),
-                    new.get(key).unwrap_or(&Value::Null),
-                    places,
-                );
+            for key in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
+                let value = |fields: &Map<String, Value>| fields.get(key).cloned().unwrap_or_default();
+                differences(&format!("{place}/{key}"), &value(old), &value(new), places);
             }
         }
         (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {
@@ -235,14 +206,15 @@ mod tests {
 
     #[test]
     fn literals_are_told_apart() {
+        let is_match = |pattern: &str, word: &str| Regex::new(pattern).expect("a pattern").is_match(word);
+        let is_environment_variable = |word: &str| is_match(ENVIRONMENT_VARIABLE, word);
         assert!(is_environment_variable("TENURE_URL") && is_environment_variable("XG2G_IDEM_SECRET"));
         assert!(!is_environment_variable("TENURE_url") && !is_environment_variable("HOME"));
+        let is_event_type = |word: &str| is_match(EVENT_TYPE, word);
         assert!(is_event_type("lease.issue_denied"));
-        assert!(
-            ["lease", "lease.", ".issued", "Lease.issued", "a.b.c", "a b.c"]
-                .iter()
-                .all(|word| !is_event_type(word))
-        );
+        for word in ["lease", "lease.", ".issued", "Lease.issued", "a.b.c", "a b.c"] {
+            assert!(!is_event_type(word), "{word}");
+        }
     }
 
     #[test]

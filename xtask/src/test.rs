@@ -1,15 +1,15 @@
 //! Everything that must hold before a change is merged, in one command.
 
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use xshell::{Cmd, cmd};
 
-use crate::problem::Problem;
-use crate::process::{self, Stopwatch, say};
-use crate::tools::{self, DENY, NEXTEST};
+use crate::process::{self, Problem, Stopwatch, say};
+use crate::secret_scan::Scan;
+use crate::tools::{self, AGENTS, DENY, NEXTEST};
 use crate::workspace::Workspace;
-use crate::{agents, figures, layers, mcp, python, rows, schemathesis, surface, traces};
+use crate::{clients, figures, layers, rows, surface};
 
 /// Installs what the tests need, then checks, lints, builds and tests everything
 ///
@@ -35,24 +35,8 @@ enum Profile {
     Long,
 }
 
-impl Profile {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::Proof => "proof",
-            Self::Long => "long",
-        }
-    }
-
-    /// How many cases a property is tried with, where its test does not say; `None` is the library's own number.
-    fn cases(self) -> Option<&'static str> {
-        match self {
-            Self::Default => None,
-            Self::Proof => Some("4096"),
-            Self::Long => Some("65536"),
-        }
-    }
-}
+/// Tells the tests where to write the secrets that they got and everything that they saw.
+const TRACES: &str = "TENURE_TEST_TRACES";
 
 /// Runs every step; stops at the first that fails.
 pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> {
@@ -64,132 +48,141 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> 
 
 fn run_steps(workspace: &Workspace, arguments: &Arguments, steps: &mut Steps) -> Result<(), Problem> {
     if !arguments.no_install {
-        steps.run("install what is missing", || {
-            tools::install_missing(workspace)?;
-            schemathesis::install_missing(workspace)?;
-            mcp::install_missing(workspace)?;
-            python::install_missing(workspace)?;
-            agents::install_missing(workspace)
-        })?;
+        steps.run("install what is missing", || tools::install_missing(workspace))?;
     }
     steps.run("fetch dependencies", || fetch(workspace))?;
-    steps.run("format", || format(workspace))?;
+    steps.run("format", || {
+        process::run(workspace.cargo(&["fmt", "--all", "--check"]), "run `cargo fmt --all`")
+    })?;
     steps.run("layers", || layers::check(workspace))?;
     steps.run("surface", || surface::check(workspace))?;
-    steps.run("figures", || figures::check(workspace))?;
+    steps.run("figures", || figures::check(workspace, false))?;
     steps.run("licences and sources", || licences(workspace))?;
-    let traces = traces::begin(workspace)?;
+    let traces = workspace.root.join("target/traces");
+    workspace.shell.remove_path(&traces)?;
+    workspace.shell.create_dir(&traces)?;
     steps.run("lint, build and test", || nextest(workspace, arguments.profile, &traces))?;
-    steps.run("no secret in what the tests saw", || traces::check(&traces))?;
+    steps.run("no secret in what the tests saw", || check_traces(workspace, &traces))?;
     steps.run("examples in the documentation", || doc_tests(workspace))?;
-    steps.run("made-up requests", || schemathesis::check(workspace))?;
-    steps.run("official MCP client", || mcp::check(workspace))?;
-    steps.run("the Python client", || python::check(workspace))?;
+    steps.run("made-up requests", || clients::check_routes(workspace))?;
+    steps.run("official MCP client", || clients::check_mcp(workspace))?;
+    steps.run("the Python client", || clients::check_python(workspace, None))?;
     steps.run("rows of the requirements", || rows::report(workspace, arguments.rows))
 }
 
 /// The crates that Cargo.lock names. The network is asked only for what is not there.
 fn fetch(workspace: &Workspace) -> Result<(), Problem> {
-    let mut offline = cargo(workspace, &["fetch", "--locked", "--offline", "--quiet"]);
-    if offline.output().is_ok_and(|output| output.status.success()) {
+    if process::succeeds(workspace.cargo(&["fetch", "--locked", "--offline", "--quiet"])) {
         return Ok(());
     }
-    process::succeed(
-        &mut cargo(workspace, &["fetch", "--locked"]),
-        "the dependencies are not all here, or Cargo.lock does not fit the Cargo.toml files",
+    process::run(
+        workspace.cargo(&["fetch", "--locked"]),
         "see above; after a change to a Cargo.toml, run `cargo check` and commit Cargo.lock",
     )
 }
 
-fn format(workspace: &Workspace) -> Result<(), Problem> {
-    process::succeed(
-        &mut cargo(workspace, &["fmt", "--all", "--check"]),
-        "some files are not formatted as everybody's are",
-        "run `cargo fmt --all`",
-    )
-}
-
 fn licences(workspace: &Workspace) -> Result<(), Problem> {
-    let mut command = process::command(DENY.require(workspace)?);
-    command.args([
-        "--offline",
-        "--log-level",
-        "warn",
-        "check",
-        "--hide-inclusion-graph",
-        "bans",
-        "licenses",
-        "sources",
-    ]);
-    process::succeed(
-        command.current_dir(&workspace.root),
-        "a dependency has a licence, a source or a duplicate that deny.toml does not allow",
+    let (shell, deny) = (&workspace.shell, DENY.require(workspace)?);
+    process::run(
+        cmd!(shell, "{deny} --offline --log-level warn check --hide-inclusion-graph bans licenses sources"),
         "choose another dependency or version; an exception goes into deny.toml with its reason",
     )
 }
 
 fn nextest(workspace: &Workspace, profile: Profile, traces: &Path) -> Result<(), Problem> {
-    let mut command = process::command(NEXTEST.require(workspace)?);
-    command.args(["nextest", "run", "--workspace", "--all-targets", "--locked", "--profile", profile.name()]);
-    command.current_dir(&workspace.root).env(traces::VARIABLE, traces);
-    command.env(agents::VARIABLE, agents::folder(workspace));
-    lint_while_building(&mut command)?;
-    if let Some(cases) = profile.cases()
+    let (shell, nextest) = (&workspace.shell, NEXTEST.require(workspace)?);
+    // How many cases a property is tried with, where its test does not say.
+    let (profile, cases) = match profile {
+        Profile::Default => ("default", None),
+        Profile::Proof => ("proof", Some("4096")),
+        Profile::Long => ("long", Some("65536")),
+    };
+    let mut tests =
+        cmd!(shell, "{nextest} nextest run --workspace --all-targets --locked --profile {profile}")
+            .env(TRACES, traces)
+            .env("TENURE_TEST_AGENTS", AGENTS.folder(workspace));
+    if let Some(cases) = cases
         && std::env::var_os("PROPTEST_CASES").is_none()
     {
-        command.env("PROPTEST_CASES", cases);
+        tests = tests.env("PROPTEST_CASES", cases);
     }
-    process::succeed(
-        &mut command,
-        "a lint, the build or a test failed",
+    process::run(
+        lint_while_building(workspace, tests)?,
         "see above; `cargo nextest run NAME` repeats one test",
     )
 }
 
 fn doc_tests(workspace: &Workspace) -> Result<(), Problem> {
-    let mut command = cargo(workspace, &["test", "--doc", "--workspace", "--locked"]);
-    lint_while_building(&mut command)?;
+    let tests = workspace.cargo(&["test", "--doc", "--workspace", "--locked"]);
     let mut passed = 0;
-    let status = process::watch(&mut command, |line| {
-        say(line);
-        passed += passed_in(line);
-    })?;
-    if !status.success() {
-        let means = "an example in the documentation does not do what it says";
-        return Err(process::failed(&command, status, means, "mend the example, or what it shows"));
-    }
+    process::watch(
+        lint_while_building(workspace, tests)?,
+        "see above; mend the example in the documentation, or what it shows",
+        |line| {
+            say(line);
+            passed += passed_in(line);
+        },
+    )?;
     say(&format!("{passed} examples in the documentation passed"));
     Ok(())
 }
 
 /// Makes clippy the compiler of this workspace's crates, in the way `cargo clippy -- -D warnings` does it.
 /// Dependencies are compiled as ever, and are shared with a plain `cargo build`.
-fn lint_while_building(command: &mut Command) -> Result<(), Problem> {
-    let means = "the compiler does not say where it is installed";
-    let remedy = "install Rust through rustup, which reads rust-toolchain.toml";
-    let sysroot = process::output(process::command("rustc").args(["--print", "sysroot"]), means, remedy)?;
+fn lint_while_building<'a>(workspace: &'a Workspace, cmd: Cmd<'a>) -> Result<Cmd<'a>, Problem> {
+    let hint = "install Rust through rustup, which reads rust-toolchain.toml";
+    let sysroot = process::output(cmd!(workspace.shell, "rustc --print sysroot"), hint)?;
     let driver = Path::new(sysroot.trim()).join("bin/clippy-driver");
     if !driver.is_file() {
-        return Err(Problem::new(
-            "clippy is not installed",
-            "nothing can be linted",
-            "run `rustup component add clippy rustfmt`",
-        ));
+        return Err(Problem::new("clippy is not installed", "run `rustup component add clippy rustfmt`"));
     }
-    command.env("RUSTC_WORKSPACE_WRAPPER", driver).env("CLIPPY_ARGS", "-Dwarnings__CLIPPY_HACKERY__");
-    Ok(())
-}
-
-fn cargo(workspace: &Workspace, arguments: &[&str]) -> Command {
-    let mut command = process::cargo();
-    command.args(arguments).current_dir(&workspace.root);
-    command
+    Ok(cmd.env("RUSTC_WORKSPACE_WRAPPER", driver).env("CLIPPY_ARGS", "-Dwarnings__CLIPPY_HACKERY__"))
 }
 
 /// How many tests passed, by a closing line such as `test result: ok. 3 passed; 0 failed; …`; otherwise 0.
 fn passed_in(line: &str) -> u32 {
     let numbers = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". "));
     numbers.and_then(|(_, rest)| rest.split_once(" passed")?.0.parse().ok()).unwrap_or(0)
+}
+
+/// Looks for every secret that the tests got in everything that they saw.
+fn check_traces(workspace: &Workspace, folder: &Path) -> Result<(), Problem> {
+    let (mut scan, mut seen): (_, Vec<(PathBuf, Vec<u8>)>) = (Scan::default(), Vec::new());
+    for path in workspace.shell.read_dir(folder)? {
+        let content = workspace.shell.read_binary_file(&path)?;
+        if path.extension().is_some_and(|ending| ending == "secrets") {
+            String::from_utf8_lossy(&content).lines().for_each(|secret| scan.add(secret));
+        } else {
+            seen.push((path, content));
+        }
+    }
+    let bytes: usize = seen.iter().map(|(_, content)| content.len()).sum();
+    if scan.len() == 0 || bytes == 0 {
+        return Err(Problem::new(
+            format!(
+                "nothing was looked at: {} secrets and {bytes} bytes in {}",
+                scan.len(),
+                folder.display()
+            ),
+            format!("check that the tests still read {TRACES}"),
+        ));
+    }
+    let found =
+        seen.iter().flat_map(|(path, content)| scan.look(content).into_iter().map(move |at| (path, at)));
+    let found: Vec<_> = found.collect();
+    let Some((path, first)) = found.first() else {
+        say(&format!("none of {} secrets is in the {bytes} bytes that the tests saw", scan.len()));
+        return Ok(());
+    };
+    let (place, form) = (path.display(), first.form);
+    Err(Problem::new(
+        format!(
+            "{} secrets where none should be, the first at byte {} of {place}: {form}",
+            found.len(),
+            first.at
+        ),
+        "look at what stands around it in that file, and at the test of that process",
+    ))
 }
 
 /// The steps so far, with what each took.
@@ -216,7 +209,24 @@ impl Steps {
 
 #[cfg(test)]
 mod tests {
-    use super::passed_in;
+    use super::*;
+
+    const SECRET: &str = "tnr_qZ3-0aB_cDeFgHiJkLmNoPqRsTuVwXyZ0123456789A";
+
+    #[test]
+    fn a_leak_is_a_problem_that_does_not_repeat_it() {
+        let workspace = Workspace::find().expect("the repository");
+        let (shell, folder) = (&workspace.shell, workspace.shell.create_temp_dir().expect("a folder"));
+        let write =
+            |name: &str, text: &str| shell.write_file(folder.path().join(name), text).expect("a file");
+        write("1.secrets", &format!("{SECRET}\n"));
+        assert!(check_traces(&workspace, folder.path()).is_err(), "nothing was seen, so nothing was shown");
+        write("1.seen", "all is well");
+        assert!(check_traces(&workspace, folder.path()).is_ok());
+        write("2.seen", &format!("error: {SECRET}"));
+        let problem = check_traces(&workspace, folder.path()).expect_err("a leak").to_string();
+        assert!(problem.contains("2.seen") && !problem.contains(SECRET), "{problem}");
+    }
 
     #[test]
     fn passed_examples_are_counted() {

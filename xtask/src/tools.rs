@@ -1,11 +1,12 @@
-//! What the tests need beside rustup's toolchain, and how it gets onto a machine.
+//! What the tests need beside rustup's toolchain, and how it gets onto a machine. Everything but Debian packages goes
+//! into a folder of its own below the target folder.
 
-use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::problem::Problem;
-use crate::process;
+use cargo_metadata::semver::Version;
+use xshell::{Shell, cmd};
+
+use crate::process::{self, Problem};
 use crate::workspace::Workspace;
 
 /// A cargo tool. One that is on the machine is taken if it is new enough; otherwise `install` is built.
@@ -15,30 +16,30 @@ pub struct Tool {
     /// The oldest version that our configuration was tried with.
     minimum: Version,
     /// The version that is installed.
-    install: &'static str,
-    /// What the program is asked for its version.
+    install: Version,
     version_arguments: &'static [&'static str],
 }
-
-type Version = (u32, u32, u32);
 
 /// Runs the tests.
 pub const NEXTEST: Tool = Tool {
     name: "cargo-nextest",
-    minimum: (0, 9, 143),
-    install: "0.9.151",
+    minimum: Version::new(0, 9, 143),
+    install: Version::new(0, 9, 151),
     version_arguments: &["nextest", "--version"],
 };
 
 /// Checks licences, sources and duplicates of the dependencies.
-pub const DENY: Tool =
-    Tool { name: "cargo-deny", minimum: (0, 20, 2), install: "0.20.2", version_arguments: &["--version"] };
+pub const DENY: Tool = Tool {
+    name: "cargo-deny",
+    minimum: Version::new(0, 20, 2),
+    install: Version::new(0, 20, 2),
+    version_arguments: &["--version"],
+};
 
-/// What the tests need of the system.
+/// A program, or a part of Python that Debian has in a package of its own.
 #[derive(Clone, Copy)]
 enum Need {
     Program(&'static str),
-    /// A part of Python that Debian has in a package of its own.
     PythonModule(&'static str),
 }
 
@@ -56,16 +57,33 @@ const PACKAGES: &[(Need, &str)] = &[
     (Need::Program("rsync"), "rsync"),
     (Need::Program("python3"), "python3"),
     (Need::Program("curl"), "curl"),
-    // Schemathesis, the MCP client and what tests the Python client come from PyPI, into folders of their own, which Python alone cannot make.
+    // What comes from PyPI goes into virtual environments, which Python alone cannot make.
     (Need::PythonModule("ensurepip"), "python3-venv"),
-    // Coding agents come from npm, into a folder of their own; one of them is started by node.
+    // Coding agents come from npm; one of them is started by node.
     (Need::Program("node"), "nodejs"),
     (Need::Program("npm"), "npm"),
 ];
 
+/// Packages from PyPI or npm with the versions that were tried, in a folder of their own.
+pub struct Packages {
+    folder: &'static str,
+    packages: &'static [&'static str],
+}
+
+pub const SCHEMATHESIS: Packages = Packages { folder: "schemathesis", packages: &["schemathesis==4.32.5"] };
+/// The official client of the Model Context Protocol.
+pub const MCP: Packages = Packages { folder: "mcp", packages: &["mcp==2.3.0"] };
+/// What the Python client needs and is tested with.
+pub const PYTHON_CLIENT: Packages =
+    Packages { folder: "python-client", packages: &["httpx==0.28.1", "pytest==9.2.0", "mypy==2.4.1"] };
+/// Coding agents, from npm. Any node that npm runs on will do: Claude Code asks for a newer one than Debian's, but is a
+/// program of its own, and Codex has but a launcher in it.
+pub const AGENTS: Packages =
+    Packages { folder: "agents", packages: &["@anthropic-ai/claude-code@2.1.326", "@openai/codex@0.169.0"] };
+
 /// Installs whatever is missing. Touches no network if nothing is.
 pub fn install_missing(workspace: &Workspace) -> Result<(), Problem> {
-    install_packages(PACKAGES)?;
+    install_debian_packages(&workspace.shell, PACKAGES)?;
     // One folder for both builds, because they share many dependencies; large, and not needed again.
     let build = folder(workspace).join("build");
     for tool in [NEXTEST, DENY] {
@@ -73,55 +91,101 @@ pub fn install_missing(workspace: &Workspace) -> Result<(), Problem> {
             tool.install(workspace, &build)?;
         }
     }
-    match fs::remove_dir_all(&build) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(Problem::file(&build, &error)),
-        _ => Ok(()),
+    workspace.shell.remove_path(&build)?;
+    for environment in [SCHEMATHESIS, MCP, PYTHON_CLIENT] {
+        environment.install_from_pypi(workspace)?;
     }
+    AGENTS.install_from_npm(workspace)
 }
 
 impl Tool {
     /// Where the tool is: installed by us, or on the PATH and new enough.
-    pub fn find(&self, workspace: &Workspace) -> Option<PathBuf> {
+    fn find(&self, workspace: &Workspace) -> Option<PathBuf> {
         let ours = folder(workspace).join("bin").join(self.name);
-        let candidates = ours.is_file().then_some(ours).into_iter().chain(process::find(self.name));
-        candidates
-            .into_iter()
-            .find(|program| self.version(program).is_some_and(|version| version >= self.minimum))
+        let mut candidates = ours.is_file().then_some(ours).into_iter().chain(process::find(self.name));
+        candidates.find(|program| {
+            let answer = process::command(workspace.shell.cmd(program).args(self.version_arguments)).output();
+            let version =
+                answer.ok().and_then(|answer| parse_version(&String::from_utf8_lossy(&answer.stdout)));
+            version.is_some_and(|version| version >= self.minimum)
+        })
     }
 
     /// Where the tool is; a problem if it is not there.
     pub fn require(&self, workspace: &Workspace) -> Result<PathBuf, Problem> {
         self.find(workspace).ok_or_else(|| {
-            let (major, minor, patch) = self.minimum;
             Problem::new(
-                format!("{} {major}.{minor}.{patch} or newer is not installed", self.name),
-                "a part of the checks cannot be run",
+                format!("{} {} or newer is not installed", self.name, self.minimum),
                 "run `cargo xtask test` without `--no-install`, which installs it below the target folder",
             )
         })
-    }
-
-    fn version(&self, program: &Path) -> Option<Version> {
-        let output = process::command(program).args(self.version_arguments).output().ok()?;
-        parse_version(&String::from_utf8_lossy(&output.stdout))
     }
 
     /// Builds the tool below the target folder. Unoptimised and without what we do not use: that takes a
     /// third of the time, and the tool waits for tests most of its life.
     fn install(&self, workspace: &Workspace, build: &Path) -> Result<(), Problem> {
         eprintln!("installing {} {} into {}", self.name, self.install, folder(workspace).display());
-        let mut command = process::cargo();
-        command.args(["install", "--quiet", "--locked", "--no-default-features", "--profile", "dev"]);
-        command.arg("--root").arg(folder(workspace)).arg(format!("{}@{}", self.name, self.install));
-        command
-            .env("CARGO_TARGET_DIR", build)
-            .env("CARGO_PROFILE_DEV_DEBUG", "0")
-            .current_dir(&workspace.root);
-        process::succeed(
-            &mut command,
-            "a tool that the tests need could not be built",
+        let install =
+            workspace.cargo(&["install", "--quiet", "--locked", "--no-default-features", "--profile", "dev"]);
+        let install =
+            install.arg("--root").arg(folder(workspace)).arg(format!("{}@{}", self.name, self.install));
+        process::run(
+            install.env("CARGO_TARGET_DIR", build).env("CARGO_PROFILE_DEV_DEBUG", "0"),
             "see above; without a network, install it beforehand or copy its program to a folder on the PATH",
         )
+    }
+}
+
+impl Packages {
+    pub fn folder(&self, workspace: &Workspace) -> PathBuf {
+        folder(workspace).join(self.folder)
+    }
+
+    /// A program of a virtual environment.
+    pub fn program(&self, workspace: &Workspace, name: &str) -> PathBuf {
+        self.folder(workspace).join("bin").join(name)
+    }
+
+    /// Installs the packages if they are not there. Touches no network if they are.
+    pub fn install_from_pypi(&self, workspace: &Workspace) -> Result<(), Problem> {
+        let (shell, folder, packages) = (&workspace.shell, self.folder(workspace), self.packages);
+        let (python, pip) = (self.program(workspace, "python"), self.program(workspace, "pip"));
+        if self.is_complete(&folder) && process::succeeds(cmd!(shell, "{python} --version")) {
+            return Ok(());
+        }
+        eprintln!("installing {} into {}", packages.join(", "), folder.display());
+        let hint = "install Python 3 with venv (Debian: python3-venv), and check that PyPI can be reached";
+        process::run(cmd!(shell, "python3 -m venv --clear {folder}"), hint)?;
+        let install = cmd!(shell, "{pip} install --quiet --disable-pip-version-check {packages...}");
+        process::run(install, hint)?;
+        self.mark_complete(shell, &folder)
+    }
+
+    fn install_from_npm(&self, workspace: &Workspace) -> Result<(), Problem> {
+        let (shell, folder, packages) = (&workspace.shell, self.folder(workspace), self.packages);
+        if self.is_complete(&folder) {
+            return Ok(());
+        }
+        eprintln!("installing {} into {}", packages.join(", "), folder.display());
+        shell.remove_path(&folder)?;
+        shell.create_dir(&folder)?;
+        let _inside = shell.push_dir(&folder);
+        // No script of a package is run: the programs lie in packages for each kind of machine, and need none.
+        let npm =
+            cmd!(shell, "npm install --ignore-scripts --include=optional --engine-strict=false --no-audit");
+        let npm = npm.args(["--no-fund", "--no-package-lock", "--no-save", "--loglevel=error", "--prefix"]);
+        let hint = "install npm with its node (Debian: npm), and check that npm's registry can be reached";
+        process::run(npm.arg(&folder).args(packages), hint)?;
+        self.mark_complete(shell, &folder)
+    }
+
+    /// Whether an installation came to its end, with these versions.
+    fn is_complete(&self, folder: &Path) -> bool {
+        std::fs::read_to_string(folder.join("installed")).is_ok_and(|mark| mark == self.packages.join("\n"))
+    }
+
+    fn mark_complete(&self, shell: &Shell, folder: &Path) -> Result<(), Problem> {
+        Ok(shell.write_file(folder.join("installed"), self.packages.join("\n"))?)
     }
 }
 
@@ -131,54 +195,42 @@ fn folder(workspace: &Workspace) -> PathBuf {
 
 /// The version in an answer such as `cargo-deny 0.20.2` or `cargo-nextest 0.9.143 (60fa45f63 2026-08-04)`.
 fn parse_version(answer: &str) -> Option<Version> {
-    let mut numbers = answer.split_whitespace().nth(1)?.split('.').map(|number| number.parse().ok());
-    Some((numbers.next()??, numbers.next()??, numbers.next()??))
+    Version::parse(answer.split_whitespace().nth(1)?).ok()
 }
 
 /// Installs what times whole commands.
-pub fn install_hyperfine() -> Result<(), Problem> {
-    install_packages(&[(Need::Program("hyperfine"), "hyperfine")])
+pub fn install_hyperfine(shell: &Shell) -> Result<(), Problem> {
+    install_debian_packages(shell, &[(Need::Program("hyperfine"), "hyperfine")])
 }
 
 /// Installs the Debian packages that are missing, if this is root on a Debian machine.
-fn install_packages(packages: &[(Need, &str)]) -> Result<(), Problem> {
-    let missing: Vec<_> = packages.iter().filter(|(need, _)| !need.is_met()).collect();
+fn install_debian_packages(shell: &Shell, packages: &[(Need, &str)]) -> Result<(), Problem> {
+    let missing = packages.iter().filter(|(need, _)| !need.is_met(shell));
+    let missing: Vec<_> = missing.map(|(_, package)| *package).collect();
     if missing.is_empty() {
         return Ok(());
     }
-    let packages: Vec<_> = missing.iter().map(|(_, package)| *package).collect();
-    let remedy =
-        format!("as root: apt-get update && apt-get install --no-install-recommends {}", packages.join(" "));
-    if process::find("apt-get").is_none() || !is_root()? {
-        return Err(Problem::new(
-            format!("these packages are missing: {}", packages.join(" ")),
-            "the tests cannot be built or run, and only root may install packages",
-            remedy,
-        ));
+    let names = missing.join(" ");
+    let hint = format!("as root: apt-get update && apt-get install --no-install-recommends {names}");
+    if process::find("apt-get").is_none()
+        || process::output(cmd!(shell, "id -u"), "install coreutils")?.trim() != "0"
+    {
+        return Err(Problem::new(format!("these packages are missing: {names}"), hint));
     }
-    let means = "packages that the tests need could not be installed";
-    process::succeed(process::command("apt-get").arg("update"), means, &remedy)?;
-    let mut install = process::command("apt-get");
-    install.args(["install", "--yes", "--no-install-recommends"]).args(packages);
-    process::succeed(install.env("DEBIAN_FRONTEND", "noninteractive"), means, &remedy)
+    process::run(cmd!(shell, "apt-get update"), &hint)?;
+    let install = cmd!(shell, "apt-get install --yes --no-install-recommends {missing...}");
+    process::run(install.env("DEBIAN_FRONTEND", "noninteractive"), &hint)
 }
 
 impl Need {
-    fn is_met(self) -> bool {
+    fn is_met(self, shell: &Shell) -> bool {
         match self {
             Need::Program(program) => process::find(program).is_some(),
             Need::PythonModule(module) => {
-                let mut python = process::command("python3");
-                let imported = python.args(["-c", &format!("import {module}")]).output();
-                imported.is_ok_and(|output| output.status.success())
+                process::succeeds(cmd!(shell, "python3 -c").arg(format!("import {module}")))
             }
         }
     }
-}
-
-fn is_root() -> Result<bool, Problem> {
-    let means = "nobody can say whether packages may be installed";
-    Ok(process::output(process::command("id").arg("-u"), means, "install coreutils")?.trim() == "0")
 }
 
 #[cfg(test)]
@@ -187,16 +239,18 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_missing_be_it_a_program_or_a_part_of_python() {
-        assert!(Need::Program("cargo").is_met() && !Need::Program("there-is-no-such-program").is_met());
-        assert!(!Need::PythonModule("there_is_no_such_module").is_met());
+        let shell = Shell::new().expect("a shell");
+        assert!(Need::Program("cargo").is_met(&shell));
+        assert!(!Need::Program("there-is-no-such-program").is_met(&shell));
+        assert!(!Need::PythonModule("there_is_no_such_module").is_met(&shell));
     }
 
     #[test]
     fn versions_are_read_and_compared_as_numbers() {
-        assert_eq!(parse_version("cargo-deny 0.20.2\n"), Some((0, 20, 2)));
+        assert_eq!(parse_version("cargo-deny 0.20.2\n"), Some(Version::new(0, 20, 2)));
         assert_eq!(
             parse_version("cargo-nextest 0.9.143 (60fa45f63 2026-08-04)\nrelease: 0.9.143"),
-            Some((0, 9, 143))
+            Some(Version::new(0, 9, 143))
         );
         assert!(parse_version("a 0.9.143") > parse_version("a 0.9.99"));
         for answer in ["", "cargo-deny", "cargo-deny unknown", "cargo-deny 1.2"] {
@@ -207,7 +261,26 @@ mod tests {
     #[test]
     fn what_is_installed_is_new_enough() {
         for tool in [NEXTEST, DENY] {
-            assert!(parse_version(&format!("tool {}", tool.install)) >= Some(tool.minimum), "{}", tool.name);
+            assert!(tool.install >= tool.minimum, "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn what_is_there_in_another_version_is_not_there() {
+        let shell = Shell::new().expect("a shell");
+        let folder = shell.create_temp_dir().expect("a folder");
+        assert!(!AGENTS.is_complete(folder.path()), "an installation that was cut off left no mark");
+        MCP.mark_complete(&shell, folder.path()).expect("a mark");
+        assert!(!AGENTS.is_complete(folder.path()));
+        AGENTS.mark_complete(&shell, folder.path()).expect("a mark");
+        assert!(AGENTS.is_complete(folder.path()));
+    }
+
+    #[test]
+    fn every_agent_has_one_version() {
+        for package in AGENTS.packages {
+            let version = package.rsplit_once('@').map(|(_, version)| version).unwrap_or_default();
+            assert!(Version::parse(version).is_ok(), "{package}");
         }
     }
 }

@@ -1,19 +1,23 @@
-//! What cargo knows about the repository: where it is, which packages it has, and what they depend on.
+//! The repository: where it is, which packages it has, and its files.
 
-use std::fs;
+use std::env;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use cargo_metadata::{MetadataCommand, Package};
+use serde::de::DeserializeOwned;
+use xshell::{Cmd, Shell};
 
-use crate::problem::Problem;
+use crate::process::Problem;
 
 /// The repository, as `cargo metadata` describes it.
 pub struct Workspace {
+    /// Runs programs in the root.
+    pub shell: Shell,
     /// The folder with the workspace's Cargo.toml.
     pub root: PathBuf,
     /// Where everything goes that is built or installed here.
     pub target: PathBuf,
-    /// The packages of the workspace.
     pub packages: Vec<Package>,
 }
 
@@ -21,40 +25,57 @@ impl Workspace {
     /// Asks cargo about the repository around the current folder. Needs no network.
     pub fn find() -> Result<Self, Problem> {
         let offline = ["--offline".to_owned()];
-        let metadata = MetadataCommand::new().no_deps().other_options(offline).exec().map_err(|error| {
-            let remedy = "correct the Cargo.toml that cargo names";
-            Problem::new(error.to_string(), "the workspace cannot be read", remedy)
-        })?;
+        let metadata = MetadataCommand::new().no_deps().other_options(offline).exec();
+        let metadata = metadata
+            .map_err(|error| Problem::new(error.to_string(), "correct the Cargo.toml that cargo names"))?;
+        let shell = Shell::new()?;
+        shell.change_dir(&metadata.workspace_root);
         Ok(Self {
+            shell,
             root: metadata.workspace_root.into(),
             target: metadata.target_directory.into(),
             packages: metadata.packages,
         })
     }
 
-    /// The text of a file of the repository.
-    pub fn read(&self, file: &str) -> Result<String, Problem> {
-        let path = self.root.join(file);
-        fs::read_to_string(&path).map_err(|error| Problem::file(&path, &error))
+    /// The cargo that runs this task, so that every step uses the same toolchain.
+    pub fn cargo(&self, arguments: &[&str]) -> Cmd<'_> {
+        self.shell.cmd(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"))).args(arguments)
+    }
+
+    /// A TOML file of the repository.
+    pub fn read_toml<T: DeserializeOwned>(&self, file: &str) -> Result<T, Problem> {
+        let read = toml::from_str(&self.shell.read_file(file)?);
+        read.map_err(|error| Problem::new(format!("{file}: {error}"), "correct the file"))
+    }
+
+    /// The files below `folder` with one of these extensions: path below the root, and text.
+    pub fn sources(&self, folder: &str, extensions: &[&str]) -> Result<Vec<(PathBuf, String)>, Problem> {
+        let mut sources = Vec::new();
+        for path in files_below(&self.shell, &self.root.join(folder))? {
+            let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+            if extensions.contains(&extension) {
+                let text = self.shell.read_file(&path)?;
+                sources.push((path.strip_prefix(&self.root).unwrap_or(&path).to_owned(), text));
+            }
+        }
+        Ok(sources)
     }
 }
 
 /// Every file below `folder`, in a fixed order. What is built, and what git keeps for itself, is left out.
-pub fn files_below(folder: &Path) -> Result<Vec<PathBuf>, Problem> {
+pub fn files_below(shell: &Shell, folder: &Path) -> Result<Vec<PathBuf>, Problem> {
     let mut found = Vec::new();
-    let mut waiting = vec![folder.to_owned()];
-    while let Some(folder) = waiting.pop() {
-        let entries = fs::read_dir(&folder).map_err(|error| Problem::file(&folder, &error))?;
-        for entry in entries {
-            let entry = entry.map_err(|error| Problem::file(&folder, &error))?;
-            let kind = entry.file_type().map_err(|error| Problem::file(&entry.path(), &error))?;
-            let name = entry.file_name();
-            if kind.is_file() {
-                found.push(entry.path());
-            } else if kind.is_dir()
-                && !["target", ".git", "node_modules"].iter().any(|skipped| name == *skipped)
-            {
-                waiting.push(entry.path());
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for path in shell.read_dir(&folder)? {
+            let is_skipped = ["target", ".git", "node_modules"].iter().any(|name| path.ends_with(name));
+            if path.is_symlink() {
+                continue;
+            } else if path.is_file() {
+                found.push(path);
+            } else if path.is_dir() && !is_skipped {
+                folders.push(path);
             }
         }
     }

@@ -2,21 +2,19 @@
 
 mod patch;
 mod rebase;
-mod shard;
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
 
-use crate::copy;
-use crate::problem::Problem;
-use crate::process::{self, Stopwatch, say};
+use regex::Regex;
+use xshell::{Cmd, Shell, cmd};
+
+use crate::process::{self, Problem, Stopwatch, say};
 use crate::tools::NEXTEST;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, files_below};
 
-use patch::Patch;
-use shard::Shard;
+use patch::{Patch, Shard};
 
 /// Plant each bug of bugs/*.patch in a copy of the working tree and check that a test fails
 ///
@@ -61,15 +59,13 @@ const SOME_TEST_FAILED: i32 = 100;
 
 /// Tests every selected bug, prints a table, and fails unless each was caught.
 pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> {
-    let folder = workspace.root.join("bugs");
-    let mut patches = patch::read_all(&folder, arguments.name.as_deref())?;
+    let mut patches = patch::read_all(&workspace.shell, arguments.name.as_deref())?;
     if let Some(old) = &arguments.rebase {
-        return rebase::run(&workspace.root, old, &patches);
+        return rebase::run(&workspace.shell, old, &patches);
     }
     if let Some(shard) = &arguments.shard {
         patches = shard.select(patches);
     }
-    let results = arguments.shard.as_ref().map(|shard| folder.join("results").join(shard.file_name()));
 
     let sandbox = Sandbox::prepare(workspace)?;
     eprintln!("without a bug: the tests must pass");
@@ -84,7 +80,9 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> 
         say(&format!("{name:<48} {:>6.1} s  {tests:<17} {result}", stopwatch.seconds()));
         table.push_str(&format!("{name}\t{tests}\t{result}\n"));
         // After each bug, so that a run that is stopped keeps what it has found.
-        write_results(results.as_ref(), &table)?;
+        if let Some(shard) = &arguments.shard {
+            workspace.shell.write_file(format!("bugs/results/{}", shard.file_name()), &table)?;
+        }
         if !matches!(verdict, Verdict::Caught { .. }) {
             failed.push(patch.name.as_str());
         }
@@ -95,115 +93,127 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> 
     }
     Err(Problem::new(
         format!("{} of {} bugs were not caught: {}", failed.len(), patches.len(), failed.join(" ")),
-        "the tests would let such a bug pass, or the patch no longer fits the code",
         "write the test that catches it; for a patch that does not apply, run `cargo xtask bugs --rebase OLD`",
     ))
 }
 
-fn write_results(file: Option<&PathBuf>, table: &str) -> Result<(), Problem> {
-    let Some(file) = file else { return Ok(()) };
-    let folder = file.parent().unwrap_or(file);
-    fs::create_dir_all(folder).map_err(|error| Problem::file(folder, &error))?;
-    fs::write(file, table).map_err(|error| Problem::file(file, &error))
-}
-
 /// A copy of the working tree with a target folder of its own. Both are kept between runs, so that each bug rebuilds
 /// only what it changes.
-struct Sandbox {
-    root: PathBuf,
+struct Sandbox<'a> {
+    shell: &'a Shell,
+    root: &'a Path,
     tree: PathBuf,
     target: PathBuf,
     nextest: PathBuf,
 }
 
-impl Sandbox {
-    fn prepare(workspace: &Workspace) -> Result<Self, Problem> {
-        let folder = workspace.target.join("bugs");
-        let tree = folder.join("tree");
-        fs::create_dir_all(&tree).map_err(|error| Problem::file(&tree, &error))?;
-        let nextest = NEXTEST.require(workspace)?;
-        Ok(Self { root: workspace.root.clone(), tree, target: folder.join("target"), nextest })
+impl<'a> Sandbox<'a> {
+    fn prepare(workspace: &'a Workspace) -> Result<Self, Problem> {
+        let (shell, folder) = (&workspace.shell, workspace.target.join("bugs"));
+        let (tree, target) = (shell.create_dir(folder.join("tree"))?, folder.join("target"));
+        Ok(Self { shell, root: &workspace.root, tree, target, nextest: NEXTEST.require(workspace)? })
     }
 
     /// A bug counts as caught only by a test that passes without it.
     fn require_passing_tests(&self, patches: &[Patch]) -> Result<(), Problem> {
-        copy::refresh(&self.root, &self.tree)?;
+        refresh(self.shell, self.root, &self.tree)?;
         let crates: BTreeSet<_> = patches.iter().map(|patch| patch.tests.as_str()).collect();
-        process::succeed(
+        let _inside = self.shell.push_dir(&self.tree);
+        process::run(
             self.tests(crates).args(["--status-level", "fail", "--final-status-level", "fail"]),
-            "the tests fail already without a bug, so a failure would prove nothing",
-            "make `cargo xtask test` pass first",
+            "make `cargo xtask test` pass first: a test that fails without a bug proves nothing",
         )
     }
 
     fn test(&self, patch: &Patch) -> Result<Verdict, Problem> {
-        copy::refresh(&self.root, &self.tree)?;
-        let mut apply = process::command("git");
+        refresh(self.shell, self.root, &self.tree)?;
+        let _inside = self.shell.push_dir(&self.tree);
+        let apply = self.shell.cmd("git").arg("apply").arg(&patch.file);
         // The copy lies inside the repository; without this, git would apply the patch to the repository itself.
-        apply.env("GIT_CEILING_DIRECTORIES", self.tree.parent().unwrap_or(&self.tree));
-        apply.arg("apply").arg(&patch.file).current_dir(&self.tree);
-        if !process::status(&mut apply)?.success() {
+        let apply = apply.env("GIT_CEILING_DIRECTORIES", self.tree.parent().unwrap_or(&self.tree));
+        if process::run(apply, "").is_err() {
             return Ok(Verdict::DoesNotApply);
         }
-        let mut report = Vec::new();
-        let keep = |report: &mut Vec<String>, line: &str| report.push(line.to_owned());
         let tests = || self.tests([patch.tests.as_str()]);
-        if !process::watch_errors(tests().arg("--no-run"), |line| keep(&mut report, line))?.success() {
-            eprintln!("{}", report.join("\n"));
+        let (status, report) = report_of(tests().arg("--no-run"))?;
+        if !status.success() {
+            eprintln!("{report}");
             return Ok(Verdict::DoesNotCompile);
         }
-        report.clear();
-        let mut tests = tests();
-        tests.args(["--fail-fast", "--status-level", "fail", "--final-status-level", "none"]);
-        let status = process::watch_errors(&mut tests, |line| keep(&mut report, line))?;
+        let quiet = ["--fail-fast", "--status-level", "fail", "--final-status-level", "none"];
+        let (status, report) = report_of(tests().args(quiet))?;
         match status.code() {
             Some(0) => Ok(Verdict::Missed),
             Some(SOME_TEST_FAILED) => Ok(Verdict::Caught { by: first_failure(&report) }),
             _ => {
-                eprintln!("{}", report.join("\n"));
-                let means = "the tests did not run, so nothing is known about this bug";
-                Err(process::failed(&tests, status, means, "see above"))
+                eprintln!("{report}");
+                let what = format!("the tests of {} did not run: {status}", patch.tests);
+                Err(Problem::new(what, "see above").with_exit_code(status.code()))
             }
         }
     }
 
-    /// The tests of `crates`.
-    fn tests<'a>(&self, crates: impl IntoIterator<Item = &'a str>) -> Command {
-        let mut command = process::command(&self.nextest);
-        command.args(["nextest", "run", "--locked", "--color", "never"]);
+    /// The tests of `crates`, in the copy.
+    fn tests<'b>(&self, crates: impl IntoIterator<Item = &'b str>) -> Cmd<'a> {
+        let (shell, nextest) = (self.shell, &self.nextest);
+        let mut tests = cmd!(shell, "{nextest} nextest run --locked --color never");
         for name in crates {
-            command.args(["--package", name]);
+            tests = tests.args(["--package", name]);
         }
         // Each bug compiles the core again. Optimising it would take longer than its tests.
         for name in ["core", "registrar", "client", "sim", "history"] {
-            command.args(["--config", &format!("profile.dev.package.tenure-{name}.opt-level=1")]);
+            tests = tests.args(["--config", &format!("profile.dev.package.tenure-{name}.opt-level=1")]);
         }
-        command.env("CARGO_TARGET_DIR", &self.target).current_dir(&self.tree);
-        command
+        tests.env("CARGO_TARGET_DIR", &self.target)
     }
 }
 
+/// Runs to the end and returns what was written to standard error.
+fn report_of(cmd: Cmd<'_>) -> Result<(ExitStatus, String), Problem> {
+    let mut command = process::command(cmd);
+    let output = command.stdout(Stdio::inherit()).output();
+    let output = output.map_err(|error| process::not_started(&command, &error))?;
+    Ok((output.status, String::from_utf8_lossy(&output.stderr).into_owned()))
+}
+
+/// Makes `copy` hold exactly the tracked files of `root`, as they are in the working tree.
+///
+/// A file that is already the same is not written, so that cargo rebuilds only what differs.
+fn refresh(shell: &Shell, root: &Path, copy: &Path) -> Result<(), Problem> {
+    let hint = "run this in a clone of the repository, with git installed";
+    let names = process::output(cmd!(shell, "git -C {root} ls-files -z"), hint)?;
+    let mut wanted = BTreeSet::new();
+    // A file that is tracked, but deleted in the working tree, is not part of it.
+    for file in names.split('\0').filter(|name| root.join(name).is_file()) {
+        let (bytes, to) = (shell.read_binary_file(root.join(file))?, copy.join(file));
+        if std::fs::read(&to).ok().as_ref() != Some(&bytes) {
+            shell.write_file(&to, bytes)?;
+        }
+        wanted.insert(to);
+    }
+    for file in files_below(shell, copy)?.iter().filter(|file| !wanted.contains(*file)) {
+        shell.remove_path(file)?;
+    }
+    Ok(())
+}
+
 /// The test in the first line such as `        FAIL [   0.004s] (3/9) tenure-core rules::time::tests::a`.
-fn first_failure(report: &[String]) -> String {
-    let failures = report.iter().filter_map(|line| {
-        let (verdict, rest) = line.trim_start().split_once(" [")?;
-        let is_failure =
-            !verdict.is_empty() && verdict.chars().all(|letter| letter.is_ascii_uppercase() || letter == '-');
-        let (_, rest) = rest.split_once("s] ")?;
-        let test = rest.trim_start();
-        let test = if test.starts_with('(') { test.split_once(')')?.1.trim_start() } else { test };
-        (is_failure && !["PASS", "SLOW", "LEAK"].contains(&verdict)).then(|| test.to_owned())
-    });
-    failures.into_iter().next().unwrap_or_else(|| "a test that the report does not name".to_owned())
+fn first_failure(report: &str) -> String {
+    let line = Regex::new(r"(?m)^\s*([A-Z-]+) \[[^\]]*s\]\s+(?:\([^)]*\)\s*)?(.*)$").expect("a pattern");
+    let mut failures =
+        line.captures_iter(report).filter(|line| !["PASS", "SLOW", "LEAK"].contains(&&line[1]));
+    failures.next().map_or("a test that the report does not name".to_owned(), |line| line[2].to_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::first_failure;
+    use std::fs;
+
+    use super::*;
 
     #[test]
     fn the_first_failing_test_is_read_from_the_report() {
-        let report = |line: &str| first_failure(&["    Starting 3 tests".to_owned(), line.to_owned()]);
+        let report = |line: &str| first_failure(&format!("    Starting 3 tests\n{line}\n"));
         for (line, expected) in [
             ("        FAIL [   0.004s] (3/9) tenure-core time::tests::a", "tenure-core time::tests::a"),
             ("        FAIL [   0.004s] tenure-core time::tests::a", "tenure-core time::tests::a"),
@@ -213,5 +223,32 @@ mod tests {
         ] {
             assert_eq!(report(line), expected);
         }
+    }
+
+    #[test]
+    fn a_copy_follows_the_tracked_files_and_leaves_equal_ones_alone() {
+        let shell = Shell::new().expect("a shell");
+        let folder = shell.create_temp_dir().expect("a folder");
+        let (root, copy) = (folder.path().join("root"), folder.path().join("copy"));
+        fs::create_dir_all(root.join("a")).expect("a folder");
+        fs::create_dir_all(&copy).expect("a folder");
+        fs::write(root.join("a/kept"), "kept").expect("a file");
+        fs::write(root.join("changed"), "new").expect("a file");
+        fs::write(root.join("untracked"), "").expect("a file");
+        for arguments in [&["init", "--quiet"][..], &["add", "a/kept", "changed"]] {
+            process::run(cmd!(shell, "git -C {root} {arguments...}"), "").expect("git");
+        }
+
+        refresh(&shell, &root, &copy).expect("a first copy");
+        let written =
+            |file: &str| fs::metadata(copy.join(file)).and_then(|data| data.modified()).expect("a time");
+        let before = written("a/kept");
+        fs::write(copy.join("changed"), "patched").expect("a file");
+        fs::write(copy.join("added"), "by a patch").expect("a file");
+        refresh(&shell, &root, &copy).expect("a second copy");
+
+        assert_eq!(written("a/kept"), before);
+        assert_eq!(fs::read_to_string(copy.join("changed")).expect("restored"), "new");
+        assert!(!copy.join("added").exists() && !copy.join("untracked").exists());
     }
 }
