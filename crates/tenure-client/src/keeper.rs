@@ -2,7 +2,7 @@
 
 use tenure_core::kernel::{Fence, Span};
 
-use crate::belief::believed_until;
+use crate::clock::believed_until;
 use crate::farewell::Farewells;
 
 /// Which of the keeper's messages a reply belongs to.

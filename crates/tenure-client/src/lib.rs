@@ -30,7 +30,6 @@
 
 pub mod agent;
 mod background;
-mod belief;
 mod calls;
 mod client;
 mod clock;
@@ -44,21 +43,18 @@ mod keeper;
 #[cfg(test)]
 mod keeper_tests;
 mod key;
-mod secret;
 mod settings;
 
-pub use belief::{ALLOWANCE, believed_until};
 pub use calls::{EventFilter, EventStream, Filter, From};
 pub use client::Client;
-pub use clock::boot_microseconds;
+pub use clock::{ALLOWANCE, believed_until, boot_microseconds};
 pub use connection::{InvalidUrl, TlsError};
 pub use error::Error;
 pub use fence::{FenceGate, StaleFence};
 pub use fence_file::{FenceFile, FenceFileError};
 pub use hold::{Guard, HoldError, Holding, Lost, Place, Wait};
 pub use keeper::{Attempt, Call, Effect, Input, Keeper, Outcome};
-pub use key::{IdempotencyKey, InvalidKey};
-pub use secret::Secret;
+pub use key::{IdempotencyKey, InvalidKey, Secret};
 pub use settings::{ClientBuilder, SettingsError};
 
 // What requests and answers are made of, so that a program needs this crate alone.

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::client::Client;
 use crate::connection::{Endpoint, Exchange, InvalidUrl, Place, TlsError, Trust};
-use crate::secret::Secret;
+use crate::key::Secret;
 
 /// Makes a [`Client`]. Without an address it speaks to the socket on this machine.
 #[derive(Clone, Default)]

@@ -1,4 +1,4 @@
-//! A ledger that is gone with its process.
+//! A ledger in memory, for tests and the simulator.
 
 use crate::batch::{Batch, BatchBytes, chain};
 use crate::ledger::{AppendError, Head, Ledger, ReadError, Seq};

@@ -1,4 +1,10 @@
-//! What the exit code of every command means.
+//! Exit codes, and what ends the program.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use tenure_gate::process::{Process, Watch};
+use tokio::io::unix::AsyncFd;
 
 /// The answer is no: damage was found, a passport is not genuine, nobody holds it, what was asked for makes no sense
 /// here.
@@ -23,4 +29,31 @@ pub const NO_SUCH_COMMAND: u8 = 127;
 /// The code that shells give a process that a signal has ended.
 pub fn by_signal(signal: i32) -> u8 {
     u8::try_from(128_i32.saturating_add(signal)).unwrap_or(u8::MAX)
+}
+
+#[derive(Debug)]
+pub struct Gone(Option<AsyncFd<OwnedFd>>);
+
+impl Gone {
+    /// Watches this process, if there is one and it can be watched.
+    pub fn of(process: Option<&Process>) -> Self {
+        Self(process.and_then(|process| watch(process).ok().flatten()))
+    }
+
+    /// Returns when it has ended; never, if it cannot be watched.
+    pub async fn wait(&self) {
+        match &self.0 {
+            Some(process) if process.readable().await.is_ok() => {}
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+#[expect(
+    deprecated,
+    reason = "what could go wrong is a descriptor that is closed or becomes another; one that we own is neither"
+)]
+fn watch(process: &Process) -> io::Result<Option<AsyncFd<OwnedFd>>> {
+    let watch = Watch::of(process).map(|watch| watch.as_fd().try_clone_to_owned());
+    watch.transpose()?.map(AsyncFd::new).transpose()
 }

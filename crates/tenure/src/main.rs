@@ -7,7 +7,6 @@ mod descriptors;
 mod duration;
 mod exit;
 mod failure;
-mod gone;
 mod guard;
 mod mcp;
 mod message;
@@ -16,7 +15,6 @@ mod probe;
 mod server;
 mod watched;
 mod worker;
-mod wrapping;
 
 use std::process::ExitCode;
 

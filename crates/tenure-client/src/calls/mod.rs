@@ -1,16 +1,13 @@
 //! What can be asked: one file per subject.
 
 mod agents;
-mod control;
 mod events;
 mod files;
 mod leases;
 mod queue;
 mod sessions;
 mod sse;
-mod tokens;
 mod work;
-mod worker;
 
 pub use events::{EventFilter, EventStream, From};
 pub use leases::Filter;

@@ -1,6 +1,11 @@
-//! Intents, and the sessions that they become.
+//! Sessions, and requests of a worker.
 
-use tenure_api::{IntentAccepted, IntentRequest, SessionView, Sessions};
+use serde::Serialize;
+use tenure_api::{
+    AskChanges, Changes, FinishSession, Guarded, IntentAccepted, IntentRequest, KeepSessions, KeptSessions,
+    LeaveGuard, SessionNow, SessionRuns, SessionView, Sessions, TakeGuard, TakeSession, WipeSessions,
+    WipedSessions,
+};
 
 use crate::client::Client;
 use crate::connection::{Call, Query, Repeat};
@@ -39,4 +44,51 @@ impl Client {
         let answer = self.ask::<Sessions>(&Call::get(query.into_text()).for_a_list()).await;
         answer.map(|answer| answer.sessions)
     }
+}
+
+impl Client {
+    /// Be the one worker, or stay it.
+    pub async fn worker_guard(&self, request: &TakeGuard) -> Result<Guarded, Error> {
+        self.ask(&call("guard", request)).await
+    }
+
+    /// Which sessions changed, waiting for one if the request says so.
+    pub async fn worker_changes(&self, request: &AskChanges) -> Result<Changes, Error> {
+        let call = call("changes", request).waiting(request.wait_ms.unwrap_or(0)).for_a_list();
+        self.ask(&call).await
+    }
+
+    /// A session with its leases.
+    pub async fn worker_take(&self, request: &TakeSession) -> Result<SessionNow, Error> {
+        self.ask(&call("take", request)).await
+    }
+
+    /// Its pipeline runs.
+    pub async fn worker_running(&self, request: &SessionRuns) -> Result<SessionNow, Error> {
+        self.ask(&call("running", request)).await
+    }
+
+    /// Its pipeline is gone.
+    pub async fn worker_finish(&self, request: &FinishSession) -> Result<SessionNow, Error> {
+        self.ask(&call("finish", request)).await
+    }
+
+    /// The worker lives, and so do these sessions.
+    pub async fn worker_keep(&self, request: &KeepSessions) -> Result<KeptSessions, Error> {
+        self.ask(&call("keep", request)).await
+    }
+
+    /// The processes of these sessions were seen gone.
+    pub async fn worker_wipe(&self, request: &WipeSessions) -> Result<WipedSessions, Error> {
+        self.ask(&call("wipe", request)).await
+    }
+
+    /// The worker ends.
+    pub async fn worker_leave(&self, request: &LeaveGuard) -> Result<(), Error> {
+        self.ask::<serde::de::IgnoredAny>(&call("leave", request)).await.map(drop)
+    }
+}
+
+fn call(what: &str, request: &(impl Serialize + ?Sized)) -> Call {
+    Call::post(format!("/api/v3/worker/{what}"), &request, Repeat::Harmless)
 }

@@ -16,7 +16,7 @@ use super::call::{Call, Repeat};
 use super::endpoint::Endpoint;
 use super::pool::{Pool, Sender, connect};
 use crate::error::Error;
-use crate::secret::Secret;
+use crate::key::Secret;
 
 /// Everything that requests go through.
 pub(crate) struct Exchange {

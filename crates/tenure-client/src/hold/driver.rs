@@ -22,8 +22,7 @@ use crate::client::Client;
 use crate::clock::{boot_microseconds, sleep_until_some};
 use crate::error::Error;
 use crate::keeper::{Attempt, Call, Effect, Input, Keeper};
-use crate::key::random;
-use crate::secret::Secret;
+use crate::key::{Secret, random};
 
 /// How it begins.
 pub(super) enum Begin {

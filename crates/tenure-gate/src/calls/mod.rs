@@ -7,18 +7,15 @@
 //! temporary which new names are no files of anybody
 //! ```
 
-mod flags;
 mod place;
 mod read;
 mod sight;
-mod temporary;
 
 use std::ffi::OsString;
 
-pub use place::{Seen, look};
+pub use place::{Seen, look, looks_temporary};
 pub use read::read;
 pub use sight::{is_own_open, whole};
-pub use temporary::looks_temporary;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Does {

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use rustix::fs::{AtFlags, OFlags};
 use tenure_seccomp::{Call, Memory};
 
-use super::flags::{changes, descriptor, has, has_no_name, of_open};
+use super::place::{changes, descriptor, has, has_no_name, of_open};
 use super::{Change, Does, Folder, Name, Program};
 use crate::git::tells_git;
 

@@ -5,23 +5,18 @@
 
 mod changes;
 mod child;
-mod hooks_folder;
 mod ignored;
 mod moved;
 mod overwritten;
-mod reading;
 mod run;
 mod told;
-mod unfinished;
 mod verbs;
 
 pub use changes::{committed_paths, dirty, head_content, staged_paths, staged_paths_in};
-pub use hooks_folder::{HooksFolder, hooks_folder};
 pub use ignored::ignored;
-pub use moved::{Moved, moved_branches};
+pub use moved::{Moved, in_the_middle_of, moved_branches};
 pub use overwritten::{Overwritten, overwritten};
-pub use told::tells_git;
-pub use unfinished::in_the_middle_of;
+pub use told::{HooksFolder, hooks_folder, tells_git};
 pub use verbs::changes_many;
 
 /// Why git could not be asked, or did not answer. The variants differ by what the caller can do next.

@@ -1,4 +1,6 @@
-//! What a `reference-transaction` hook hears.
+//! Operations in progress, and files that they moved.
+
+use std::path::Path;
 
 /// A branch, or a detached HEAD, that moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +46,34 @@ fn id(word: &str) -> Option<Option<String>> {
     let is_id = matches!(word.len(), 40 | 64) && word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_zero = word.bytes().all(|byte| byte == b'0');
     is_id.then(|| (!is_zero).then(|| word.to_owned()))
+}
+
+/// What the working tree with this git folder is in the middle of, by the files that git keeps; starts no process.
+///
+/// `git_dir` is the one of the working tree: of a linked worktree, `.git/worktrees/NAME`.
+pub fn in_the_middle_of(git_dir: &Path) -> Option<&'static str> {
+    // A rebase picks commits, so what it leaves behind may look like a pick too: it comes first.
+    const SIGNS: [(&str, &str); 8] = [
+        ("rebase-merge", "a rebase"),
+        ("rebase-apply/applying", "applying patches"),
+        ("rebase-apply", "a rebase"),
+        ("MERGE_HEAD", "a merge"),
+        ("CHERRY_PICK_HEAD", "a cherry-pick"),
+        ("REVERT_HEAD", "a revert"),
+        ("sequencer", "a cherry-pick"),
+        ("BISECT_LOG", "a bisect"),
+    ];
+    let found = SIGNS.iter().find(|(sign, _)| git_dir.join(sign).exists());
+    match found {
+        // A series of which one was just finished: only its list says which kind it is.
+        Some(("sequencer", _)) => Some(series(git_dir)),
+        other => other.map(|(_, name)| *name),
+    }
+}
+
+fn series(git_dir: &Path) -> &'static str {
+    let list = std::fs::read(git_dir.join("sequencer/todo")).unwrap_or_default();
+    if list.starts_with(b"revert") { "a revert" } else { "a cherry-pick" }
 }
 
 #[cfg(test)]

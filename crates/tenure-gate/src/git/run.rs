@@ -12,7 +12,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::GitError;
 use super::child::{Said, hear};
-use super::reading::only_reads;
+use super::ignored::only_reads;
 use super::told::is_settings;
 
 /// Asking writes nothing and runs nothing of anybody's: no monitor, no index that is written anew since files were touched.

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::commands::{Answer, Verdict};
 use super::fields::Fields;
 use super::frame::{Moment, event_name, hear};
 use super::tools::{self, Touch};
 use super::unheard::{Unheard, Wrong};
-use super::verdict::{Answer, Verdict};
 use super::{Event, Heard};
 
 pub(super) fn read(fields: &Fields<'_>) -> Result<Heard, Unheard> {

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use super::commands::{Answer, Verdict};
 use super::fields::Fields;
 use super::frame::{Moment, absolute, event_name, excerpt, hear, id};
 use super::tools::{self, Touch};
 use super::unheard::{Unheard, Wrong};
-use super::verdict::{Answer, Verdict};
 use super::{Event, Heard, Patience, Subagent};
 
 pub(super) fn read(fields: &Fields<'_>) -> Result<Heard, Unheard> {

@@ -18,18 +18,16 @@ mod patch;
 mod shell;
 mod tools;
 mod unheard;
-mod verdict;
 mod whereabouts;
 pub mod wording;
 mod words;
 
 use std::path::PathBuf;
 
-pub use commands::{inherited_shell, runs_a_command};
+pub use commands::{Answer, Verdict, inherited_shell, runs_a_command};
 pub use fields::MOST_BYTES;
 pub use tools::MOST_PATHS;
 pub use unheard::{Unheard, Wrong};
-pub use verdict::{Answer, Verdict};
 
 use crate::agent::Agent;
 use fields::Fields;

@@ -3,11 +3,11 @@
 
 use serde_json::{Value, json};
 
+use super::commands::{Answer, Verdict};
 use super::fields::Fields;
 use super::frame::{Moment, excerpt, folder, id, plain, prompt};
 use super::tools::{self, Touch};
 use super::unheard::{Unheard, Wrong};
-use super::verdict::{Answer, Verdict};
 use super::{Heard, Patience, Subagent};
 
 const BEFORE: &str = "tool.execute.before";

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use super::command::guarded;
 use super::json::Json;
+use super::person::GEMINI_NAME;
 use super::settings::{Shape, Wanted};
-use super::switches::GEMINI_NAME;
 use super::variable::Variable;
 use super::{InstallError, Place, Scope};
 use crate::agent::Agent;

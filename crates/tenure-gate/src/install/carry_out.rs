@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown, symlink};
 use std::path::{Path, PathBuf};
 
-use super::files::{is_there, leads_to, read};
+use super::person::{is_there, leads_to, read};
 use super::{Change, InstallError, Mode, Plan};
 
 /// Does all that is planned, or nothing if a file is not as it was when the plan was made.

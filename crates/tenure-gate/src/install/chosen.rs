@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::agents::shell_variable;
-use super::files::read;
+use super::person::read;
 use super::shell::is_ours;
 use super::variable::is_chosen;
 use super::{Place, Scope};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::command::quoted;
-use super::files::{is_there, read};
+use super::person::{is_there, read};
 use super::plugin::set_aside;
 use super::record::{Record, missing_folders, our_folders, remove_folders};
 use super::{Change, InstallError, Mode, Place, Plan};

@@ -6,11 +6,10 @@ use serde_json::Value;
 
 use super::agents::{file, wanted};
 use super::command::{hook_command, is_ours, program_of};
-use super::files::{behind_links, read};
 use super::json::comment;
+use super::person::{behind_links, read, switches};
 use super::record::Record;
 use super::settings::{Ours, Wanted, commands, is_complete};
-use super::switches::switches;
 use super::{InstallError, Place, plugin};
 use crate::agent::Agent;
 

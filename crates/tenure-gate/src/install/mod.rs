@@ -8,7 +8,6 @@ mod carry_out;
 mod chosen;
 mod command;
 mod error;
-mod files;
 mod git_hooks;
 mod installed;
 mod json;
@@ -18,7 +17,6 @@ mod record;
 mod settings;
 mod settings_plan;
 mod shell;
-mod switches;
 mod variable;
 
 use std::fmt;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::agents::{file, notes};
 use super::command::named;
-use super::files::{behind_links, is_there, read};
 use super::json::Json;
+use super::person::{behind_links, is_there, read};
 use super::record::{Record, missing_folders, our_folders, remove_folders};
 use super::{Change, InstallError, Mode, Place, Plan, shell};
 use crate::agent::Agent;

@@ -1,12 +1,11 @@
 //! What Tenure remembers of a file that it changed, so that it can be put back.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
-use super::files::read;
+use super::person::read;
 use super::{Change, InstallError, Mode, Place};
 
 /// What is remembered of one file.

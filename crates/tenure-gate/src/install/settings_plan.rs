@@ -4,11 +4,10 @@ use std::path::Path;
 
 use super::agents::{file, notes, takes_shell, wanted};
 use super::command::hook_command;
-use super::files::{behind_links, read};
 use super::json::comment;
+use super::person::{behind_links, read, switched_off};
 use super::record::{Record, missing_folders, our_folders, remove_folders};
 use super::settings::{Ours, Unfit, Wanted, add, can_take, is_complete, is_empty, strip};
-use super::switches::switched_off;
 use super::{Change, InstallError, Mode, Place, Plan, shell};
 use crate::agent::Agent;
 use crate::coverage::{InPlace, coverage};

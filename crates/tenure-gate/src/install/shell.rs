@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::agents::takes_shell;
 use super::chosen::{Choice, choice};
-use super::files::{is_there, leads_to};
+use super::person::{is_there, leads_to};
 use super::record::missing_folders;
 use super::{Change, InstallError, Place, Plan};
 use crate::agent::Agent;

@@ -7,7 +7,6 @@ mod error;
 mod escape;
 mod fold;
 mod key;
-mod machine;
 mod mounts;
 mod names;
 mod resolve;

@@ -10,7 +10,7 @@ use rustix::fs::{FileType, Stat, lstat};
 use rustix::io::Errno;
 
 use super::error::PathError;
-use super::machine::{digest, machine};
+use super::names::{digest, machine};
 use super::resolve::{reach, whole};
 
 /// The longest `.git` file that is read. It holds one path.

@@ -1,10 +1,11 @@
-//! Reads a whole ledger and changes nothing: half of what `tenure verify` does. The signatures of batches are the
-//! registrar's to check, which knows what they add up to.
+//! Verifies a ledger.
 
 use std::path::Path;
 
 use super::archive::Archive;
-use super::identity::Identity;
+use super::directory::Directory;
+use super::disk::Disk;
+use super::identity::{Identity, this_machine};
 use super::open_error::OpenError;
 use crate::ledger::{Head, Seq};
 
@@ -30,4 +31,23 @@ pub struct Report {
 /// Checks every bit of the ledger in `directory`. It may be in use: then the last write may look cut short.
 pub fn verify(directory: &Path) -> Result<Report, OpenError> {
     Archive::open(directory)?.batches().finish()
+}
+
+/// The ledger in `directory` was moved to this machine, and nobody uses it where it was. Says whether it belonged to
+/// another one before.
+pub fn moved(directory: &Path) -> Result<bool, OpenError> {
+    let disk = Directory::at(directory);
+    let missing = || OpenError::NoLedger(directory.to_owned());
+    // Read first: where there is no ledger, not even a lock is left behind.
+    Identity::read(&disk)?.ok_or_else(missing)?;
+    let _lock = disk.lock()?.ok_or_else(|| OpenError::Locked(directory.to_owned()))?;
+    let identity = Identity::read(&disk)?.ok_or_else(missing)?;
+    if identity.is_nowhere() {
+        return Err(OpenError::Copy(directory.to_owned()));
+    }
+    let is_elsewhere = identity.machine != this_machine();
+    if is_elsewhere {
+        Identity { machine: this_machine(), ..identity }.write(&disk)?;
+    }
+    Ok(is_elsewhere)
 }

@@ -1,8 +1,13 @@
-//! Who waits for an answer, by the number that the registrar knows them by.
+//! Callers and waiters that a reply is due to.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tenure_core::kernel::{Fence, Ticket, WaitEnd};
 
 use super::inbox::Responder;
+use super::proof::Proof;
 use crate::registrar::Caller;
 
 /// Numbers are given out one after the other and answered nearly in that order: no table is needed.
@@ -30,8 +35,67 @@ impl Callers {
     }
 }
 
+#[derive(Debug, Clone)]
+pub enum WaitOver {
+    /// These leases are the waiter's, in the order asked for.
+    Served { leases: Vec<Fence>, proof: Option<Arc<Proof>> },
+    /// It left with nothing, or what it was granted was over before it could be told.
+    Unserved(WaitEnd),
+}
+
+/// Somebody who is to be told how a wait ended.
+pub trait Listener: Send {
+    /// Whether nobody is there any more, so that it need not be kept.
+    fn is_gone(&self) -> bool;
+
+    fn tell(self: Box<Self>, over: WaitOver);
+}
+
+#[derive(Default)]
+struct Behind {
+    listeners: Vec<Box<dyn Listener>>,
+    /// With so many it is time to look who is gone.
+    look_at: usize,
+}
+
+/// Who is to be told. Several may wait behind one ticket: a request that is repeated under its key finds its place
+/// again, and nobody knows yet that the first connection is dead.
+#[derive(Default)]
+pub(crate) struct Waiters(Mutex<BTreeMap<Ticket, Behind>>);
+
+impl Waiters {
+    /// Notes whom to tell. The end of the wait was not published yet: its answer comes before.
+    pub(crate) fn add(&self, ticket: Ticket, listener: Box<dyn Listener>) {
+        let mut waiters = self.0.lock();
+        let Behind { listeners, look_at } = waiters.entry(ticket).or_default();
+        // Who waits for hours repeats its request thousands of times, and hangs up each time. Looked at whenever there
+        // are twice as many, they cost little, and take hardly more room than those who are there.
+        if listeners.len() >= *look_at {
+            listeners.retain(|listener| !listener.is_gone());
+            *look_at = 2 * listeners.len() + 4;
+        }
+        listeners.push(listener);
+    }
+
+    /// Tells everybody behind this ticket, once.
+    pub(crate) fn tell(&self, ticket: Ticket, over: &WaitOver) {
+        let behind = self.0.lock().remove(&ticket);
+        behind
+            .into_iter()
+            .flat_map(|behind| behind.listeners)
+            .for_each(|listener| listener.tell(over.clone()));
+    }
+
+    /// Nobody will be told any more. Whoever still waits finds its line cut, and asks again.
+    pub(crate) fn cut(&self) {
+        self.0.lock().clear();
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::{Sender, channel};
+
     use super::*;
 
     #[test]
@@ -46,5 +110,35 @@ mod tests {
         assert!(!numbers.contains(&next));
         assert!(callers.take(numbers[3]).is_some() && callers.take(next).is_some());
         assert!(callers.take(Caller(99)).is_none() && callers.waiting.is_empty());
+    }
+
+    struct Somebody {
+        is_gone: bool,
+        told: Sender<()>,
+    }
+
+    impl Listener for Somebody {
+        fn is_gone(&self) -> bool {
+            self.is_gone
+        }
+
+        fn tell(self: Box<Self>, _: WaitOver) {
+            let _ = self.told.send(());
+        }
+    }
+
+    #[test]
+    fn whoever_asks_again_and_again_and_hangs_up_takes_no_memory() {
+        let (waiters, ticket) = (Waiters::default(), Ticket(1));
+        let (told, hear) = channel();
+        for number in 0..100_000 {
+            let is_gone = number % 10_000 != 0;
+            waiters.add(ticket, Box::new(Somebody { is_gone, told: told.clone() }));
+            let kept = waiters.0.lock()[&ticket].listeners.len();
+            assert!(kept <= 32, "{kept} are kept after {number}");
+        }
+        waiters.tell(ticket, &WaitOver::Unserved(WaitEnd::TimedOut));
+        assert!(hear.try_iter().count() >= 10, "everybody who is there is told");
+        assert!(waiters.0.lock().is_empty());
     }
 }

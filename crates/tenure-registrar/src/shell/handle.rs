@@ -5,11 +5,11 @@ use std::sync::Arc;
 use tenure_core::kernel::{Answer, Command, Fence};
 use tenure_ledger::signing::{LedgerId, NodeKey, Passport};
 
+use super::callers::{Listener, Waiters};
 use super::clock::Clock;
 use super::inbox::{Inbox, Response};
 use super::proof;
 use super::view::View;
-use super::waiters::{Listener, Waiters};
 use crate::registrar::Reply;
 
 /// Where requests go in. It can be cloned and shared.

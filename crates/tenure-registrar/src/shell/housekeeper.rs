@@ -12,7 +12,7 @@ use tenure_ledger::signing::NodeKey;
 
 use super::handle::Handle;
 use super::replay::{Replay, ReplayError};
-use super::trouble::{Trouble, describe};
+use super::view::{Trouble, describe};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Routine {

@@ -12,11 +12,11 @@ use tenure_core::kernel::{Event, Fence, Ticket, WaitEnd};
 use tenure_ledger::Seq;
 use tenure_ledger::signing::{LedgerId, SealedBatch};
 
+use super::callers::{WaitOver, Waiters};
 use super::feed::{Durable, Feed};
 use super::inbox::{Responder, Response};
 use super::proof::Proof;
 use super::view::View;
-use super::waiters::{WaitOver, Waiters};
 use crate::registrar::Reply;
 
 #[derive(Default)]

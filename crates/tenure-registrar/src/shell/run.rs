@@ -7,15 +7,14 @@ use tenure_core::kernel::{Answer, ClockReading, HashKey, Refusal, State};
 use tenure_ledger::signing::{LedgerId, SealedBatch};
 use tenure_ledger::{AppendError, Ledger, Room};
 
-use super::callers::Callers;
+use super::callers::{Callers, Waiters};
 use super::clock::{Clock, boot_microseconds};
 use super::feed::{Durable, Feed};
 use super::inbox::{Found, Inbox};
 use super::pen::{Pen, Scribe, WriteError, Written};
 use super::publisher::{Outcome, Publisher, Told};
 use super::replay::replay;
-use super::trouble::{Trouble, describe};
-use super::waiters::Waiters;
+use super::view::{Trouble, describe};
 use super::writer::{StartError, WriterFailure};
 use crate::registrar::{AppendFailure, Effect, Input, Registrar, Reply, StartFailure, Write};
 use crate::settings::Settings;

@@ -9,7 +9,7 @@ use tenure_ledger::signing::{KeyAdded, KeyEntry, KeyId, Keyring, NodeKey};
 use tenure_ledger::{AppendError, Batch, Ledger, Seq};
 use thiserror::Error;
 
-use super::callers::Callers;
+use super::callers::{Callers, Waiters};
 use super::clock::Clock;
 use super::feed::Feed;
 use super::handle::Handle;
@@ -18,9 +18,7 @@ use super::pen::{Pen, Scribe};
 use super::publisher::{Audience, Publisher};
 use super::replay::{Replay, ReplayError};
 use super::run::{Run, TurnAway, start_registrar};
-use super::trouble::Trouble;
-use super::view::View;
-use super::waiters::Waiters;
+use super::view::{Trouble, View};
 use crate::registrar::{AppendFailure, StartFailure};
 use crate::settings::Settings;
 

@@ -1,5 +1,6 @@
-//! `GET /v1/agents` and `GET /v1/agents/{id}`: who is there, what each has, and what each waits for.
+//! Lists agents, the state of a resource, and the contention graph.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::rejection::PathRejection;
@@ -7,8 +8,13 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde::Deserialize;
-use tenure_api::{AgentView, Agents};
+use tenure_api::{AgentView, Agents, Contention, ContentionEdge, ContentionNode, ResourceState};
+use tenure_core::kernel;
+use tenure_core::kernel::{Holder, Resource, Tick};
+use tenure_core::rules::overlap::overlap;
+use tenure_core::rules::time::is_over;
 
+use super::graph::{Edge, Graph};
 use super::{names, view};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
@@ -74,4 +80,98 @@ pub(super) fn find(app: &App, caller: &Caller, id: &str) -> Result<AgentView, Fa
     let now = app.registrar.now();
     let found = app.registrar.read(|state| view::agent(state, caller, &id, state.agent(&id)?, now));
     found.ok_or_else(no_such_agent)
+}
+
+/// Who has a resource, or something that overlaps it, and who waits for it.
+#[utoipa::path(
+    get,
+    path = "/v1/resource/{id}/state",
+    tag = "agents",
+    operation_id = "resourceState",
+    params(("id" = String, Path, description = "The resource, such as `FILE:src/lib.rs`; a `/` in it is written as `%2F`")),
+    responses((status = 200, description = "How it stands with it", body = ResourceState)),
+    extensions(("x-codes" = json!(["INVALID"])))
+)]
+pub(super) async fn resource(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Response, Failure> {
+    let Path(id) = path.map_err(|_| Failure::invalid("id", "must be text in UTF-8"))?;
+    let resource = names::any_resource("id", &id)?;
+    caller.require_resource(resource.as_str())?;
+    let now = app.registrar.now();
+    let (leases, waiting) = app.registrar.read(|state| {
+        let around =
+            state.leases_around_resource(&resource).filter(|lease| !is_over(now.0, lease.expires_at.0));
+        let seen = around.filter(|lease| caller.may_see(lease.resource.as_str()));
+        let mut leases: Vec<_> = seen.map(|lease| view::living(state, &lease, now)).collect();
+        leases.sort_unstable_by_key(|lease| lease.fence);
+        let is_meant =
+            |name: &Resource| caller.may_see(name.as_str()) && overlap(name.as_str(), resource.as_str());
+        let agents = state.pending().filter(|pending| !is_over(now.0, pending.until.0));
+        let agents = agents.filter(|pending| pending.wants.iter().any(|want| is_meant(&want.resource)));
+        let agents = agents.map(|pending| pending.rank.agent.as_str().to_owned());
+        let others = state.tickets().filter(|ticket| !is_over(now.0, ticket.until.0));
+        let others =
+            others.filter(|ticket| ticket.wants.iter().flat_map(|want| want.resources()).any(is_meant));
+        let others = others.map(|ticket| ticket.holder.as_str().to_owned());
+        (leases, agents.chain(others).collect())
+    });
+    let held = !leases.is_empty();
+    Ok(json(StatusCode::OK, &ResourceState { resource: resource.as_str().to_owned(), held, leases, waiting }))
+}
+
+/// The most edges in one answer. A thousand waiters in one queue have half a million.
+const MAX_EDGES: usize = 10_000;
+
+/// Who waits for whom, over all faces.
+///
+/// Only who really is in the way: who has something that does not go with what is wanted, or waits for it in front. Without
+/// those edges of which any one of several is enough, and those of coding agents who want files, it never has a circle.
+#[utoipa::path(
+    get,
+    path = "/v1/contention",
+    tag = "agents",
+    operation_id = "contention",
+    responses((status = 200, description = "The graph", body = Contention)),
+)]
+pub(super) async fn contention(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
+    let now = app.registrar.now();
+    let shown = app.registrar.read(|state| shown(state, &caller, now));
+    Ok(json(StatusCode::OK, &shown))
+}
+
+fn shown(state: &kernel::State, caller: &Caller, now: Tick) -> Contention {
+    let mut nodes = BTreeMap::new();
+    let graph = Graph::new(state, now);
+    let mut edges = graph.edges().filter(|edge| caller.may_see(edge.resource.as_str()));
+    let told: Vec<_> = edges.by_ref().take(MAX_EDGES).collect();
+    let truncated = edges.next().is_some();
+    for holder in told.iter().flat_map(|edge| [edge.from, edge.to]) {
+        nodes.entry(holder).or_insert_with(|| node(state, holder));
+    }
+    let edges = told.into_iter().map(|edge| shown_edge(&edge, now)).collect();
+    Contention { nodes: nodes.into_values().collect(), edges, truncated }
+}
+
+fn node(state: &kernel::State, holder: &Holder) -> ContentionNode {
+    let agent = state.agent(holder);
+    ContentionNode {
+        id: holder.as_str().to_owned(),
+        priority_timestamp: agent.and_then(|agent| agent.priority),
+        state: agent.and_then(|agent| agent.phase).map(|phase| phase.as_str().to_owned()),
+    }
+}
+
+fn shown_edge(edge: &Edge<'_>, now: Tick) -> ContentionEdge {
+    ContentionEdge {
+        from: edge.from.as_str().to_owned(),
+        to: edge.to.as_str().to_owned(),
+        resource: edge.resource.as_str().to_owned(),
+        predicate: edge.mode.as_str().to_owned(),
+        because: if edge.is_held { "HOLDS" } else { "WAITS" }.to_owned(),
+        wait_timeout_ms: edge.until.since(now).as_millis(),
+        one_of_several: edge.one_of_several,
+    }
 }

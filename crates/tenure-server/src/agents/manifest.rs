@@ -14,8 +14,8 @@ use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
 use crate::http::body::ManifestBody;
 use crate::http::fields::Fields;
+use crate::http::names::time_of;
 use crate::http::refusal::unexpected;
-use crate::http::times::time_of;
 use crate::refusals::Wanted;
 
 /// Say everything that an agent is about to touch.

@@ -11,21 +11,15 @@
 //!
 //! Nothing here decides who waits and who dies: see `kernel/dying.rs` in the core.
 
-mod contention;
 mod counters;
 mod graph;
-mod heartbeat;
 mod intents;
+mod leases;
 mod list;
 mod manifest;
-mod named;
 mod names;
-mod reconcile;
-mod release;
 mod report;
-mod resource;
 mod settings;
-mod touch;
 mod view;
 
 use std::sync::Arc;
@@ -59,15 +53,15 @@ impl Agents {
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(manifest::declare))
-        .routes(routes!(heartbeat::heartbeat))
-        .routes(routes!(release::release))
-        .routes(routes!(reconcile::reconcile))
+        .routes(routes!(leases::heartbeat))
+        .routes(routes!(leases::release))
+        .routes(routes!(leases::reconcile))
         .routes(routes!(list::list))
         .routes(routes!(list::show))
         .routes(routes!(report::report))
-        .routes(routes!(touch::touch))
-        .routes(routes!(resource::resource))
-        .routes(routes!(contention::contention))
+        .routes(routes!(report::touch))
+        .routes(routes!(list::resource))
+        .routes(routes!(list::contention))
 }
 
 /// The kernel's answer to an agent, and when the request came in.

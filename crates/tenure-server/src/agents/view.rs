@@ -5,7 +5,7 @@ use tenure_core::kernel::{Agent, Fence, Holder, LeaseView, Mode, Pending, Resour
 use tenure_core::rules::time::{is_over, remaining};
 
 use crate::http::auth::Caller;
-use crate::http::times::time_of;
+use crate::http::names::time_of;
 
 /// The lease with this number, dead or alive, as it is at `at`.
 pub(super) fn lease(state: &State, fence: Fence, at: Tick) -> Option<AgentLease> {

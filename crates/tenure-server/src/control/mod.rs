@@ -47,7 +47,7 @@ use self::gateway::Gateway;
 use self::inputs::Inputs;
 use self::ota_token::OtaToken;
 pub(crate) use self::rest::described::{CODES_OF_RESPONSE, OWN_SHAPE, complete as complete_description};
-pub(crate) use self::rest::forward::elsewhere;
+pub(crate) use self::rest::envelope::elsewhere;
 pub(crate) use self::rest::routes;
 pub use self::settings::{ControlSettings, EncoderSettings, SerialSettings};
 use self::store::Store;

@@ -15,7 +15,7 @@ use super::local::Local;
 use super::read::{absolute, strings};
 use super::speaker::{Speaker, Spoken};
 use super::targets::Wished;
-use super::{apart, ask, audit, blame, heard, identity, liveness, speaker, targets, verdict, watching};
+use super::{apart, ask, audit, blame, identity, liveness, speaker, targets, turns, verdict, watching};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
@@ -60,7 +60,7 @@ pub(super) async fn acquire(
         Some(guarded) => guarded.speaker(&app, local, &spoken).await?,
         None => {
             let speaker = apart(move || spoken.find(local)).await?;
-            heard::note(&app, &speaker.own.process, &speaker.own.id);
+            turns::note(&app, &speaker.own.process, &speaker.own.id);
             (speaker, None)
         }
     };

@@ -13,7 +13,7 @@ use tenure_gate::paths::{FileKey, Target, target_of, work_tree_of};
 
 use super::local::Local;
 use super::read::{absolute, strings};
-use super::{apart, ask, blame, liveness, resting, view, violations, whose};
+use super::{apart, ask, blame, identity, liveness, resting, view, violations};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
@@ -167,7 +167,7 @@ async fn shown(app: &Arc<App>, held: Vec<(Resource, Holder)>) -> Result<Vec<Held
 
 /// The sessions in whose name a process commits: one, or none if no agent that is known is above it.
 fn committers(app: &App, local: Local, hint: Option<&str>) -> Vec<Holder> {
-    whose::session_of(app, &whose::line_of(local.pid), hint).into_iter().collect()
+    identity::session_of(app, &identity::line_of(local.pid), hint).into_iter().collect()
 }
 
 fn find(app: &App, committed: &Committed) -> Result<Vec<Held>, Failure> {

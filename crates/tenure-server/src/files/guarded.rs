@@ -9,7 +9,7 @@ use tenure_gate::process::{Process, known_agent_at, process_of};
 
 use super::local::Local;
 use super::speaker::{Speaker, Spoken};
-use super::{apart, heard, identity};
+use super::{apart, identity, turns};
 use crate::app::App;
 use crate::http::answer::Failure;
 use crate::http::fields::Fields;
@@ -90,7 +90,7 @@ fn find(app: &App, guard: &Process, guarded: Guarded, spoken: &Spoken) -> Result
         return spoken.clone().of(guard);
     };
     let spoken = Spoken { agent: agent.as_str().to_owned(), ..spoken.clone() };
-    let last = heard::last(app, &owner);
+    let last = turns::last(app, &owner);
     if guarded.named {
         let wanted = spoken.clone().of(&owner)?;
         // A name that this process does not have is somebody else's, and was inherited.

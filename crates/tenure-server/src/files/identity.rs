@@ -1,6 +1,10 @@
-//! How a process is named in the ledger.
+//! Identities of working trees and callers.
 
+use tenure_core::kernel::{FileSession, Holder};
+use tenure_gate::process;
 use tenure_gate::process::Process;
+
+use crate::app::App;
 
 /// `boot:namespace:pid:started:user`.
 pub(super) fn text_of(process: &Process) -> String {
@@ -19,6 +23,28 @@ pub(super) fn process_in(text: &str) -> Option<Process> {
         user: parts.next()?.parse().ok()?,
     };
     parts.next().is_none().then_some(process)
+}
+
+/// The session in whose name a process does something: of the nearest agent above it the one that it names, or of which something
+/// was heard last. Nobody, if no agent that is known is above it. `line` is the process and all above it.
+pub(super) fn session_of(app: &App, line: &[Process], hint: Option<&str>) -> Option<Holder> {
+    let sessions: Vec<FileSession> = app.registrar.read(|state| state.file_sessions().cloned().collect());
+    for above in line {
+        let is_its = |process: &str| process_in(process).is_some_and(|process| process.is_same(above));
+        let found: Vec<&FileSession> =
+            sessions.iter().filter(|session| session.parent.is_none() && is_its(&session.process)).collect();
+        let named = hint.and_then(|hint| found.iter().find(|session| *session.session == *hint));
+        let last = || found.iter().max_by_key(|session| session.seen_at);
+        if let Some(session) = named.or_else(last) {
+            return Some(session.id.clone());
+        }
+    }
+    None
+}
+
+/// A process and all above it, itself first. It looks at processes.
+pub(super) fn line_of(pid: u32) -> Vec<Process> {
+    Process::of(pid).ok().into_iter().chain(process::ancestors(pid)).collect()
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::local::Local;
 use super::read::{absolute, strings};
 use super::speaker::{Speaker, Spoken};
 use super::targets::Wished;
-use super::{apart, ask, audit, blame, contents, guarded, guards, heard, liveness, targets, watching};
+use super::{apart, ask, audit, blame, contents, guarded, guards, liveness, targets, turns, watching};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
@@ -70,7 +70,7 @@ pub(super) async fn news(
         return Ok(json(StatusCode::OK, &value!({})));
     }
     let speaker = apart(move || spoken.find(local)).await?;
-    heard::note(&app, &speaker.own.process, &speaker.own.id);
+    turns::note(&app, &speaker.own.process, &speaker.own.id);
     match event {
         News::Guarding => return Err(Failure::invalid("event", "is a guard's to tell, and nobody else's")),
         News::Active => hear(&app, &caller, &speaker, Sign::Active).await?,

@@ -14,8 +14,8 @@ use super::{apart, liveness, targets, view};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
+use crate::http::names::time_of;
 use crate::http::refusal::unexpected;
-use crate::http::times::time_of;
 
 /// Every report that is remembered, the oldest first.
 #[utoipa::path(

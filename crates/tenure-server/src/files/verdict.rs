@@ -9,7 +9,7 @@ use tenure_core::kernel::{FileAnswer, HeldFile, Holder, LeftFile, Resource, Tick
 use tenure_gate::git;
 use tenure_gate::paths::FileKey;
 
-use super::lasts::others_could;
+use super::turns::others_could;
 use super::{apart, contents, view, violations};
 use crate::app::App;
 use crate::http::answer::Failure;

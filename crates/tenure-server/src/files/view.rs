@@ -7,7 +7,7 @@ use tenure_gate::process::Liveness;
 
 use super::identity;
 use crate::app::App;
-use crate::http::times::time_of;
+use crate::http::names::time_of;
 
 pub(super) fn report_id(ticket: Ticket) -> String {
     format!("R-{}", ticket.0)

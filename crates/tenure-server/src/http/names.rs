@@ -1,7 +1,10 @@
-//! How this server is called: what `Host` and `Origin` may say.
+//! Names and times in answers.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+
+use jiff::Timestamp;
+use tenure_core::kernel::{Anchor, State, Tick};
 
 use crate::tls::Tls;
 
@@ -69,6 +72,19 @@ impl Names {
 
 fn default_port(scheme: &str) -> u16 {
     if scheme == "https" { 443 } else { 80 }
+}
+
+/// A tick as RFC 3339 in UTC, with milliseconds. It decides nothing.
+pub(crate) fn time_of(state: &State, tick: Tick) -> String {
+    state.clock().map_or_else(|| time_by(Anchor::default(), Tick(0)), |clock| time_by(clock.anchor, tick))
+}
+
+/// The same by an anchor that was noted before.
+pub(crate) fn time_by(anchor: Anchor, tick: Tick) -> String {
+    let wall = anchor.wall_of(tick);
+    // 2^64 nanoseconds end in the year 2554.
+    let time = Timestamp::from_nanosecond(wall.into()).unwrap_or(Timestamp::UNIX_EPOCH);
+    format!("{time:.3}")
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use tenure_core::rules::time::{is_over, remaining};
 use super::answer::{Failure, json};
 use super::auth::Caller;
 use super::fields::query;
-use super::times::time_of;
+use super::names::time_of;
 use crate::app::App;
 
 /// Which resource a question is about.

@@ -10,14 +10,10 @@
 //!
 //! The ledger is the bus: what was accepted is published by being told on its feed. Nothing here knows of tuners.
 
-mod accept;
 mod changes;
-mod ids;
 mod key;
 mod lan;
-mod network;
 mod office;
-mod params;
 mod read;
 mod sessions;
 mod settings;
@@ -36,7 +32,7 @@ pub(crate) use self::changes::Changes;
 use self::key::Keys;
 pub use self::key::{EmptySecret, IntentSecret, IntentSecrets};
 pub(crate) use self::lan::lan_only;
-pub use self::network::{InvalidNetwork, Network};
+pub use self::lan::{InvalidNetwork, Network};
 pub use self::office::Office;
 pub use self::settings::IntentSettings;
 pub(crate) use self::view::view_of;
@@ -86,7 +82,7 @@ impl Intents {
 /// The routes of intents and of the worker.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
-        .routes(routes!(accept::intend))
+        .routes(routes!(stop::intend))
         .routes(routes!(sessions::list))
         .routes(routes!(sessions::show, stop::stop))
         .merge(worker::routes())

@@ -1,6 +1,6 @@
 //! What can be chosen about intents.
 
-use super::network::Network;
+use super::lan::Network;
 
 /// What was chosen. The secrets are not in it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,12 +1,12 @@
-//! A session as it is shown.
+//! Sessions as JSON, and their ids.
 
-use tenure_api::{IntentAccepted, SessionNow, SessionView};
-use tenure_core::kernel::{Anchor, IntentAnswer, Session, SessionEnd, SessionState, State, Target};
+use tenure_api::{Code, IntentAccepted, SessionNow, SessionView};
+use tenure_core::kernel::{Anchor, Holder, IntentAnswer, Session, SessionEnd, SessionState, State, Target};
 
-use super::params;
+use super::read;
 use crate::http::answer::Failure;
+use crate::http::names::time_by;
 use crate::http::refusal::unexpected;
-use crate::http::times::time_by;
 
 /// A session, with its times as `anchor` ties them to the world's.
 pub(crate) fn view_of(session: &Session, anchor: Anchor) -> SessionView {
@@ -27,7 +27,7 @@ pub(crate) fn view_of(session: &Session, anchor: Anchor) -> SessionView {
         recording_id,
         start_ms,
         profile_id: intent.profile.to_string(),
-        params: params::read(&intent.params),
+        params: read::read(&intent.params),
         slot: session.slot,
         worker: session.worker.as_ref().map(|(worker, _)| worker.as_str().to_owned()),
         process: text(&session.process),
@@ -66,4 +66,21 @@ fn reason(end: Option<SessionEnd>) -> Option<String> {
 
 fn outcome(end: Option<SessionEnd>) -> Option<String> {
     end.map(|end| end.outcome().to_owned())
+}
+
+/// A name for a session: nobody guesses it, and no other has it.
+pub(super) fn session() -> Result<Holder, Failure> {
+    Ok(Holder::parse(&format!("ses_{}", random()?))?)
+}
+
+/// By which a caller that says nothing finds its intent in logs.
+pub(super) fn correlation() -> Result<String, Failure> {
+    Ok(format!("cor_{}", random()?))
+}
+
+fn random() -> Result<String, Failure> {
+    let mut bytes = [0; 16];
+    let failed = |_| Failure::new(Code::Internal, "the system gives no random bytes; nothing happened");
+    getrandom::fill(&mut bytes).map_err(failed)?;
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }

@@ -1,4 +1,4 @@
-//! The tokens of leases.
+//! The key that lease tokens are made with, and digests of tokens.
 
 use std::path::Path;
 
@@ -6,11 +6,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
+use subtle::ConstantTimeEq as _;
 use tenure_core::kernel::Nonce;
 use zeroize::Zeroizing;
 
-use super::digest::{digest, is_same};
-use crate::secret_file::{self, SecretFileError};
+use crate::secret_file;
+use crate::secret_file::SecretFileError;
 
 const KEY_FILE: &str = "token.key";
 
@@ -46,6 +47,16 @@ impl TokenKey {
     pub(crate) fn is_token_of(&self, presented: &str, lease_id: &str, nonce: Nonce) -> bool {
         is_same(&digest(presented), &digest(&self.lease_token(lease_id, nonce)))
     }
+}
+
+/// What is kept of a secret.
+pub(super) fn digest(secret: &str) -> blake3::Hash {
+    blake3::hash(secret.as_bytes())
+}
+
+/// Whether two digests are the same. How long that takes says nothing about them.
+pub(super) fn is_same(one: &blake3::Hash, other: &blake3::Hash) -> bool {
+    one.as_bytes().ct_eq(other.as_bytes()).into()
 }
 
 #[cfg(test)]

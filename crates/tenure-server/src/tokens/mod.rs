@@ -3,7 +3,6 @@
 //! Nothing here that is a secret has a `Debug`, and only digests of what callers present are kept.
 
 mod admin;
-mod digest;
 mod file;
 mod given;
 mod key;

@@ -12,9 +12,9 @@ use tenure_core::kernel::Principal;
 use zeroize::Zeroizing;
 
 use super::Scopes;
-use super::digest::{digest, is_same};
 use super::file::{self, TokenFileError};
 use super::given::{Given, Now};
+use super::key::{digest, is_same};
 use crate::secret_file::{self, SecretFileError};
 
 const FILE: &str = "api.tokens";

@@ -1,7 +1,7 @@
-//! `tenure explain`.
+//! Explains why a resource is not free, and which clients wait for each other.
 
 use clap::Args;
-use tenure_api::Explanation;
+use tenure_api::{ContentionEdge, Explanation};
 
 use super::lease_view;
 use crate::failure::Failure;
@@ -36,4 +36,64 @@ fn in_words(explanation: &Explanation) -> String {
         text.push_str(&format!("\n{}", lease_view::queue(&explanation.waiting)));
     }
     text
+}
+
+/// Shows who waits for whom, agents and others.
+///
+/// One line for each who is in the way of somebody. It never has a circle: who would close one is refused, or has to come
+/// back later.
+///
+/// Example: tenure contention
+#[derive(Debug, Args)]
+pub struct Contention {
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Contention {
+    /// Reads the graph and prints it.
+    pub fn run(self) -> Result<(), Failure> {
+        let contention = ask(async |client| Ok(client.contention().await?))?;
+        self.format.print(&contention, |contention| {
+            let mut text: String = contention.edges.iter().map(line).collect();
+            if contention.edges.is_empty() {
+                text.push_str("Nobody waits.\n");
+            }
+            if contention.truncated {
+                text.push_str("There are more.\n");
+            }
+            text
+        })
+    }
+}
+
+fn line(edge: &ContentionEdge) -> String {
+    let ContentionEdge { from, to, resource, predicate, .. } = edge;
+    let why = if edge.because == "HOLDS" { "" } else { ", which waits in front" };
+    let others = if edge.one_of_several { ", or another that will do" } else { "" };
+    let line = format!("{from} waits for {to}{why}: {predicate} {resource}{others}");
+    // What others called themselves must not steer a terminal.
+    line.replace(char::is_control, " ") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_for_whom_is_one_line() {
+        let mut edge = ContentionEdge {
+            from: "a".into(),
+            to: "b".into(),
+            resource: "FILE:x".into(),
+            predicate: "MUTATES".into(),
+            because: "HOLDS".into(),
+            wait_timeout_ms: 1,
+            one_of_several: false,
+        };
+        assert_eq!(line(&edge), "a waits for b: MUTATES FILE:x\n");
+        (edge.because, edge.one_of_several) = ("WAITS".into(), true);
+        let said = "a waits for b, which waits in front: MUTATES FILE:x, or another that will do\n";
+        assert_eq!(line(&edge), said);
+    }
 }

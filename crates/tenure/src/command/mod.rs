@@ -2,18 +2,16 @@
 
 mod acquire;
 mod agents;
-mod blame;
 mod completions;
-mod contention;
 mod control;
 mod doctor;
 mod explain;
 mod files;
-mod force_release;
-mod give;
 mod guard;
+mod held_file;
 mod hook;
 mod install;
+mod lease;
 mod lease_token;
 mod lease_view;
 mod ledger;
@@ -22,18 +20,13 @@ mod log;
 mod mcp;
 mod passport;
 mod path;
-mod release;
-mod renew;
 mod replay;
 mod report;
-mod revoke;
 mod run;
 mod serve;
 mod session;
-mod show;
 mod stop;
 mod token;
-mod transfer;
 mod verify;
 mod watch;
 mod who;
@@ -57,12 +50,12 @@ pub enum Command {
     Worker(worker::Worker),
     Run(run::Run),
     Acquire(acquire::Acquire),
-    Renew(renew::Renew),
-    Release(release::Release),
-    Transfer(transfer::Transfer),
-    Revoke(revoke::Revoke),
+    Renew(lease::Renew),
+    Release(lease::Release),
+    Transfer(lease::Transfer),
+    Revoke(lease::Revoke),
     List(list::List),
-    Show(show::Show),
+    Show(lease::Show),
     Who(who::Who),
     Watch(watch::Watch),
     Explain(explain::Explain),
@@ -70,13 +63,13 @@ pub enum Command {
     Control(control::Control),
     Session(session::Session),
     Agents(agents::Agents),
-    Contention(contention::Contention),
+    Contention(explain::Contention),
     Work(work::Work),
     Files(files::Files),
-    Blame(blame::Blame),
+    Blame(held_file::Blame),
     Report(report::Report),
-    Give(give::Give),
-    ForceRelease(force_release::ForceRelease),
+    Give(held_file::Give),
+    ForceRelease(held_file::ForceRelease),
     Install(install::Install),
     Uninstall(install::Uninstall),
     Guard(guard::Guard),

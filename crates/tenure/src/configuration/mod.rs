@@ -9,7 +9,6 @@ mod intents;
 mod keys;
 mod place;
 mod reach;
-mod secrets;
 mod sources;
 
 use std::error::Error;
@@ -20,11 +19,10 @@ use tenure_ledger::embedded::{Options, Retention};
 use tenure_registrar::shell::Routine;
 use tenure_server::{AgentSettings, ControlSettings, FileSettings, IntentSettings, Pools};
 
-pub use self::folders::Folders;
+pub use self::folders::{Folders, NO_SECRET, intent_secrets};
 pub use self::intents::{WorkerConfiguration, api_leases};
 pub use self::place::{Here, Place, variable};
 pub use self::reach::{Listen, Reach};
-pub use self::secrets::{NO_SECRET, intent_secrets};
 pub use self::sources::{Flags, Sources};
 
 /// What the program was told to do.

@@ -15,7 +15,6 @@ mod arguments;
 mod declare;
 mod heartbeat;
 mod http;
-mod instructions;
 mod place;
 mod refused;
 mod release;

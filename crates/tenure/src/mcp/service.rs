@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tenure_client::Client;
 
-use super::instructions::INSTRUCTIONS;
+use super::arguments::INSTRUCTIONS;
 use super::place::Places;
 use super::refused::Refused;
 use super::{declare, heartbeat, release, report, status, who};

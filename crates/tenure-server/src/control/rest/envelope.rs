@@ -1,14 +1,30 @@
-//! What REST answers look like.
+//! Envelopes of the device's REST answers, uploads, and requests that are passed on.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
+use http_body_util::BodyExt as _;
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
+use tenure_control::firmware::Check;
 use tenure_control::refusal::VERSION;
+use tenure_control::{Class, Pass, Problem, ProblemCode};
+use tokio::time::timeout;
 
+use super::{envelope, gate};
+use crate::app::App;
 use crate::control::Desk;
+use crate::control::gateway::Gateway;
+use crate::control::lifecycle::may_write;
 use crate::control::message::Blocked;
 use crate::http::answer::json;
+use crate::http::auth::{Caller, device_caller};
+use crate::http::no_such_route;
 
 #[derive(Serialize)]
 struct Envelope<'a> {
@@ -50,4 +66,53 @@ fn envelope<'a>(
     error: Option<&'a RawValue>,
 ) -> Envelope<'a> {
     Envelope { success, data, error, timestamp, version: VERSION }
+}
+
+/// An upload that brings nothing for so long is over.
+const PIECE_TIME: Duration = Duration::from_secs(10);
+
+/// Checks what is uploaded, and lets the device keep it.
+pub(super) async fn upload(app: &App, pass: Pass, request: Request) -> Result<Value, Blocked> {
+    let image = check(request.into_body()).await?;
+    app.control.desk.obey(pass, |device, now| device.accept_firmware(image, now)).await
+}
+
+async fn check(mut body: Body) -> Result<tenure_control::firmware::Image, Problem> {
+    let mut check = Check::new();
+    let too_slow =
+        |_| Problem::new(ProblemCode::FirmwareInvalid, "nothing came for 10 s; send the image again");
+    while let Some(frame) = timeout(PIECE_TIME, body.frame()).await.map_err(too_slow)? {
+        let cut_short = |_| {
+            Problem::new(
+                ProblemCode::FirmwareInvalid,
+                "the image ended before it was complete; send it again",
+            )
+        };
+        let Ok(data) = frame.map_err(cut_short)?.into_data() else { continue };
+        check.feed(&data)?;
+    }
+    Ok(check.finish()?)
+}
+
+/// An address that is none of ours: the device's, if there is one behind this server.
+pub(crate) async fn elsewhere(State(app): State<Arc<App>>, request: Request) -> Response {
+    let Some(gateway) = &app.control.gateway else { return no_such_route().into_response() };
+    match device_caller(&app, &request) {
+        Ok(caller) => forward(&app, gateway, &caller, request).await,
+        Err(failure) => failure.into_response(),
+    }
+}
+
+/// Sends a request on, if who speaks and the lease allow it.
+pub(super) async fn forward(app: &App, gateway: &Gateway, caller: &Caller, request: Request) -> Response {
+    let class = gateway.classify_request(&request);
+    if class != Class::Reads
+        && let Err(problem) = may_write(caller)
+    {
+        return envelope::failure(&app.control.desk, &problem.into());
+    }
+    match gate(app, class, request.headers()) {
+        Ok(pass) => gateway.forward(pass, request).await,
+        Err(refusal) => envelope::failure(&app.control.desk, &refusal.into()),
+    }
 }

@@ -2,8 +2,6 @@
 
 pub(super) mod described;
 pub(super) mod envelope;
-pub(super) mod forward;
-mod upload;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,7 +53,7 @@ async fn command(
     if let Some(gateway) = &app.control.gateway
         && !is_ours(row)
     {
-        return forward::forward(&app, gateway, &caller, request).await;
+        return envelope::forward(&app, gateway, &caller, request).await;
     }
     let fields = match &parameters {
         Ok(parameters) => {
@@ -100,7 +98,7 @@ async fn obey(
             Ok(raw(&OtaToken::given(&token)))
         }
         "ota.tokens" => Ok(raw(&app.control.ota_token.look(app.control.desk.now()))),
-        "ota.upload" => Ok(raw(&upload::upload(app, pass, request).await?)),
+        "ota.upload" => Ok(raw(&envelope::upload(app, pass, request).await?)),
         name => {
             for (field, value) in read(request).await? {
                 if fields.contains_key(&field) {

@@ -17,7 +17,7 @@ use tenure_gate::watch::Kind;
 use super::pending::{Noted, Pending, SeenWriter};
 use super::verdict::{Facts, Suspect, Violation, Whose, judge};
 use crate::app::App;
-use crate::files::{identity, targets, whose};
+use crate::files::{identity, targets};
 
 /// The most files of which is looked at once who has them open.
 const MOST_LOOKED: usize = 1_000;
@@ -39,14 +39,14 @@ pub(super) fn look_for_writers(app: &App, tree: &WorkTree, pending: &parking_lot
         let found = match seen.get(&pid) {
             Some(found) => found.clone(),
             None => {
-                let line = whose::line_of(pid);
+                let line = identity::line_of(pid);
                 let adopted = line.windows(2).find(|pair| takes_in_orphans(pair[1].pid));
                 let adopted = adopted.map(|pair| pair[0].clone());
                 // Who ended while it was looked at has lost its parents: nobody can say whose it was, and nobody is accused.
                 if started(pid) != Some(writer.process.started) {
                     continue;
                 }
-                let session = whose::session_of(app, &line, None);
+                let session = identity::session_of(app, &line, None);
                 let found = Arc::new(SeenWriter { pid, name: writer.name, line, adopted, session });
                 seen.insert(pid, found.clone());
                 found

@@ -1,8 +1,14 @@
-//! How much of the machine connections may take.
+//! Limits of connections, and upgrades.
 
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::process::{Resource, getrlimit, setrlimit};
+use tokio::sync::watch;
+
+use super::stream::Stream;
 
 /// How many open files are left for the ledger and everything else.
 const OTHER_FILES: u64 = 256;
@@ -36,5 +42,35 @@ impl Limits {
         // With few files, half of them: there must be room for somebody.
         let files = files.saturating_sub(OTHER_FILES).max(files / 2);
         self.connections.min(usize::try_from(files).unwrap_or(usize::MAX))
+    }
+}
+
+/// Speaks on a connection until its end, or until the server stops. The bytes are what was read of it already.
+type Conversation = Box<
+    dyn FnOnce(Stream, Vec<u8>, watch::Receiver<bool>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send,
+>;
+
+/// Goes with an answer that says 101, as one of its extensions.
+#[derive(Clone)]
+pub(crate) struct Upgrade(Arc<Mutex<Option<Conversation>>>);
+
+impl Upgrade {
+    /// The connection goes on with `conversation` once the answer is sent.
+    pub(crate) fn to<F>(
+        conversation: impl FnOnce(Stream, Vec<u8>, watch::Receiver<bool>) -> F + Send + 'static,
+    ) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let boxed: Conversation =
+            Box::new(move |stream, begun, stop| Box::pin(conversation(stream, begun, stop)));
+        Self(Arc::new(Mutex::new(Some(boxed))))
+    }
+
+    pub(super) async fn go_on(self, stream: Stream, begun: Vec<u8>, stop: watch::Receiver<bool>) {
+        let conversation = self.0.lock().take();
+        if let Some(conversation) = conversation {
+            conversation(stream, begun, stop).await;
+        }
     }
 }

@@ -17,7 +17,6 @@ mod serve;
 mod stream;
 mod talk;
 mod tracked;
-mod upgrade;
 
 use std::io;
 use std::sync::Arc;
@@ -30,10 +29,10 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 pub use self::limits::Limits;
+pub(crate) use self::limits::Upgrade;
 use self::stream::Accepted;
 pub(crate) use self::stream::{Peer, Stream};
 use self::talk::{Talk, talk};
-pub(crate) use self::upgrade::Upgrade;
 use crate::metrics::Metrics;
 use crate::tls::Tls;
 

@@ -11,10 +11,10 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::guarded::Guarded;
+use super::limits::Upgrade;
 use super::stream::{Peer, Stream};
 use super::talk::Talk;
 use super::tracked::{Activity, Tracked};
-use super::upgrade::Upgrade;
 
 /// A header must be complete within this time from its first byte.
 const HEADER_TIME: Duration = Duration::from_secs(5);

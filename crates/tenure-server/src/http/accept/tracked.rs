@@ -14,8 +14,8 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::service::TowerToHyperService;
 use parking_lot::Mutex;
 
+use super::limits::Upgrade;
 use super::stream::Peer;
-use super::upgrade::Upgrade;
 
 #[derive(Default)]
 pub(super) struct Activity {

@@ -8,7 +8,7 @@ use tenure_core::kernel::{
     Tick, Ticket, Want,
 };
 
-use crate::http::times::time_by;
+use crate::http::names::time_by;
 
 /// An agent at one moment. What is not known any more is left out.
 #[derive(Debug, Default)]

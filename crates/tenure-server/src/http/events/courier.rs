@@ -18,7 +18,7 @@ use super::frame::Form;
 use super::happened::Happened;
 use super::history::{History, Past};
 use super::hub::{Found, Hub};
-use crate::http::times::time_of;
+use crate::http::names::time_of;
 
 /// Whoever hears nothing for longer than this may take the connection for dead.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);

@@ -10,8 +10,8 @@ use tenure_core::kernel::{
 };
 use tenure_core::rules::time::remaining;
 
+use crate::http::names::time_by;
 use crate::http::refusal::end_name;
-use crate::http::times::time_by;
 
 #[derive(Debug, Clone)]
 pub(super) struct Facts {

@@ -3,7 +3,7 @@
 use tenure_api::FileChange;
 use tenure_core::kernel::{Anchor, FileEvent, FileSession, FileTicket, Holder, Resource, Tick, Ticket};
 
-use crate::http::times::time_by;
+use crate::http::names::time_by;
 
 /// What an event about files is about. What is not known any more is left out.
 #[derive(Debug, Default)]

@@ -14,7 +14,7 @@ use super::facts::{Asked, Facts, Wait};
 use super::files::FileThen;
 use super::frame;
 use super::sessions::SessionThen;
-use crate::http::times::time_by;
+use crate::http::names::time_by;
 use crate::http::work::amounts;
 
 /// An event, and what it is about as it was right after.

@@ -14,8 +14,8 @@ use tenure_core::rules::time::is_over;
 use super::answer::{Failure, json};
 use super::auth::Caller;
 use super::leases::{ended, live};
+use super::names::time_of;
 use super::queue::{asked_about, waiting};
-use super::times::time_of;
 use crate::app::App;
 use crate::refusals;
 

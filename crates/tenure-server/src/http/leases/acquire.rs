@@ -1,16 +1,21 @@
-//! `POST /v1/leases`.
+//! Acquires one lease or several, and revokes a grant that cannot be delivered.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use tenure_api::Granted;
-use tenure_core::kernel::{self, RequestKey};
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use tenure_api::{Code, Granted, GrantedAll};
+use tenure_core::kernel;
+use tenure_core::kernel::{Fence, Holder, RequestKey, Tick, Want};
+use tenure_registrar::shell;
 
-use super::delivery::deliver;
-use super::granted::granted;
 use super::obtain::obtain;
+use super::show::find;
 use super::wish::{Wish, contention, request_key};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
@@ -18,6 +23,7 @@ use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
 use crate::http::refusal::unexpected;
+use crate::pools::Pools;
 use crate::registrar::Undelivered;
 
 /// Acquire a lease.
@@ -58,4 +64,156 @@ pub(in crate::http) async fn acquire_one(
     let given = obtain(app, caller, command).await?;
     let [fence] = given.leases[..] else { return Err(unexpected()) };
     Ok((granted(app, &given.response, fence, given.stamp)?, given.undelivered))
+}
+
+/// Acquire several leases, all or nothing.
+///
+/// One holder, and one wait for all of them.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/batch",
+    tag = "leases",
+    operation_id = "acquireAll",
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same leases, until 60 s after they end")),
+    request_body = tenure_api::AcquireAll,
+    responses((status = 201, description = "All of them are yours", body = tenure_api::GrantedAll)),
+    extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "HELD", "KEY_REUSED", "DEADLOCK", "EXPIRED", "QUEUE_FULL", "QUOTA_EXCEEDED"])))
+)]
+pub(super) async fn acquire_all(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: JsonBody,
+) -> Result<Response, Failure> {
+    let key = request_key(&headers, body.digest)?;
+    let Together { holder, wants, wait_ms } = read(body.fields, &app.pools)?;
+    let contention = contention(wait_ms);
+    let principal = caller.principal.clone();
+    let command = kernel::Acquire { principal, holder, wants, contention, key };
+    let given = obtain(&app, &caller, command).await?;
+    let leases = given.leases.iter().map(|fence| granted(&app, &given.response, *fence, given.stamp));
+    let granted = GrantedAll { leases: leases.collect::<Result<_, _>>()? };
+    Ok(deliver(json(StatusCode::CREATED, &granted), given.undelivered))
+}
+
+/// What is wanted together: one holder waits once for all of it.
+struct Together {
+    holder: Holder,
+    wants: Vec<Want>,
+    wait_ms: u64,
+}
+
+fn read(mut fields: Fields, pools: &Pools) -> Result<Together, Failure> {
+    let entries = fields.objects("leases")?;
+    fields.finish()?;
+    let read = |(index, fields)| Wish::read(fields, pools).map_err(|failure| in_entry(index, failure));
+    let wishes = entries.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
+    let Some(first) = wishes.first() else {
+        return Err(Failure::invalid("leases", "is empty; ask for at least one resource"));
+    };
+    let (holder, wait_ms) = (first.holder.clone(), first.wait_ms);
+    for (index, wish) in wishes.iter().enumerate() {
+        let differs = [("holder", wish.holder != holder), ("waitMs", wish.wait_ms != wait_ms)];
+        if let Some((field, _)) = differs.into_iter().find(|(_, differs)| *differs) {
+            let reason = "must be the same in every entry; ask for the others in another request";
+            return Err(in_entry(index, Failure::invalid(field, reason)));
+        }
+    }
+    let wants = wishes.into_iter().map(|wish| wish.want).collect();
+    Ok(Together { holder, wants, wait_ms })
+}
+
+/// Says in which entry a field is wrong.
+fn in_entry(index: usize, mut failure: Failure) -> Failure {
+    if failure.0.code == Code::Invalid {
+        failure.0.detail = format!("leases[{index}].{}", failure.0.detail);
+    }
+    failure
+}
+
+/// A lease that was given to a request that came in at `stamp`.
+pub(in crate::http) fn granted(
+    app: &App,
+    response: &shell::Response,
+    fence: Fence,
+    stamp: Tick,
+) -> Result<Granted, Failure> {
+    let shown = app.registrar.read(|state| {
+        let live = state.lease(fence).map(|lease| (lease.issued_at, lease.expires_at, lease.nonce));
+        let ended = || state.ended(fence).map(|lease| (lease.issued_at, lease.expires_at, lease.nonce));
+        let (issued_at, expires_at, nonce) = live.or_else(ended)?;
+        // A request that waited came in long before its lease began.
+        let lease = find(state, fence, stamp.max(issued_at))?;
+        let token = app.tokens.lease_token(&lease.id, nonce).to_string();
+        // A client counts from when it sent the request, which was before the stamp.
+        Some((lease, token, expires_at.since(stamp).as_millis()))
+    });
+    let (lease, token, valid_for_ms) = shown.ok_or_else(unexpected)?;
+    let passport = app.registrar.passport(response, fence);
+    Ok(Granted { lease, token, passport, valid_for_ms })
+}
+
+/// The answer, together with what is taken back if nobody takes the answer.
+pub(in crate::http) fn deliver(response: Response, undelivered: Undelivered) -> Response {
+    response.map(|body| Body::new(Delivery { body, undelivered }))
+}
+
+struct Delivery {
+    body: Body,
+    undelivered: Undelivered,
+}
+
+impl HttpBody for Delivery {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        // A small answer is one frame.
+        self.undelivered.settle();
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::StatusCode;
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+    use crate::http::answer::json;
+    use crate::registrar::line::tests::Office;
+
+    #[test]
+    fn an_answer_that_no_connection_takes_leaves_nothing_behind() {
+        let office = Office::open();
+        let given = office.gets("gone");
+        let next = office.lines_up("next", None);
+        drop(deliver(json(StatusCode::CREATED, &"granted"), given.undelivered));
+        office.is_served(next);
+    }
+
+    #[test]
+    fn an_answer_that_a_connection_took_stands() {
+        let office = Office::open();
+        let given = office.gets("first");
+        let response = deliver(json(StatusCode::CREATED, &"granted"), given.undelivered);
+        assert_eq!(response.body().size_hint().exact(), Some(9), "its length is known");
+        let body = office.runtime.block_on(response.into_body().collect()).unwrap();
+        assert_eq!(body.to_bytes(), "\"granted\"");
+        // Whatever was taken back would be by the time that this is answered.
+        let next = office.lines_up("next", None);
+        assert!(office.registrar.read(|state| state.ticket(next.ticket).is_some()));
+    }
 }

@@ -12,7 +12,7 @@ use tenure_api::{Lease, LeaseState, Page};
 use tenure_core::kernel::{self, EndedLease, Fence, Holder, LeaseView, LedgerTag, Resource, Tick};
 use tenure_core::rules::time::is_over;
 
-use super::recall::Recalls;
+use super::end::Recalls;
 use super::show::{ended, live_among, state_after};
 use crate::app::App;
 use crate::http::answer::{Failure, json};

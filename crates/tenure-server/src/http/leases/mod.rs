@@ -1,21 +1,12 @@
 //! Plain leases: one file per route.
 
 mod acquire;
-mod batch;
-mod change_mode;
-mod continued;
-mod delivery;
-mod downgrade;
-mod granted;
+mod end;
 mod list;
 mod obtain;
-mod recall;
-mod release;
+mod reissue;
 mod renew;
-mod revoke;
 mod show;
-mod transfer;
-mod upgrade;
 mod wish;
 mod withdraw;
 
@@ -28,10 +19,8 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) use self::acquire::acquire_one;
-pub(super) use self::delivery::deliver;
-pub(super) use self::granted::granted;
-pub(super) use self::release::release_one;
+pub(super) use self::acquire::{acquire_one, deliver, granted};
+pub(super) use self::end::release_one;
 pub(super) use self::renew::renew_one;
 pub(super) use self::show::{ended, find, live};
 pub(crate) use self::wish::nonce;
@@ -45,14 +34,14 @@ use crate::app::App;
 pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(list::list, acquire::acquire))
-        .routes(routes!(batch::acquire_all))
+        .routes(routes!(acquire::acquire_all))
         .routes(routes!(show::show))
         .routes(routes!(renew::renew))
-        .routes(routes!(release::release))
-        .routes(routes!(transfer::transfer))
-        .routes(routes!(upgrade::upgrade))
-        .routes(routes!(downgrade::downgrade))
-        .routes(routes!(revoke::revoke))
+        .routes(routes!(end::release))
+        .routes(routes!(reissue::transfer))
+        .routes(routes!(reissue::upgrade))
+        .routes(routes!(reissue::downgrade))
+        .routes(routes!(end::revoke))
         .routes(routes!(withdraw::withdraw))
 }
 

@@ -9,13 +9,13 @@ use tenure_api::{Lease, LeaseState, OneLease};
 use tenure_core::kernel::{self, End, EndedLease, Fence, LeaseView, Tick};
 use tenure_core::rules::time::{is_over, remaining};
 
-use super::recall::Recalls;
+use super::end::Recalls;
 use super::{LeaseId, Named, named};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
+use crate::http::names::time_of;
 use crate::http::refusal::{end_name, not_found};
-use crate::http::times::time_of;
 
 /// One lease, dead or alive.
 #[utoipa::path(

@@ -1,11 +1,8 @@
 //! Work: leases that say what their holder may do, and how much of it. One file per route.
 
-mod claim;
-mod derive;
-mod keep;
+mod handlers;
 mod read;
 mod show;
-mod spend;
 
 use std::sync::Arc;
 
@@ -18,10 +15,10 @@ use crate::app::App;
 /// The routes of work.
 pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
-        .routes(routes!(claim::claim))
-        .routes(routes!(derive::derive))
-        .routes(routes!(spend::spend))
-        .routes(routes!(keep::renew))
-        .routes(routes!(keep::release))
+        .routes(routes!(handlers::claim))
+        .routes(routes!(handlers::derive))
+        .routes(routes!(handlers::spend))
+        .routes(routes!(handlers::renew))
+        .routes(routes!(handlers::release))
         .routes(routes!(show::show))
 }

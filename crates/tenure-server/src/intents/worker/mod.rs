@@ -1,14 +1,8 @@
 //! What the one worker asks: one file per request. A worker in this process asks the same through the office.
 
 mod changes;
-mod finish;
-mod guard;
+mod handlers;
 mod id;
-mod keep;
-mod leave;
-mod running;
-mod take;
-mod wipe;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,13 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub(super) use self::changes::changes;
-pub(super) use self::finish::finish;
-pub(super) use self::guard::guard;
-pub(super) use self::keep::keep;
-pub(super) use self::leave::leave;
-pub(super) use self::running::running;
-pub(super) use self::take::take;
-pub(super) use self::wipe::wipe;
+pub(super) use self::handlers::{finish, guard, keep, leave, running, take, wipe};
 use crate::app::App;
 use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
@@ -43,14 +31,14 @@ const MOST_SESSIONS: usize = 1_024;
 /// The routes of the worker.
 pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
-        .routes(routes!(guard::ask_guard))
+        .routes(routes!(handlers::ask_guard))
         .routes(routes!(changes::ask_changes))
-        .routes(routes!(take::ask_take))
-        .routes(routes!(running::ask_running))
-        .routes(routes!(finish::ask_finish))
-        .routes(routes!(keep::ask_keep))
-        .routes(routes!(wipe::ask_wipe))
-        .routes(routes!(leave::ask_leave))
+        .routes(routes!(handlers::ask_take))
+        .routes(routes!(handlers::ask_running))
+        .routes(routes!(handlers::ask_finish))
+        .routes(routes!(handlers::ask_keep))
+        .routes(routes!(handlers::ask_wipe))
+        .routes(routes!(handlers::ask_leave))
 }
 
 /// A request of the worker, read from its body.

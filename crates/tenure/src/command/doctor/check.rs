@@ -1,6 +1,9 @@
-//! What was found, one thing at a time.
+//! Checks of the doctor, and how each is shown.
 
 use serde::Serialize;
+
+use crate::message::paragraph;
+use crate::output::Table;
 
 /// How it stands with one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -66,5 +69,114 @@ impl Check {
 
     pub fn is_gap(&self) -> bool {
         self.status == Status::Gap
+    }
+}
+
+/// One line for each check, under each gap what it means and what helps, and a last line that says how it is.
+pub fn text(checks: &[Check]) -> String {
+    let shown: Vec<&Check> = checks.iter().filter(|check| is_shown(checks, check)).collect();
+    let mut table = Table::with_heads(&["CHECK", "STATUS", "DETAIL"]);
+    for check in &shown {
+        let detail = if says_more(check) { "" } else { &check.detail };
+        table.row([title(check), check.status.as_str().to_owned(), detail.to_owned()]);
+    }
+    let table = table.to_string();
+    let mut lines = table.lines();
+    let mut text = String::new();
+    text.extend(lines.next().map(|heads| format!("{heads}\n")));
+    for (line, check) in lines.zip(&shown) {
+        text.push_str(&format!("{line}\n"));
+        if says_more(check) {
+            text.push_str(&paragraph("    ", &plain(&check.detail), "    "));
+        }
+        text.extend(check.fix.iter().map(|fix| paragraph("    -> ", &plain(fix), "       ")));
+    }
+    text.push_str(&format!("\n{}\n", sum(checks)));
+    text
+}
+
+/// What does not fit beside the others stands below.
+fn says_more(check: &Check) -> bool {
+    check.status == Status::Gap || check.status == Status::Unknown
+}
+
+/// Where an agent has nothing in place, one line says it, and not one for each scope.
+fn is_shown(all: &[Check], check: &Check) -> bool {
+    let Some((agent, "hooks")) = scoped(check) else { return true };
+    let same = |other: &&Check| scoped(other).is_some_and(|(name, last)| name == agent && last == "hooks");
+    let mut hooks = all.iter().filter(same);
+    if check.status != Status::NotInstalled {
+        return true;
+    }
+    let is_first = hooks.clone().next() == Some(check);
+    is_first && hooks.all(|other| other.status == Status::NotInstalled)
+}
+
+/// The agent and the last word of `agent.scope.what`.
+fn scoped(check: &Check) -> Option<(&str, &str)> {
+    let mut words = check.name.split('.');
+    let (agent, _, last) = (words.next()?, words.next()?, words.next()?);
+    Some((agent, last))
+}
+
+fn title(check: &Check) -> String {
+    match (check.status, scoped(check)) {
+        (Status::NotInstalled, Some((agent, _))) => agent.to_owned(),
+        _ => check.name.replace('.', " "),
+    }
+}
+
+fn sum(checks: &[Check]) -> String {
+    let count = |status| checks.iter().filter(|check| check.status == status).count();
+    let unknown = match count(Status::Unknown) {
+        0 => String::new(),
+        1 => " One thing could not be tried.".to_owned(),
+        more => format!(" {more} things could not be tried."),
+    };
+    match count(Status::Gap) {
+        0 => format!("No gap was found.{unknown}"),
+        1 => format!("One gap.{unknown}"),
+        more => format!("{more} gaps.{unknown}"),
+    }
+}
+
+/// Nothing that others wrote steers a terminal.
+fn plain(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_gap_says_what_it_means_and_what_helps_and_what_is_not_there_takes_one_line() {
+        let checks = [
+            Check::ok("server", "answers on /run/x"),
+            Check::not_installed("codex.project.hooks", "nothing of Tenure"),
+            Check::not_installed("codex.user.hooks", "nothing of Tenure"),
+            Check::not_installed("claude.project.hooks", "nothing of Tenure"),
+            Check::gap("claude.user.hooks", "the program is\x1b[2J gone", "tenure install claude --user"),
+            Check::unknown("codex.trust", "it cannot be asked").with_fix("start `codex`, open `/hooks`"),
+        ];
+        let expected = "\
+    CHECK              STATUS         DETAIL
+    server             ok             answers on /run/x
+    codex              not installed  nothing of Tenure
+    claude user hooks  gap
+    the program is [2J gone
+    -> tenure install claude --user
+    codex trust        not known
+    it cannot be asked
+    -> start `codex`, open `/hooks`
+
+    One gap. One thing could not be tried.
+    ";
+        assert_eq!(text(&checks), expected);
+    }
+
+    #[test]
+    fn where_nothing_is_missing_that_is_said() {
+        assert!(text(&[Check::ok("server", "x")]).ends_with("\nNo gap was found.\n"));
     }
 }

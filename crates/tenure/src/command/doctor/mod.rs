@@ -25,7 +25,6 @@ mod server;
 mod shell;
 mod stand_in;
 mod trust;
-mod view;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -84,7 +83,7 @@ impl Doctor {
                 return Ok(exit::by_signal(signal).into());
             }
         };
-        self.format.print(&checks, |checks| view::text(checks))?;
+        self.format.print(&checks, |checks| check::text(checks))?;
         let is_well = !checks.iter().any(Check::is_gap);
         Ok(if is_well { ExitCode::SUCCESS } else { exit::NO.into() })
     }

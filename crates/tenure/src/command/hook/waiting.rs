@@ -6,7 +6,7 @@ use tenure_gate::process::agent_above;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::agent::denial;
-use crate::gone::Gone;
+use crate::exit::Gone;
 use crate::watched::clock::Timer;
 
 /// What `asking` leads to, or a denial if somebody wants the hook to end before that: a hook that just ended, unanswered,

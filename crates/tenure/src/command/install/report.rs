@@ -7,8 +7,8 @@ use tenure_gate::agent::Agent;
 use tenure_gate::coverage::{Covered, Means, guarded};
 use tenure_gate::install::Plan;
 
+use crate::message::paragraph;
 use crate::output::{Table, write_answer, write_table, write_text};
-use crate::wrapping::paragraph;
 
 /// Writes for people what was done, or would be, and what there is to know.
 pub fn write(plans: &[Plan], dry_run: bool, nothing: &str) -> io::Result<()> {

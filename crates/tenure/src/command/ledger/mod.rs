@@ -1,12 +1,17 @@
 //! `tenure ledger`.
 
-mod copy;
-mod moved;
-mod restored;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use serde_json::json;
+use tenure_core::kernel::{Fence, Limits};
+use tenure_ledger::embedded::{copy, identity, moved};
+use tenure_registrar::shell::{BootClock, Clock as _, RestoreOptions, Restored, restore};
 
+use crate::configuration::{Configuration, Place};
+use crate::exit;
 use crate::failure::Failure;
+use crate::output::{Format, in_words, time_of_wall, write_answer, write_text};
 
 /// Copies a ledger, moves it to another machine, and puts a copy in the place of a lost original.
 #[derive(Debug, Args)]
@@ -17,9 +22,9 @@ pub struct Ledger {
 
 #[derive(Debug, Subcommand)]
 enum LedgerCommand {
-    Copy(copy::CopyTo),
-    Moved(moved::Moved),
-    Restored(restored::RestoredHere),
+    Copy(CopyTo),
+    Moved(Moved),
+    Restored(RestoredHere),
 }
 
 impl Ledger {
@@ -31,4 +36,151 @@ impl Ledger {
             LedgerCommand::Restored(restored) => restored.run(),
         }
     }
+}
+
+/// Says that a ledger was moved to this machine, and is no longer used where it was.
+///
+/// For a data directory that was moved as it was, with nothing served from it since. If the old machine went on
+/// serving after the directory was copied, this is the wrong command, and leases could be granted twice: use `tenure
+/// ledger restored`.
+///
+/// Example: tenure ledger moved --data /var/lib/tenure
+#[derive(Debug, Args)]
+pub struct Moved {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Moved {
+    /// Makes it this machine's.
+    pub fn run(self) -> Result<(), Failure> {
+        let data = self.place.existing()?;
+        let was_elsewhere = moved(&data)?;
+        let ledger = identity(&data)?.ledger;
+        if self.format.json {
+            write_answer(&json!({ "ledger": ledger.to_string(), "moved": was_elsewhere }))?;
+        } else if was_elsewhere {
+            write_text(&format!(
+                "Ledger {ledger} belongs to this machine now. All leases go on, with their numbers and keys.\n\
+                 Never start it on the old machine again: remove what is left of it there. Then: tenure serve\n"
+            ))?;
+        } else {
+            write_text(&format!("Ledger {ledger} belongs to this machine already; nothing was changed.\n"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Copies a ledger, with the keys beside it, to a new directory, for when the original is lost.
+///
+/// The ledger may be in use. Every bit of the copy is checked. A copy cannot be served as it is, so that it is never
+/// taken for the original: `tenure ledger restored` puts it in the original's place.
+///
+/// Example: tenure ledger copy --to /backup/tenure-monday
+#[derive(Debug, Args)]
+pub struct CopyTo {
+    /// Where to: a directory that does not exist yet
+    #[arg(long, value_name = "DIRECTORY")]
+    to: PathBuf,
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl CopyTo {
+    /// Copies, and says what the copy holds.
+    pub fn run(self) -> Result<(), Failure> {
+        let data = self.place.existing()?;
+        let report = copy(&data, &self.to)?;
+        let (ledger, to) = (report.identity.ledger, self.to.display());
+        let (first, last, head) = (report.after.0 + 1, report.head.seq.0, report.head.hash);
+        let result = json!({
+            "ledger": ledger.to_string(),
+            "epoch": report.identity.epoch,
+            "to": to.to_string(),
+            "firstSeq": first,
+            "lastSeq": last,
+            "headHash": head.to_string(),
+        });
+        self.format.print(&result, |_| {
+            format!(
+                "Copied ledger {ledger}, events {first} to {last}, to {to}, and checked every bit of the copy.\n\
+                 It holds the secret keys too: keep it as safe as the original.\n\
+                 If the original is ever lost, put the copy in its place and run `tenure ledger restored`.\n"
+            )
+        })
+    }
+}
+
+/// Puts a copy of a ledger in the place of its original, which is lost.
+///
+/// What the original did after the copy was made is unknown. So a new epoch begins, with a new key; no number that the
+/// original may have given out is used again; and nothing is granted until whatever it granted is over. The original
+/// must never be started again.
+///
+/// Example: tenure ledger restored --data /var/lib/tenure
+#[derive(Debug, Args)]
+pub struct RestoredHere {
+    #[command(flatten)]
+    place: Place,
+    /// Nobody holds anything any more: end what the copy says is held, and grant at once
+    #[arg(long)]
+    nobody_holds: bool,
+    /// A fence that the original is known to have given out: go on after it
+    #[arg(long, value_name = "FENCE", value_parser = clap::value_parser!(u64).range(..=Fence::MAX.0))]
+    above: Option<u64>,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl RestoredHere {
+    /// Restores, and says what that means.
+    pub fn run(self) -> Result<(), Failure> {
+        let Configuration { data, ledger, .. } = self.place.existing_with_options()?;
+        // Where there is no ledger, not even a lock is left behind.
+        identity(&data)?;
+        let clock = BootClock::new().map_err(|error| {
+            Failure::new(exit::UNAVAILABLE, "this machine's clock cannot be read", &error)
+        })?;
+        let known = RestoreOptions { nobody_holds: self.nobody_holds, above: self.above.map(Fence) };
+        let restored = restore(&data, ledger, Limits::default(), known, &clock)?;
+        let now = clock.wall();
+        let result = json!({
+            "ledger": restored.ledger.to_string(),
+            "epoch": restored.epoch,
+            "copyEndedAtSeq": restored.copy_ended_at.0,
+            "firstFence": restored.fence.0 + 1,
+            "heldBackMs": restored.held_back_ms,
+            "leases": restored.leases,
+            "nobodyHolds": self.nobody_holds,
+        });
+        self.format.print(&result, |_| as_text(&restored, self.nobody_holds, now))
+    }
+}
+
+fn as_text(restored: &Restored, nobody_holds: bool, now: u64) -> String {
+    let Restored { ledger, epoch, copy_ended_at, fence, held_back_ms, leases } = restored;
+    let grants = if nobody_holds {
+        format!("Grants are given at once. Live leases in the copy, which are over now: {leases}.")
+    } else {
+        let until = time_of_wall(now.saturating_add(held_back_ms.saturating_mul(1_000_000)));
+        format!(
+            "Nothing is granted or renewed for {}, until {until}: by then whatever the original granted is over. \
+             Live leases in the copy, which end when they were to end or are released before: {leases}.",
+            in_words(*held_back_ms)
+        )
+    };
+    format!(
+        "Ledger {ledger} goes on from this copy, which ended at event {}, in epoch {epoch}.\n\
+         The first fence that can follow is {}: the original never gave it out.\n\
+         {grants}\n\
+         A new key signs from now on; what copies of the old one sign no longer counts here. Whoever checks passports needs \
+         the new one, and should drop the old: tenure passport key\n\
+         WARNING: the original must never be started again. If it still exists, remove it. Then: tenure serve\n",
+        copy_ended_at.0,
+        fence.0 + 1,
+    )
 }

@@ -1,10 +1,7 @@
 //! `tenure session`.
 
-mod list;
+mod commands;
 mod patience;
-mod show;
-mod start;
-mod stop;
 mod view;
 
 use clap::{Args, Subcommand};
@@ -23,10 +20,10 @@ pub struct Session {
 
 #[derive(Debug, Subcommand)]
 enum SessionCommand {
-    Start(start::Start),
-    Stop(stop::Stop),
-    Show(show::Show),
-    List(list::List),
+    Start(commands::Start),
+    Stop(commands::Stop),
+    Show(commands::Show),
+    List(commands::List),
 }
 
 impl Session {

@@ -1,11 +1,7 @@
 //! `tenure work`.
 
 mod amounts;
-mod claim;
-mod derive;
-mod release;
-mod show;
-mod spend;
+mod commands;
 mod view;
 
 use clap::{Args, Subcommand};
@@ -22,11 +18,11 @@ pub struct Work {
 
 #[derive(Debug, Subcommand)]
 enum WorkCommand {
-    Claim(claim::Claim),
-    Derive(derive::Derive),
-    Spend(spend::Spend),
-    Show(show::Show),
-    Release(release::Release),
+    Claim(commands::Claim),
+    Derive(commands::Derive),
+    Spend(commands::Spend),
+    Show(commands::Show),
+    Release(commands::Release),
 }
 
 impl Work {

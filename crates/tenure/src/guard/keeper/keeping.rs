@@ -28,7 +28,7 @@ use super::scope::Scope;
 use super::telling::Teller;
 use super::{AT_ONCE, PATIENCE, Watched, asking, changed, family, gate, orphans, speaking, task, why_nobody};
 use crate::daemon::Questions;
-use crate::gone::Gone;
+use crate::exit::Gone;
 use crate::guard::STARTING;
 use crate::guard::link::{Order, Report};
 use crate::guard::naming::Naming;

@@ -1,14 +1,73 @@
-//! `tenure blame`.
+//! Commands on held files: give, force-release and blame.
 
 use std::path::PathBuf;
 
 use clap::Args;
-use tenure_api::{Blame as Blamed, BlamedLine};
+use tenure_api::{Blame as Blamed, BlamedLine, FileForce, FileGive};
 
+use super::files::view;
 use super::path::absolute;
 use crate::failure::Failure;
 use crate::output::Format;
 use crate::server::ask_here;
+
+/// Hands a file to another session of an agent: to one that waits for it, or to any that lives.
+///
+/// Whoever had it loses it at once, and is told when it next wants to change the file. `tenure files` shows the sessions. Only
+/// for people: it is refused to whatever an agent started. The ledger keeps who did it.
+///
+/// Example: tenure give src/main.rs --to 7f3a
+#[derive(Debug, Args)]
+pub struct Give {
+    /// Which file
+    path: PathBuf,
+    /// To which session: its name, or enough of its beginning
+    #[arg(long, value_name = "SESSION")]
+    to: String,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Give {
+    /// Hands it over.
+    pub fn run(self) -> Result<(), Failure> {
+        let give = FileGive { path: absolute(&self.path)?, to: self.to };
+        let file = ask_here(async |client| client.give_file(&give).await)?;
+        self.format.print(&file, |file| {
+            let text = format!("{} has {} now.", view::owner(&file.owner), file.path);
+            text.replace(char::is_control, " ") + "\n"
+        })
+    }
+}
+
+/// Takes a file from the agent that has it, so that anybody may have it.
+///
+/// What that agent has written stays as it is; it is told when it next wants to change the file. Only for people: it is
+/// refused to whatever an agent started. The ledger keeps who did it, and why.
+///
+/// Example: tenure force-release src/main.rs --reason "it hangs"
+#[derive(Debug, Args)]
+pub struct ForceRelease {
+    /// Which file
+    path: PathBuf,
+    /// Why, for people; it stands in the ledger
+    #[arg(long, value_name = "TEXT", default_value = "by hand")]
+    reason: String,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl ForceRelease {
+    /// Takes it.
+    pub fn run(self) -> Result<(), Failure> {
+        let force = FileForce { path: absolute(&self.path)?, reason: self.reason };
+        let file = ask_here(async |client| client.force_release_file(&force).await)?;
+        self.format.print(&file, |file| {
+            let text = format!("{} was taken from {}.", file.path, view::owner(&file.owner));
+            text.replace(char::is_control, " ") + "\n"
+        })
+    }
+}
 
 /// The most letters of a session that stand before a line.
 const SESSION: usize = 12;
@@ -79,10 +138,10 @@ mod tests {
         ];
         let blamed = Blamed { path: "a".to_owned(), owner: None, lines };
         let expected = "\
-committed             9  line    9
-claude 0123456789ab  10  line    10
-?                    11  line    11
-";
+    committed             9  line    9
+    claude 0123456789ab  10  line    10
+    ?                    11  line    11
+    ";
         assert_eq!(text(&blamed), expected);
     }
 }

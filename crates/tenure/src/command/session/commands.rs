@@ -1,11 +1,11 @@
-//! `tenure session start`.
+//! Starts, stops, lists and shows playback sessions.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::{Map, Value};
-use tenure_api::IntentRequest;
+use tenure_api::{IntentRequest, Sessions};
 
-use super::patience::{self, Goal};
-use super::view;
+use super::patience::Goal;
+use super::{patience, view};
 use crate::failure::Failure;
 use crate::output::Format;
 use crate::server::ask;
@@ -89,6 +89,115 @@ impl Start {
 fn parse_parameter(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("a parameter is NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Asks for a session's end, and prints where it is.
+///
+/// Its worker ends the pipeline, sees it gone, and gives back its leases; `--wait` waits for that. What is over stays as it
+/// is. Exit code 1: there is no such session.
+///
+/// Example: tenure session stop SESSION --wait
+#[derive(Debug, Args)]
+pub struct Stop {
+    /// The session's id
+    #[arg(value_name = "SESSION")]
+    id: String,
+    /// Wait until it is over
+    #[arg(long)]
+    wait: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Stop {
+    /// Asks for its end.
+    pub fn run(self) -> Result<(), Failure> {
+        let (accepted, session) = ask(async |client| {
+            let accepted = client.stop_session(&self.id).await?;
+            let session = match self.wait {
+                true => Some(patience::until(&client, &self.id, Goal::Over).await?),
+                false => None,
+            };
+            Ok((accepted, session))
+        })?;
+        match &session {
+            Some(session) => self.format.print(session, view::fields)?,
+            None => self.format.print(&accepted, view::accepted)?,
+        }
+        Ok(())
+    }
+}
+
+/// Shows the sessions that go on, and those that ended last; the newest first.
+///
+/// Ended ones are remembered for a while only; `tenure log` shows all that happened.
+///
+/// Example: tenure session list --state running
+#[derive(Debug, Args)]
+pub struct List {
+    /// Only those in this state
+    #[arg(long, value_enum)]
+    state: Option<State>,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum State {
+    /// No worker has taken it
+    New,
+    /// Its leases are held, its pipeline is about to start
+    Starting,
+    /// Its pipeline runs
+    Running,
+    /// Somebody asked for its end
+    Stopping,
+    /// It is over
+    Ended,
+}
+
+impl List {
+    /// Reads the list and prints it.
+    pub fn run(self) -> Result<(), Failure> {
+        let state = self.state.map(|state| match state {
+            State::New => "NEW",
+            State::Starting => "STARTING",
+            State::Running => "RUNNING",
+            State::Stopping => "STOPPING",
+            State::Ended => "ENDED",
+        });
+        let sessions = ask(async |client| Ok(client.sessions(state).await?))?;
+        self.format.print_table(&Sessions { sessions }, "No sessions.\n", |all| view::table(&all.sessions))
+    }
+}
+
+/// Shows everything about one session, also if it ended not long ago.
+///
+/// Exit code with `--wait` 0: it runs, or came to a good end. 1: it is over otherwise. Without `--wait` 0, wherever it is.
+///
+/// Example: tenure session show SESSION --wait
+#[derive(Debug, Args)]
+pub struct Show {
+    /// The session's id
+    #[arg(value_name = "SESSION")]
+    id: String,
+    /// Wait until it runs or is over
+    #[arg(long)]
+    wait: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Show {
+    /// Asks for it and prints it.
+    pub fn run(self) -> Result<(), Failure> {
+        let session = ask(async |client| match self.wait {
+            true => patience::until(&client, &self.id, Goal::Decided).await,
+            false => Ok(client.session(&self.id).await?),
+        })?;
+        self.format.print(&session, view::fields)?;
+        if self.wait { patience::verdict(&session) } else { Ok(()) }
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,250 @@
+//! Renews, releases and reconciles the leases of an agent.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use tenure_api::{Beat, Heartbeat, Reconciled, Rejected, ReleasedLeases, TrueLease};
+use tenure_core::kernel;
+use tenure_core::kernel::{AgentAnswer, AgentCommand, End, Fence, Holder, Mode, Pulse, Resource, Tick};
+use tenure_core::rules::time::is_over;
+
+use super::{ask, names, view};
+use crate::app::App;
+use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
+use crate::http::body::JsonBody;
+use crate::http::fields::Fields;
+use crate::http::names::time_of;
+use crate::http::refusal::{end_name, unexpected};
+use crate::tokens::Scope;
+
+/// Give the leases of an agent more time.
+///
+/// Each by itself, by its own ttl from now on. What is over stays so, and is named among the rejected.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/heartbeat",
+    tag = "agents",
+    operation_id = "heartbeat",
+    request_body = tenure_api::AgentLeases,
+    responses((status = 200, description = "What became of each", body = Heartbeat)),
+    extensions(("x-codes" = json!(["HOLDER_TAKEN"])))
+)]
+pub(super) async fn heartbeat(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    body: JsonBody,
+) -> Result<Response, Failure> {
+    let named = Named::read(body.fields, &app, &caller)?;
+    let (agent, principal) = (named.agent.clone(), caller.principal.clone());
+    let command = AgentCommand::Heartbeat { agent, principal, leases: named.fences() };
+    let (answer, stamp) = ask(&app, &caller, command).await?;
+    let AgentAnswer::Beaten(beaten) = answer else { return Err(unexpected()) };
+    let mut pulses = beaten.into_iter().map(|(_, pulse)| pulse);
+    let mut told = Heartbeat { renewed: Vec::new(), rejected: Vec::new() };
+    app.registrar.read(|state| {
+        for (id, fence) in named.leases {
+            let pulse = fence.and_then(|_| pulses.next()).unwrap_or(Pulse::Unknown);
+            match pulse {
+                Pulse::Until(until) => told.renewed.push(Beat {
+                    id,
+                    expires_at: time_of(state, until),
+                    remaining_ms: until.since(stamp).as_millis(),
+                }),
+                Pulse::Over(end) => told.rejected.push(Rejected { id, code: over(end).to_owned() }),
+                Pulse::Unknown => told.rejected.push(Rejected { id, code: "NOT_FOUND".to_owned() }),
+            }
+        }
+    });
+    Ok(json(StatusCode::OK, &told))
+}
+
+fn over(end: End) -> &'static str {
+    match end {
+        End::Expired => "EXPIRED",
+        End::Released(_) => "RELEASED",
+        End::Revoked(_) => "REVOKED",
+    }
+}
+
+/// Give leases of an agent back.
+///
+/// Giving back what is over already is a success.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/release",
+    tag = "agents",
+    operation_id = "releaseAll",
+    request_body = tenure_api::AgentLeases,
+    responses((status = 200, description = "They are over", body = ReleasedLeases)),
+    extensions(("x-codes" = json!(["HOLDER_TAKEN"])))
+)]
+pub(super) async fn release(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    body: JsonBody,
+) -> Result<Response, Failure> {
+    let named = Named::read(body.fields, &app, &caller)?;
+    let (agent, principal) = (named.agent.clone(), caller.principal.clone());
+    let command = AgentCommand::Release { agent, principal, leases: named.fences() };
+    let AgentAnswer::Released(over) = ask(&app, &caller, command).await?.0 else { return Err(unexpected()) };
+    let mut told = ReleasedLeases { released: Vec::new(), unknown: Vec::new() };
+    for (id, fence) in named.leases {
+        let is_over = fence.is_some_and(|fence| over.contains(&fence));
+        let list = if is_over { &mut told.released } else { &mut told.unknown };
+        if !list.contains(&id) {
+            list.push(id);
+        }
+    }
+    Ok(json(StatusCode::OK, &told))
+}
+
+/// Say what is true of the leases that an agent remembers.
+///
+/// Exactly those that are asked for, as they are once everything that was asked before is decided. It overrides what the agent
+/// remembers.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/reconcile",
+    tag = "agents",
+    operation_id = "reconcile",
+    request_body = tenure_api::AgentLeases,
+    responses((status = 200, description = "What is true of each", body = Reconciled)),
+    extensions(("x-codes" = json!(["HOLDER_TAKEN"])))
+)]
+pub(super) async fn reconcile(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    body: JsonBody,
+) -> Result<Response, Failure> {
+    let named = Named::read(body.fields, &app, &caller)?;
+    let (agent, principal) = (named.agent.clone(), caller.principal.clone());
+    // Giving nothing back changes nothing. But it is decided by the writer, after everything that was asked before it, and is
+    // answered when all of that is durable and can be seen.
+    ask(&app, &caller, AgentCommand::Release { agent, principal, leases: Vec::new() }).await?;
+    let now = app.registrar.now();
+    let leases = app.registrar.read(|state| {
+        let truth = |(id, fence): (String, Option<Fence>)| {
+            let found = fence.and_then(|fence| found(state, &named.agent, fence, now));
+            (id, found.map_or_else(unknown, |found| shown(state, &caller, &named.agent, found, now)))
+        };
+        named.leases.into_iter().map(truth).collect::<BTreeMap<_, _>>()
+    });
+    Ok(json(StatusCode::OK, &Reconciled { leases }))
+}
+
+/// A lease of this agent, dead or alive.
+struct Found {
+    fence: Fence,
+    resource: Resource,
+    mode: Mode,
+    expires_at: Tick,
+    end: Option<(End, Tick)>,
+}
+
+fn found(state: &kernel::State, agent: &Holder, fence: Fence, now: Tick) -> Option<Found> {
+    if let Some(lease) = state.lease(fence).filter(|lease| lease.holder == agent) {
+        let (resource, mode, expires_at) = (lease.resource.clone(), lease.mode, lease.expires_at);
+        // What is over is over, announced or not.
+        let end = is_over(now.0, expires_at.0).then_some((End::Expired, expires_at));
+        return Some(Found { fence, resource, mode, expires_at, end });
+    }
+    let lease = state.ended(fence).filter(|lease| lease.holder == *agent)?;
+    let (resource, mode, expires_at) = (lease.resource.clone(), lease.mode, lease.expires_at);
+    Some(Found { fence, resource, mode, expires_at, end: Some((lease.end, lease.ended_at)) })
+}
+
+fn shown(state: &kernel::State, caller: &Caller, agent: &Holder, found: Found, now: Tick) -> TrueLease {
+    let Found { fence, resource, mode, expires_at, end } = found;
+    let held_by = match end {
+        None => Vec::new(),
+        Some(_) => {
+            let apart = view::holders_apart(state, &resource, mode, now);
+            let seen = apart.filter(|lease| lease.holder != agent && caller.may_see(lease.resource.as_str()));
+            view::each_once(seen.map(|lease| lease.holder))
+        }
+    };
+    TrueLease {
+        held: end.is_none(),
+        state: match end {
+            None => "ACTIVE",
+            Some((End::Expired, _)) => "EXPIRED",
+            Some(_) => "RELEASED",
+        }
+        .to_owned(),
+        remaining_ms: if end.is_some() { 0 } else { expires_at.since(now).as_millis() },
+        resource: Some(resource.as_str().to_owned()),
+        predicate: Some(mode.as_str().to_owned()),
+        expires_at: Some(time_of(state, expires_at)),
+        fence: Some(fence.0),
+        end: end.map(|(end, _)| end_name(end).to_owned()),
+        ended_at: end.map(|(_, at)| time_of(state, at)),
+        held_by,
+    }
+}
+
+/// Never given out, or over for too long, or somebody else's: which of these is nobody else's business.
+fn unknown() -> TrueLease {
+    TrueLease {
+        held: false,
+        state: "UNKNOWN".to_owned(),
+        remaining_ms: 0,
+        resource: None,
+        predicate: None,
+        expires_at: None,
+        fence: None,
+        end: None,
+        ended_at: None,
+        held_by: Vec::new(),
+    }
+}
+
+/// The most leases in one request.
+const MOST: usize = 1_024;
+
+/// An agent, and leases that it takes for its own.
+pub(super) struct Named {
+    pub(super) agent: Holder,
+    /// Each as it was written, and its number if it can be one of this ledger.
+    pub(super) leases: Vec<(String, Option<Fence>)>,
+}
+
+impl Named {
+    /// Reads a body, and refuses a caller whose token does not reach what these leases are on.
+    pub(super) fn read(mut fields: Fields, app: &App, caller: &Caller) -> Result<Self, Failure> {
+        let agent = names::agent(&mut fields)?;
+        let missing = || Failure::invalid("lease_ids", "is missing");
+        let lease_ids = fields.optional_list("lease_ids")?.ok_or_else(missing)?;
+        fields.finish()?;
+        if lease_ids.len() > MOST {
+            let reason = format!("has {} entries; at most {MOST} are allowed", lease_ids.len());
+            return Err(Failure::invalid("lease_ids", &reason));
+        }
+        caller.require(Scope::LeasesWrite)?;
+        let leases = app.registrar.read(|state| {
+            let tag = state.tag();
+            let named = lease_ids.into_iter().map(|id| {
+                let fence = tag.fence_of(&id);
+                // Of what is somebody else's, nothing is said here: it is unknown to this agent.
+                let living =
+                    fence.and_then(|fence| state.lease(fence)).map(|lease| (lease.holder, lease.resource));
+                let over = || {
+                    fence.and_then(|fence| state.ended(fence)).map(|lease| (&lease.holder, &lease.resource))
+                };
+                let own = living.or_else(over).filter(|(holder, _)| **holder == agent);
+                own.map_or(Ok(()), |(_, resource)| caller.require_resource(resource.as_str()))?;
+                Ok((id, fence))
+            });
+            named.collect::<Result<_, Failure>>()
+        })?;
+        Ok(Self { agent, leases })
+    }
+
+    /// The numbers of those that have one.
+    pub(super) fn fences(&self) -> Vec<Fence> {
+        self.leases.iter().filter_map(|(_, fence)| *fence).collect()
+    }
+}

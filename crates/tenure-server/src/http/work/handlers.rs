@@ -1,0 +1,216 @@
+//! Claims, derives, spends, renews and releases work leases.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use tenure_api::{Code, GrantedWork, Spent};
+use tenure_core::authority::{LeaseScope, work_resource};
+use tenure_core::kernel::{Answer, Claim, ClaimWork, Command, Derive, Labels, Span, Spend, WorkCommand};
+
+use super::read::{actor, amount, bounds, budget, purpose, scope, shown, work_id};
+use super::show::work_of;
+use crate::app::App;
+use crate::http::answer::{Failure, json};
+use crate::http::auth::Caller;
+use crate::http::body::JsonBody;
+use crate::http::leases::{LeaseId, deliver, granted, nonce, proven, release_one, renew_one, request_key};
+use crate::http::refusal::{answered, failure_of, unexpected};
+use crate::refusals::Wanted;
+use crate::registrar::Asked;
+use crate::tokens::Scope;
+
+/// How long a claim lasts where nothing is said about it.
+const USUAL_TTL_MS: u64 = 60_000;
+
+/// Claim a piece of work.
+///
+/// An exclusive lease on `work:{work_id}` that says what its holder may do and how much of it. Nobody waits for it: what is
+/// held is refused at once.
+#[utoipa::path(
+    post,
+    path = "/v1/work/claim",
+    tag = "work",
+    operation_id = "claimWork",
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same lease, until 60 s after it ends")),
+    request_body = tenure_api::ClaimWork,
+    responses((status = 201, description = "The work is yours", body = tenure_api::GrantedWork)),
+    extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "HELD", "KEY_REUSED", "EXPIRED", "QUOTA_EXCEEDED"])))
+)]
+pub(super) async fn claim(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: JsonBody,
+) -> Result<Response, Failure> {
+    let key = request_key(&headers, body.digest)?;
+    let mut fields = body.fields;
+    let (work_id, holder) = (work_id(&mut fields)?, actor(&mut fields)?);
+    let ttl = Span::from_millis(fields.optional_number("ttlMs")?.unwrap_or(USUAL_TTL_MS));
+    let scope = scope(&mut fields)?.unwrap_or(tenure_core::authority::LeaseScope::Unlimited);
+    let budget = bounds(&mut fields)?;
+    let labels = fields.texts("labels")?;
+    fields.finish()?;
+    let labels = Labels::parse(labels.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+    let principal = caller.principal.clone();
+    let nonce = nonce()?;
+    let claim = ClaimWork { principal, holder, work_id, ttl, nonce, labels, scope, budget, key };
+    obtain(&app, &caller, &claim.clone(), WorkCommand::Claim(claim)).await
+}
+
+/// Gets a lease for a caller and tells it. What nobody takes is taken back, unless the request had a key.
+pub(super) async fn obtain(
+    app: &App,
+    caller: &Caller,
+    claim: &ClaimWork,
+    command: WorkCommand,
+) -> Result<Response, Failure> {
+    let resource = work_resource(&claim.work_id)?;
+    caller.require_resource(resource.as_str())?;
+    let (principal, has_key) = (claim.principal.clone(), claim.key.is_some());
+    let command = Command::Work(Box::new(command));
+    let given = match app.registrar.obtain(principal.clone(), has_key, command).await {
+        Asked::Given(given) => given,
+        // Nobody waits for work.
+        Asked::InLine(_) => return Err(unexpected()),
+        Asked::Not(reply) => {
+            let failure = failure_of(reply, || app.registrar.now());
+            let is_about_it = !matches!(failure.0.code, Code::Forbidden | Code::Unauthorized);
+            if is_about_it {
+                let wanted = Wanted::one(principal, claim.holder.clone(), resource);
+                app.refusals.note(wanted, &failure.0, app.registrar.now());
+            }
+            return Err(failure);
+        }
+    };
+    // The token was good a moment ago: whoever revoked it meanwhile has ended what there was by then.
+    caller.require(Scope::LeasesWrite)?;
+    let [fence] = given.leases[..] else { return Err(unexpected()) };
+    let told = granted(app, &given.response, fence, given.stamp)?;
+    let work = app.registrar.read(|state| work_of(state, fence)).ok_or_else(unexpected)?;
+    let tenure_api::Granted { lease, token, passport, valid_for_ms } = told;
+    let told = GrantedWork { lease, work, token, passport, valid_for_ms };
+    Ok(deliver(json(StatusCode::CREATED, &told), given.undelivered))
+}
+
+/// Give a part of a lease to somebody else.
+///
+/// The new lease allows no more than this one, ends no later, and has its budget from this one's, for good: what it does
+/// not use up does not come back. When this one ends, it ends too.
+#[utoipa::path(
+    post,
+    path = "/v1/work/derive",
+    tag = "work",
+    operation_id = "deriveWork",
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same lease, until 60 s after it ends")),
+    request_body = tenure_api::DeriveWork,
+    responses((status = 201, description = "The new lease", body = tenure_api::GrantedWork)),
+    extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "TOKEN_INVALID", "HOLDER_TAKEN", "OUT_OF_SCOPE", "NOT_FOUND", "HELD", "KEY_REUSED", "NO_AUTHORITY", "BUDGET_EXCEEDED", "OUTLIVES_PARENT", "EXPIRED", "TREE_FULL", "QUOTA_EXCEEDED"])))
+)]
+pub(super) async fn derive(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: JsonBody,
+) -> Result<Response, Failure> {
+    let key = request_key(&headers, body.digest)?;
+    let mut fields = body.fields;
+    let (id, token) = (LeaseId(fields.text("lease_id")?), fields.text("token")?);
+    let (work_id, holder) = (work_id(&mut fields)?, actor(&mut fields)?);
+    let ttl = Span::from_millis(fields.number("ttlMs")?);
+    let scope = scope(&mut fields)?;
+    let amounts = fields.optional_object("budget")?;
+    let amounts =
+        amounts.ok_or_else(|| Failure::invalid("budget", "is missing; it is taken from the lease"))?;
+    let budget = budget(amounts)?;
+    fields.finish()?;
+    let parent = proven(&app, &caller, &id, &token)?;
+    let inherited = || {
+        let of_parent =
+            app.registrar.read(|state| state.work(parent).map(|work| work.authority.scope.clone()));
+        // Without authority there is nothing to inherit, and nothing is given.
+        of_parent.unwrap_or(LeaseScope::Unlimited)
+    };
+    let scope = scope.unwrap_or_else(inherited);
+    let (principal, labels, nonce) = (caller.principal.clone(), Labels::default(), nonce()?);
+    let child = ClaimWork { principal, holder, work_id, ttl, nonce, labels, scope, budget, key };
+    let claim = Claim::Token;
+    obtain(&app, &caller, &child.clone(), WorkCommand::Derive(Derive { parent, claim, child })).await
+}
+
+/// Use up something of what a lease allows.
+///
+/// All of it or nothing. With a key, a request that is repeated spends once. Spending nothing asks whether the lease
+/// lives and allows what it is for.
+#[utoipa::path(
+    post,
+    path = "/v1/work/spend",
+    tag = "work",
+    operation_id = "spendWork",
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key spends once, and gets the same answer for 60 s")),
+    request_body = tenure_api::SpendWork,
+    responses((status = 200, description = "It is used up", body = tenure_api::Spent)),
+    extensions(("x-codes" = json!(["TOKEN_INVALID", "OUT_OF_SCOPE", "NOT_FOUND", "KEY_REUSED", "NO_AUTHORITY", "BUDGET_EXCEEDED", "EXPIRED"])))
+)]
+pub(super) async fn spend(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: JsonBody,
+) -> Result<Response, Failure> {
+    let key = request_key(&headers, body.digest)?;
+    let mut fields = body.fields;
+    let (id, token) = (LeaseId(fields.text("lease_id")?), fields.text("token")?);
+    let (amount, purpose) = (amount(&mut fields)?, purpose(&mut fields)?);
+    fields.finish()?;
+    let lease = proven(&app, &caller, &id, &token)?;
+    let spend = Spend { lease, claim: Claim::Token, amount, purpose, key };
+    let response = app.registrar.ask(Command::Work(Box::new(WorkCommand::Spend(spend)))).await;
+    let (answer, _) = answered(response.reply, || app.registrar.now())?;
+    let Answer::Spent { left, .. } = answer else { return Err(unexpected()) };
+    let told = Spent { lease_id: id.0, remaining: shown(left), exhausted: left.is_exhausted() };
+    Ok(json(StatusCode::OK, &told))
+}
+
+/// Renew a lease on work.
+///
+/// One that was derived is not renewed beyond the end of the lease that it was derived from.
+#[utoipa::path(
+    post,
+    path = "/v1/work/renew",
+    tag = "work",
+    operation_id = "renewWork",
+    request_body = tenure_api::RenewWork,
+    responses((status = 200, description = "It lives on", body = tenure_api::Renewed)),
+    extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "TOKEN_INVALID", "NOT_FOUND", "OUTLIVES_PARENT", "EXPIRED"])))
+)]
+pub(super) async fn renew(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    body: JsonBody,
+) -> Result<Response, Failure> {
+    let mut fields = body.fields;
+    let id = LeaseId(fields.text("lease_id")?);
+    Ok(json(StatusCode::OK, &renew_one(&app, &caller, &id, fields).await?))
+}
+
+/// Give a lease on work back, and with it whatever was derived from it.
+#[utoipa::path(
+    post,
+    path = "/v1/work/release",
+    tag = "work",
+    operation_id = "releaseWork",
+    request_body = tenure_api::ReleaseWork,
+    responses((status = 200, description = "It is over", body = tenure_api::OneLease)),
+    extensions(("x-codes" = json!(["TOKEN_INVALID", "NOT_FOUND"])))
+)]
+pub(super) async fn release(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    body: JsonBody,
+) -> Result<Response, Failure> {
+    let mut fields = body.fields;
+    let id = LeaseId(fields.text("lease_id")?);
+    Ok(json(StatusCode::OK, &release_one(&app, &caller, &id, fields).await?))
+}
