@@ -54,10 +54,9 @@ impl Put<'_> {
 
 impl Restoring<'_> {
     pub(super) fn agents(&mut self) -> Result<(), RestoreError> {
-        let mut before: Option<Holder> = None;
-        for (id, agent) in Vec::<(Holder, Agent)>::read(&mut self.take)? {
-            self.take.ensure(before.is_none_or(|before| before < id), "agents are not in their order")?;
-            before = Some(id.clone());
+        let agents =
+            self.take.ascending(|(id, _): &(Holder, Agent)| id.clone(), "agents are not in their order")?;
+        for (id, agent) in agents {
             self.state.agents.enter(id, agent);
         }
         let mut last: Option<(Rank, Ticket)> = None;
@@ -79,15 +78,10 @@ impl Restoring<'_> {
         }
         let fits = self.state.invariant_waits_lead_from_old_to_young().is_ok();
         self.take.ensure(fits, "somebody waits for an older one")?;
-        self.touches()
-    }
-
-    fn touches(&mut self) -> Result<(), RestoreError> {
-        let mut before: Option<Fence> = None;
-        for (fence, at) in Vec::<(Fence, Tick)>::read(&mut self.take)? {
-            self.take.ensure(before.is_none_or(|before| before < fence), "leases are not in their order")?;
+        let touches =
+            self.take.ascending(|(fence, _): &(Fence, Tick)| *fence, "leases are not in their order")?;
+        for (fence, at) in touches {
             self.state.agents.touch(fence, at);
-            before = Some(fence);
         }
         let fits = self.state.invariant_agents_hold_what_is_noted().is_ok();
         self.take.ensure(fits, "an agent holds what it does not")
