@@ -37,7 +37,6 @@ pub(crate) struct Draft<'a> {
     ended: BTreeSet<Fence>,
     /// Waits of the state that end in this decision, served or not.
     gone: BTreeSet<Ticket>,
-    /// Which of the events are grants.
     grants: Vec<usize>,
     /// How long the names of what is granted are.
     granted_bytes: usize,
@@ -65,7 +64,6 @@ pub(crate) struct Draft<'a> {
     pub(super) has_unserved: bool,
 }
 
-/// Something that is in the way of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Blocker<'a> {
     pub(crate) holder: &'a Holder,
@@ -272,7 +270,6 @@ impl<'a> Draft<'a> {
             .chain(agents.map(|pending| Blocker { holder: &pending.rank.agent, until: pending.until }))
     }
 
-    /// How many wait for a resource.
     pub(crate) fn waiting_on(&self, resource: &Resource) -> usize {
         let slot = self.state.find_resource(resource);
         slot.map_or(0, |slot| self.state.queue_on(slot).filter(|waiting| self.waits(waiting)).count())
@@ -384,7 +381,6 @@ impl<'a> Draft<'a> {
         self.granted().filter(move |issued| overlap(issued.resource.as_str(), resource.as_str()))
     }
 
-    /// What this decision has granted on `resource` so far.
     pub(crate) fn granted_on(&self, resource: &Resource) -> impl Iterator<Item = &Issued> {
         self.granted().filter(move |issued| issued.resource == *resource)
     }
@@ -409,7 +405,6 @@ impl Place {
     }
 }
 
-/// A lease to be issued.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grant<'a> {
     pub(crate) holder: &'a Holder,

@@ -15,7 +15,6 @@ const NOBODY_CAME: &str = "no worker took it in time";
 const LOST: &str = "a lease of it was lost";
 
 impl<'a> Draft<'a> {
-    /// Ends a session and gives back what it holds.
     pub(crate) fn end_session(&mut self, session: &Session, end: SessionEnd, detail: &str) -> IntentAnswer {
         self.announce_end(session, end, detail);
         let reason = match end {

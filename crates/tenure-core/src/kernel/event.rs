@@ -16,81 +16,54 @@ use crate::lease::ReleaseReason;
 /// One thing that happened. How it is stored is the business of [`super::codec`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A lease began.
     Issued(Issued),
-    /// A lease got more time.
     Renewed {
-        /// Which lease.
         lease: Fence,
-        /// When.
         at: Tick,
-        /// Its end from now on.
         expires_at: Tick,
-        /// Its length from now on.
         ttl: Span,
     },
-    /// Its holder gave a lease back.
     Released {
-        /// Which lease.
         lease: Fence,
-        /// When.
         at: Tick,
         /// Its holder, as records name it.
         by: Holder,
         /// For the record.
         reason: ReleaseReason,
     },
-    /// A lease ran out.
     Expired {
-        /// Which lease.
         lease: Fence,
         /// When it was noticed; its end was no later.
         at: Tick,
     },
-    /// The registrar ended a lease.
     Revoked {
-        /// Which lease.
         lease: Fence,
-        /// When.
         at: Tick,
-        /// On what ground.
         cause: Cause,
-        /// Who asked for it.
         by: Principal,
         /// For people.
         detail: Arc<str>,
     },
-    /// Somebody waits.
     Queued(Queued),
     /// Somebody waits no longer, and got nothing.
     Left {
-        /// Which waiter.
         ticket: Ticket,
-        /// When.
         at: Tick,
-        /// Why.
         end: WaitEnd,
     },
     /// Something happened to files, or to those who change them.
     File(Box<FileEvent>),
-    /// Something happened to a session.
     Intent(Box<IntentEvent>),
-    /// Something happened to an agent.
     Agent(Box<AgentEvent>),
-    /// Something happened to what a lease allows.
     Work(Box<WorkEvent>),
     /// Time has come this far.
     Marked {
-        /// The tick.
         at: Tick,
-        /// What the clock said.
         reading: ClockReading,
     },
-    /// A writer started.
     Resumed {
         /// The tick at which it goes on.
         at: Tick,
-        /// What its clock said.
         reading: ClockReading,
         /// The wall time, in Unix nanoseconds, that stands for this tick.
         wall_anchor: u64,
@@ -99,9 +72,7 @@ pub enum Event {
     },
     /// The ledger is a copy that was put back: what the original did after it is unknown.
     Restored {
-        /// When.
         at: Tick,
-        /// The epoch that begins.
         epoch: u64,
         /// Every number up to this one may have been used by the original.
         fence: Fence,
@@ -111,7 +82,6 @@ pub enum Event {
 }
 
 impl Event {
-    /// The type of every event that there is.
     pub const TYPE_NAMES: [&str; 32] = [
         "lease.issued",
         "lease.renewed",
@@ -168,7 +138,6 @@ impl Event {
         Self::TYPE_NAMES[index]
     }
 
-    /// The lease that it ends, if it ends one.
     pub fn ends(&self) -> Option<Fence> {
         match self {
             Event::Released { lease, .. } | Event::Expired { lease, .. } | Event::Revoked { lease, .. } => {
@@ -178,7 +147,6 @@ impl Event {
         }
     }
 
-    /// When it happened.
     pub fn at(&self) -> Tick {
         match self {
             Event::Issued(issued) => issued.at,
@@ -199,26 +167,17 @@ impl Event {
     }
 }
 
-/// A lease as it began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issued {
-    /// Its number.
     pub fence: Fence,
-    /// On what.
     pub resource: Resource,
-    /// Who holds it.
     pub holder: Holder,
-    /// To whom the holder belongs.
     pub principal: Principal,
-    /// How.
     pub mode: Mode,
-    /// When.
     pub at: Tick,
     /// Its end, unless it is renewed.
     pub expires_at: Tick,
-    /// Its length.
     pub ttl: Span,
-    /// For its token.
     pub nonce: Nonce,
     /// For people and programs of the caller's.
     pub labels: Labels,
@@ -226,24 +185,17 @@ pub struct Issued {
     pub key: Option<RequestKey>,
     /// The waiter that this answers.
     pub ticket: Option<Ticket>,
-    /// The lease that this one continues.
     pub continues: Option<Fence>,
     /// What its holder may do, if it is a lease on work that says so.
     pub authority: Option<Arc<Authority>>,
 }
 
-/// A waiter as it began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queued {
-    /// Its place.
     pub ticket: Ticket,
-    /// Who waits.
     pub holder: Holder,
-    /// To whom the waiter belongs.
     pub principal: Principal,
-    /// For what.
     pub wants: Vec<Want>,
-    /// Since when.
     pub at: Tick,
     /// No grant at or after this tick.
     pub until: Tick,
@@ -255,7 +207,6 @@ crate::text_enum! {
     /// Why the registrar ended a lease that its holder had not given back.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Cause {
-        /// An administrator took it away.
         Revoked = "REVOKED",
         /// Its holder is proven dead.
         Reclaimed = "RECLAIMED",
@@ -271,12 +222,10 @@ crate::text_enum! {
 }
 
 crate::text_enum! {
-    /// Why a waiter left with nothing.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum WaitEnd {
         /// Its time was over before its turn came.
         TimedOut = "TIMED_OUT",
-        /// The waiter said so.
         Withdrawn = "WITHDRAWN",
         /// The waiter's connection or process is gone.
         Gone = "GONE",

@@ -8,94 +8,65 @@ use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::value::{Fence, Span, Tick, Ticket};
 use crate::kernel::want::Want;
 
-/// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentEvent {
     /// An attempt began: from now on this is the agent's age.
     Began {
-        /// Its age.
         rank: Rank,
-        /// To whom it belongs.
         principal: Principal,
-        /// In which session.
         session: Arc<str>,
-        /// When.
         at: Tick,
     },
-    /// It waits.
     Waits(Pending),
-    /// It waits no longer.
     Left {
-        /// Which wait.
         ticket: Ticket,
-        /// When.
         at: Tick,
-        /// Why.
         end: PendingEnd,
     },
     /// It died, and may come back.
     Died {
-        /// Who.
         agent: Holder,
-        /// When.
         at: Tick,
         /// When it may come back.
         retry_at: Tick,
     },
-    /// It said what it is doing.
     Reported {
-        /// Who.
         agent: Holder,
-        /// To whom it belongs.
         principal: Principal,
-        /// In which session.
         session: Arc<str>,
-        /// When.
         at: Tick,
-        /// What it is doing.
         phase: Phase,
         /// Which of its lives this is.
         epoch: u64,
     },
     /// It touched what these leases are for.
     Touched {
-        /// Who.
         agent: Holder,
-        /// When.
         at: Tick,
-        /// Which leases.
         leases: Vec<Fence>,
     },
     /// It touched what it has no lease for.
     Strayed {
-        /// Who.
         agent: Holder,
-        /// When.
         at: Tick,
         /// What, and in which way.
         outside: Vec<(Resource, Mode)>,
     },
     /// It has held leases for as long as an agent of one age may. Its attempt is over, and the next is younger.
     UsedUp {
-        /// Who.
         agent: Holder,
-        /// When.
         at: Tick,
         /// For how long it has held leases.
         used: Span,
     },
 }
 
-/// A wait as it began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
-    /// Its number.
     pub ticket: Ticket,
     /// Who waits, and how old it is.
     pub rank: Rank,
-    /// For what.
     pub wants: Vec<Want>,
-    /// Since when.
     pub at: Tick,
     /// No grant at or after this tick.
     pub until: Tick,
@@ -105,19 +76,14 @@ crate::text_enum! {
     /// What an agent says that it is doing. It decides nothing, but for one: who says that it restarts has a moment longer.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Phase: parse {
-        /// It thinks about what to do.
         Planning = "PLANNING",
-        /// It asks for leases.
         Acquiring = "ACQUIRING",
-        /// It works.
         Executing = "EXECUTING",
         /// It waits until it can be sure of its leases.
         Paused = "PAUSED",
         /// It looks whether all went well.
         Verifying = "VERIFYING",
-        /// All went well.
         Completed = "COMPLETED",
-        /// It gave up.
         Aborted = "ABORTED",
         /// Its process goes, and comes back.
         DieRestart = "DIE_RESTART",
@@ -132,7 +98,6 @@ impl Phase {
 }
 
 crate::text_enum! {
-    /// Why an agent waits no longer.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum PendingEnd: parse {
         /// It has all of it, by leases that it got otherwise.
@@ -149,7 +114,6 @@ crate::text_enum! {
 }
 
 impl AgentEvent {
-    /// The type of every event of an agent.
     pub const TYPE_NAMES: [&str; 8] = [
         "agent.began",
         "agent.waits",
@@ -195,7 +159,6 @@ impl AgentEvent {
         }
     }
 
-    /// When it happened.
     pub fn at(&self) -> Tick {
         match self {
             AgentEvent::Waits(pending) => pending.at,

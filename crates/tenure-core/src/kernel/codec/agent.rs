@@ -11,7 +11,6 @@ use crate::kernel::value::{Fence, Span, Tick, Ticket};
 use crate::rules::names::InvalidInput;
 use crate::stored::{self, agent_event};
 
-/// The message of an event.
 pub(super) fn message_of(event: &AgentEvent) -> stored::AgentEvent {
     let event = match event {
         AgentEvent::Began { rank, principal, session, at } => agent_event::Event::Began(stored::AgentBegan {
@@ -68,7 +67,6 @@ pub(super) fn message_of(event: &AgentEvent) -> stored::AgentEvent {
     stored::AgentEvent { event: Some(event) }
 }
 
-/// The event in a message.
 pub(super) fn event_of(message: stored::AgentEvent) -> Result<Event, InvalidInput> {
     let event = match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
         agent_event::Event::Began(began) => AgentEvent::Began {

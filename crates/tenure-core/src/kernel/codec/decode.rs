@@ -18,23 +18,15 @@ use crate::stored::{self, clock_event, lease_event, wait_event, writer_event};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The bytes are no such message.
     #[error("the payload of {event_type} is not a protobuf message of its kind")]
     Protobuf {
-        /// The record's type.
         event_type: String,
-        /// What prost says.
         #[source]
         source: prost::DecodeError,
     },
     /// The message does not say what its type promises, or says something that cannot be.
     #[error("{event_type} cannot be read: {input}")]
-    Malformed {
-        /// The record's type.
-        event_type: String,
-        /// Which field, and why.
-        input: InvalidInput,
-    },
+    Malformed { event_type: String, input: InvalidInput },
 }
 
 /// The event in `record`; nothing if it is not the kernel's, or is there for audit only.
@@ -61,7 +53,6 @@ pub fn decode(record: &EventRecord, tag: LedgerTag) -> Result<Option<Event>, Dec
     Ok(event)
 }
 
-/// What a payload says.
 enum Read {
     Event(Event),
     /// It changes nothing. Its type still has to be its own: else it could stand where an event was.

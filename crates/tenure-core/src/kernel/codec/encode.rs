@@ -15,15 +15,12 @@ use crate::wire::Fields;
 /// What an event needs to be stored that is not its own.
 #[derive(Debug, Clone, Copy)]
 pub struct Stamp<'a> {
-    /// Which ledger.
     pub tag: LedgerTag,
-    /// How ticks map to wall time.
     pub anchor: Anchor,
     /// What the registrar's signature, or the way to find it, is for this event.
     pub signature: &'a [u8],
 }
 
-/// The record of `event`.
 pub fn encode(event: &Event, stamp: Stamp<'_>) -> EventRecord {
     let mut payload = Vec::new();
     put_payload(event, stamp, &mut Fields::behind(&mut payload));
@@ -36,7 +33,6 @@ pub fn encode_to(event: &Event, stamp: Stamp<'_>, record: &mut Fields<'_>) {
     record.message(4, |payload| put_payload(event, stamp, payload));
 }
 
-/// Who caused an event, as records say.
 fn actor_of(event: &Event) -> &str {
     match event {
         Event::Released { by, .. } => by.as_str(),
@@ -128,7 +124,6 @@ fn put_payload(event: &Event, stamp: Stamp<'_>, payload: &mut Fields<'_>) {
     }
 }
 
-/// The fields of a `LeaseIssued`.
 fn put_issued(issued: &Issued, stamp: Stamp<'_>, fields: &mut Fields<'_>) {
     let lease_id = stamp.tag.lease_id_text(issued.fence);
     let (resource, holder) = (issued.resource.as_str(), issued.holder.as_str());
@@ -171,7 +166,6 @@ fn put_issued(issued: &Issued, stamp: Stamp<'_>, fields: &mut Fields<'_>) {
     }
 }
 
-/// What is wanted.
 pub(super) fn want_message(want: &Want) -> stored::Want {
     stored::Want {
         resource: want.resource.as_str().into(),

@@ -11,7 +11,6 @@ use crate::kernel::value::{Tick, Ticket};
 use crate::rules::names::{InvalidInput, is_text};
 use crate::stored::{self, file_event};
 
-/// The message of an event.
 pub(super) fn message_of(event: &FileEvent) -> stored::FileEvent {
     let id = |holder: &Holder| holder.as_str().to_owned();
     let name = |holder: &Option<Holder>| holder.as_ref().map(id).unwrap_or_default();
@@ -74,7 +73,6 @@ pub(super) fn message_of(event: &FileEvent) -> stored::FileEvent {
     stored::FileEvent { event: Some(event) }
 }
 
-/// The event in a message.
 pub(super) fn event_of(message: stored::FileEvent) -> Result<Event, InvalidInput> {
     let event = match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
         file_event::Event::Began(began) => FileEvent::Began {

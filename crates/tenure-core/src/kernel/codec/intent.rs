@@ -11,7 +11,6 @@ use crate::kernel::value::{Fence, Tick};
 use crate::rules::names::{InvalidInput, check_name};
 use crate::stored::{self, intent_event};
 
-/// The message of an event.
 pub(super) fn message_of(event: &IntentEvent) -> stored::IntentEvent {
     let session_id = event.session().as_str().to_owned();
     let tick = event.at().0;
@@ -42,7 +41,6 @@ pub(super) fn message_of(event: &IntentEvent) -> stored::IntentEvent {
     stored::IntentEvent { event: Some(event) }
 }
 
-/// The event in a message.
 pub(super) fn event_of(message: stored::IntentEvent) -> Result<Event, InvalidInput> {
     let event = match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
         intent_event::Event::Accepted(accepted) => IntentEvent::Accepted(accepted_of(accepted)?),

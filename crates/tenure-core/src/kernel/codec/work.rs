@@ -11,7 +11,6 @@ use crate::kernel::work::WorkEvent;
 use crate::rules::names::InvalidInput;
 use crate::stored::{self, work_event};
 
-/// The message of an event.
 pub(super) fn message_of(event: &WorkEvent, tag: LedgerTag) -> stored::WorkEvent {
     let event = match event {
         WorkEvent::Spent { lease, at, amount, purpose, key } => work_event::Event::Spent(stored::WorkSpent {
@@ -27,7 +26,6 @@ pub(super) fn message_of(event: &WorkEvent, tag: LedgerTag) -> stored::WorkEvent
     stored::WorkEvent { event: Some(event) }
 }
 
-/// The event in a message.
 pub(super) fn event_of(message: stored::WorkEvent, tag: LedgerTag) -> Result<Event, InvalidInput> {
     let event = match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
         work_event::Event::Spent(spent) => {
@@ -50,7 +48,6 @@ pub(super) fn event_of(message: stored::WorkEvent, tag: LedgerTag) -> Result<Eve
     Ok(Event::Work(Box::new(event)))
 }
 
-/// What a lease was given, as a message.
 pub(super) fn authority_message(authority: &Authority) -> stored::Authority {
     let names = authority.scope.names();
     let unlimited = names.is_none();
@@ -63,7 +60,6 @@ pub(super) fn authority_message(authority: &Authority) -> stored::Authority {
     }
 }
 
-/// What a lease was given.
 pub(super) fn authority_of(message: stored::Authority) -> Result<Arc<Authority>, InvalidInput> {
     let stored::Scope { unlimited, work_ids, tools, namespaces } =
         message.scope.ok_or_else(|| invalid("scope", "is missing"))?;

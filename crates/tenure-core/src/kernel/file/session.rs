@@ -45,8 +45,6 @@ impl FileSession {
 /// A file that its owner let go of without a commit. Whoever has it next is told: it may be dirty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftFile {
-    /// By whom.
     pub owner: Owner,
-    /// When.
     pub at: Tick,
 }

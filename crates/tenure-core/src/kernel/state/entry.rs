@@ -93,7 +93,6 @@ pub(crate) struct Rest {
     pub(crate) number: u64,
 }
 
-/// Somebody who may speak.
 #[derive(Debug, Clone)]
 pub(crate) struct PrincipalEntry {
     pub(crate) name: Principal,
@@ -105,7 +104,6 @@ pub(crate) struct PrincipalEntry {
     pub(crate) waits: usize,
 }
 
-/// Somebody in the queue.
 #[derive(Debug, Clone)]
 pub(crate) struct Waiting {
     pub(crate) queued: Queued,

@@ -15,11 +15,9 @@ use crate::rules::time::is_over;
 /// What became of the authority of one lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Work {
-    /// What it began with.
     pub authority: Arc<Authority>,
     /// What is left.
     pub left: Budget,
-    /// What was used up.
     pub spent: Budget,
     /// What was given to leases that were derived from it, whatever became of them.
     pub given: Budget,
@@ -31,7 +29,6 @@ pub struct Work {
     depth: usize,
 }
 
-/// What was spent under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SpentUnderKey {
     pub(crate) lease: Fence,
@@ -39,7 +36,6 @@ pub(crate) struct SpentUnderKey {
     pub(crate) left: Budget,
 }
 
-/// Every living lease with authority.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Works(BTreeMap<Fence, Work>);
 
@@ -50,7 +46,6 @@ impl Works {
 }
 
 impl Work {
-    /// As it begins.
     pub(super) fn new(authority: Arc<Authority>) -> Work {
         let (left, spent, given) = (authority.budget, Budget::NOTHING, Budget::NOTHING);
         Work { authority, left, spent, given, children: BTreeSet::new(), descendants: 0, depth: 0 }

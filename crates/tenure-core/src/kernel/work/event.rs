@@ -4,18 +4,12 @@
 use crate::authority::{Budget, Purpose};
 use crate::kernel::value::{Fence, RequestKey, Tick};
 
-/// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkEvent {
-    /// Something was used up.
     Spent {
-        /// Of which lease.
         lease: Fence,
-        /// When.
         at: Tick,
-        /// How much.
         amount: Budget,
-        /// What for.
         purpose: Purpose,
         /// Under which key it was asked for.
         key: Option<RequestKey>,
@@ -23,7 +17,6 @@ pub enum WorkEvent {
 }
 
 impl WorkEvent {
-    /// The type of every event of work.
     pub const TYPE_NAMES: [&str; 1] = ["work.spent"];
 
     /// Its type, as records and those who listen know it.
@@ -33,7 +26,6 @@ impl WorkEvent {
         }
     }
 
-    /// When it happened.
     pub fn at(&self) -> Tick {
         match self {
             WorkEvent::Spent { at, .. } => *at,

@@ -124,7 +124,6 @@ impl State {
         });
     }
 
-    /// An agent has a lease no longer.
     pub(in crate::kernel::state) fn agent_has_lost(&mut self, lease: Fence, holder: Slot, at: Tick) {
         self.agents.forget_touch(lease);
         if self.leases_of(holder).next().is_some() {

@@ -52,14 +52,10 @@ const VERSION: u8 = 6;
 pub enum RestoreError {
     /// Another version of this program wrote it. Use that one, or replay from an older checkpoint.
     #[error("the state is stored in form {found}, which this version does not know")]
-    Version {
-        /// The form that it names.
-        found: u8,
-    },
+    Version { found: u8 },
     /// It cannot have been saved like this. Replay from an older checkpoint.
     #[error("the state is damaged before byte {at}: {reason}")]
     Damaged {
-        /// Up to where it was read.
         at: usize,
         /// What is wrong, for people.
         reason: &'static str,

@@ -13,7 +13,6 @@ use crate::kernel::want::{Others, Want};
 use crate::lease::ReleaseReason;
 use crate::rules::names::{InvalidInput, is_text};
 
-/// A value that stands in a checkpoint.
 pub(super) trait Saved: Sized {
     fn put(&self, put: &mut Put<'_>);
 
@@ -167,7 +166,6 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// The fewest bytes that terms have.
     pub(super) const LEAST: usize = 6 + 16;
 }
 
