@@ -17,6 +17,7 @@ use super::state::{LeaseEntry, Slot, State, Waiting};
 use super::value::{Fence, RequestKey, Tick, Ticket};
 use super::want::{Want, widest};
 use crate::authority::Authority;
+use crate::lease::ReleaseReason;
 use crate::rules::overlap::{has_parts, overlap};
 use crate::rules::time::is_over;
 
@@ -169,6 +170,13 @@ impl<'a> Draft<'a> {
         self.end_bereft_sessions();
         self.serve_agents_and_waiters();
         leases.next().is_some() || waits.next().is_some() || has_more_sessions || has_more_agents
+    }
+
+    /// Gives back a lease of the state in its holder's name.
+    pub(crate) fn release(&mut self, lease: &LeaseEntry, reason: ReleaseReason) {
+        let by = self.state.holder_name(lease.holder).stored();
+        self.push(Event::Released { lease: lease.fence, at: self.now, by, reason });
+        self.mark_ended(lease);
     }
 
     /// Ends a lease of the state by the registrar's word.

@@ -23,9 +23,7 @@ impl<'a> Draft<'a> {
             _ => ReleaseReason::Aborted,
         };
         for lease in self.living_leases_of(&session.id) {
-            let by = session.id.stored();
-            self.push(Event::Released { lease: lease.fence, at: self.now, by, reason });
-            self.mark_ended(lease);
+            self.release(lease, reason);
         }
         IntentAnswer::Now { state: SessionState::Ended, end: Some(end) }
     }

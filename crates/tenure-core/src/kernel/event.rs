@@ -13,6 +13,39 @@ use super::work::WorkEvent;
 use crate::authority::Authority;
 use crate::lease::ReleaseReason;
 
+/// Names the types of an enum of events: first its own, then those of the APIs that it holds.
+macro_rules! type_names {
+    ($event:ident { $($own:ident = $name:literal,)+ } $($api:ident($inner:ident)),*) => {
+        impl $event {
+            pub const TYPE_NAMES: [&str; [$($name),+].len() $(+ $inner::TYPE_NAMES.len())*] =
+                $crate::kernel::event::all_of(&[&[$($name),+], $(&$inner::TYPE_NAMES),*]);
+
+            /// Its type, as records and those who listen know it.
+            pub const fn type_name(&self) -> &'static str {
+                match self {
+                    $($event::$own { .. } => $name,)+
+                    $($event::$api(event) => event.type_name(),)*
+                }
+            }
+        }
+    };
+}
+pub(crate) use type_names;
+
+/// The names of all parts, one after the other.
+pub(crate) const fn all_of<const COUNT: usize>(parts: &[&[&'static str]]) -> [&'static str; COUNT] {
+    let (mut all, mut count, mut part) = ([""; COUNT], 0, 0);
+    while part < parts.len() {
+        let mut place = 0;
+        while place < parts[part].len() {
+            all[count] = parts[part][place];
+            (count, place) = (count + 1, place + 1);
+        }
+        part += 1;
+    }
+    all
+}
+
 /// One thing that happened. How it is stored is the business of [`super::codec`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -81,63 +114,23 @@ pub enum Event {
     },
 }
 
-impl Event {
-    pub const TYPE_NAMES: [&str; 32] = [
-        "lease.issued",
-        "lease.renewed",
-        "lease.released",
-        "lease.expired",
-        "lease.revoked",
-        "wait.queued",
-        "wait.left",
-        "clock.mark",
-        "clock.resumed",
-        "writer.restored",
-        IntentEvent::TYPE_NAMES[0],
-        IntentEvent::TYPE_NAMES[1],
-        IntentEvent::TYPE_NAMES[2],
-        IntentEvent::TYPE_NAMES[3],
-        IntentEvent::TYPE_NAMES[4],
-        AgentEvent::TYPE_NAMES[0],
-        AgentEvent::TYPE_NAMES[1],
-        AgentEvent::TYPE_NAMES[2],
-        AgentEvent::TYPE_NAMES[3],
-        AgentEvent::TYPE_NAMES[4],
-        AgentEvent::TYPE_NAMES[5],
-        AgentEvent::TYPE_NAMES[6],
-        AgentEvent::TYPE_NAMES[7],
-        WorkEvent::TYPE_NAMES[0],
-        FileEvent::TYPE_NAMES[0],
-        FileEvent::TYPE_NAMES[1],
-        FileEvent::TYPE_NAMES[2],
-        FileEvent::TYPE_NAMES[3],
-        FileEvent::TYPE_NAMES[4],
-        FileEvent::TYPE_NAMES[5],
-        FileEvent::TYPE_NAMES[6],
-        FileEvent::TYPE_NAMES[7],
-    ];
-
-    /// Its type, as records and those who listen know it.
-    pub const fn type_name(&self) -> &'static str {
-        let index = match self {
-            Event::Issued(_) => 0,
-            Event::Renewed { .. } => 1,
-            Event::Released { .. } => 2,
-            Event::Expired { .. } => 3,
-            Event::Revoked { .. } => 4,
-            Event::Queued(_) => 5,
-            Event::Left { .. } => 6,
-            Event::Marked { .. } => 7,
-            Event::Resumed { .. } => 8,
-            Event::Restored { .. } => 9,
-            Event::File(event) => return event.type_name(),
-            Event::Intent(event) => return event.type_name(),
-            Event::Agent(event) => return event.type_name(),
-            Event::Work(event) => return event.type_name(),
-        };
-        Self::TYPE_NAMES[index]
+type_names! {
+    Event {
+        Issued = "lease.issued",
+        Renewed = "lease.renewed",
+        Released = "lease.released",
+        Expired = "lease.expired",
+        Revoked = "lease.revoked",
+        Queued = "wait.queued",
+        Left = "wait.left",
+        Marked = "clock.mark",
+        Resumed = "clock.resumed",
+        Restored = "writer.restored",
     }
+    Intent(IntentEvent), Agent(AgentEvent), Work(WorkEvent), File(FileEvent)
+}
 
+impl Event {
     pub fn ends(&self) -> Option<Fence> {
         match self {
             Event::Released { lease, .. } | Event::Expired { lease, .. } | Event::Revoked { lease, .. } => {

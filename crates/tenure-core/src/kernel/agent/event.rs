@@ -113,33 +113,20 @@ crate::text_enum! {
     }
 }
 
-impl AgentEvent {
-    pub const TYPE_NAMES: [&str; 8] = [
-        "agent.began",
-        "agent.waits",
-        "agent.left",
-        "agent.died",
-        "agent.reported",
-        "agent.touched",
-        "agent.strayed",
-        "agent.used_up",
-    ];
-
-    /// Its type, as records and those who listen know it.
-    pub const fn type_name(&self) -> &'static str {
-        let index = match self {
-            AgentEvent::Began { .. } => 0,
-            AgentEvent::Waits(_) => 1,
-            AgentEvent::Left { .. } => 2,
-            AgentEvent::Died { .. } => 3,
-            AgentEvent::Reported { .. } => 4,
-            AgentEvent::Touched { .. } => 5,
-            AgentEvent::Strayed { .. } => 6,
-            AgentEvent::UsedUp { .. } => 7,
-        };
-        Self::TYPE_NAMES[index]
+crate::kernel::event::type_names! {
+    AgentEvent {
+        Began = "agent.began",
+        Waits = "agent.waits",
+        Left = "agent.left",
+        Died = "agent.died",
+        Reported = "agent.reported",
+        Touched = "agent.touched",
+        Strayed = "agent.strayed",
+        UsedUp = "agent.used_up",
     }
+}
 
+impl AgentEvent {
     /// About how many bytes callers made it long by.
     pub fn bytes(&self) -> usize {
         match self {

@@ -71,33 +71,20 @@ pub struct Contended {
     pub circle: Vec<Holder>,
 }
 
-impl FileEvent {
-    pub const TYPE_NAMES: [&str; 8] = [
-        "file.began",
-        "file.seen",
-        "file.turn_ended",
-        "file.contended",
-        "file.blocked",
-        "file.closed",
-        "file.ended",
-        "file.violated",
-    ];
-
-    /// Its type, as records and those who listen know it.
-    pub const fn type_name(&self) -> &'static str {
-        let index = match self {
-            FileEvent::Began { .. } => 0,
-            FileEvent::Seen { .. } => 1,
-            FileEvent::TurnEnded { .. } => 2,
-            FileEvent::Contended(_) => 3,
-            FileEvent::Blocked { .. } => 4,
-            FileEvent::Closed { .. } => 5,
-            FileEvent::Ended { .. } => 6,
-            FileEvent::Violated { .. } => 7,
-        };
-        Self::TYPE_NAMES[index]
+crate::kernel::event::type_names! {
+    FileEvent {
+        Began = "file.began",
+        Seen = "file.seen",
+        TurnEnded = "file.turn_ended",
+        Contended = "file.contended",
+        Blocked = "file.blocked",
+        Closed = "file.closed",
+        Ended = "file.ended",
+        Violated = "file.violated",
     }
+}
 
+impl FileEvent {
     pub fn at(&self) -> Tick {
         match self {
             FileEvent::Contended(contended) => contended.at,

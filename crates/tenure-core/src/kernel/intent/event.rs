@@ -53,15 +53,17 @@ pub struct Accepted {
     pub start_by: Tick,
 }
 
-impl IntentEvent {
-    pub const TYPE_NAMES: [&str; 5] =
-        ["intent.accepted", "intent.starting", "intent.running", "intent.stopping", "intent.ended"];
-
-    /// Its type, as records and those who listen know it.
-    pub const fn type_name(&self) -> &'static str {
-        Self::TYPE_NAMES[self.leads_to() as usize]
+crate::kernel::event::type_names! {
+    IntentEvent {
+        Accepted = "intent.accepted",
+        Starting = "intent.starting",
+        Running = "intent.running",
+        Stopping = "intent.stopping",
+        Ended = "intent.ended",
     }
+}
 
+impl IntentEvent {
     pub const fn leads_to(&self) -> SessionState {
         match self {
             IntentEvent::Accepted(_) => SessionState::New,

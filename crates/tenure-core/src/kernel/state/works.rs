@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::apply::ensure;
 use super::{Misfit, State, ensure as hold};
 use crate::authority::{Authority, Budget, check_derived, work_id_of};
 use crate::kernel::event::{Event, Issued};
@@ -222,8 +223,4 @@ impl State {
             }
         }
     }
-}
-
-fn ensure(holds: bool, otherwise: &'static str) -> Result<(), Misfit> {
-    if holds { Ok(()) } else { Err(Misfit(otherwise)) }
 }

@@ -16,16 +16,13 @@ pub enum WorkEvent {
     },
 }
 
-impl WorkEvent {
-    pub const TYPE_NAMES: [&str; 1] = ["work.spent"];
-
-    /// Its type, as records and those who listen know it.
-    pub const fn type_name(&self) -> &'static str {
-        match self {
-            WorkEvent::Spent { .. } => Self::TYPE_NAMES[0],
-        }
+crate::kernel::event::type_names! {
+    WorkEvent {
+        Spent = "work.spent",
     }
+}
 
+impl WorkEvent {
     pub fn at(&self) -> Tick {
         match self {
             WorkEvent::Spent { at, .. } => *at,
