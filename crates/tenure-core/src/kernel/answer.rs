@@ -120,16 +120,10 @@ pub enum Refusal {
     NoSuchTicket,
     /// The agent has said how old it is, and cannot become older, or another in the middle of an attempt.
     #[error("the agent's priority is {has}, and stays so until its attempt is over")]
-    PriorityFixed {
-        /// How old it is.
-        has: u64,
-    },
+    PriorityFixed { has: u64 },
     /// The agent has held leases for as long as one of its age may. It may begin anew, younger.
     #[error("the agent has held leases for too long with priority {has}; its next attempt has to be younger")]
-    LeaseTimeUsed {
-        /// How old it was.
-        has: u64,
-    },
+    LeaseTimeUsed { has: u64 },
     /// What the agent remembers is from too long ago, or from a life before the latest.
     #[error("what the agent remembers is too old")]
     MemoryStale {
@@ -167,21 +161,13 @@ pub enum Refusal {
     OutOfScope { what: &'static str },
     /// There is less left than this.
     #[error("more was asked for than is left of the budget")]
-    BudgetExceeded {
-        /// What is left.
-        left: Budget,
-    },
+    BudgetExceeded { left: Budget },
     /// It would live longer than the lease that it was derived from.
     #[error("the lease that it is derived from is over in {} ms", remaining.as_millis())]
     OutlivesParent { remaining: Span },
     /// Too much was derived from one lease.
     #[error("at most {most} leases stand below one, and at most {deep} above one")]
-    TreeFull {
-        /// The most below one.
-        most: usize,
-        /// The most above one.
-        deep: usize,
-    },
+    TreeFull { most: usize, deep: usize },
     /// The ledger is short of room: what lives goes on, but nothing new begins.
     #[error("the disk has no room for this; leases that live can still end")]
     NoSpace,

@@ -61,7 +61,6 @@ pub enum Event {
         at: Tick,
         /// Its holder, as records name it.
         by: Holder,
-        /// For the record.
         reason: ReleaseReason,
     },
     Expired {

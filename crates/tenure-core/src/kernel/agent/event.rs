@@ -27,7 +27,6 @@ pub enum AgentEvent {
     Died {
         agent: Holder,
         at: Tick,
-        /// When it may come back.
         retry_at: Tick,
     },
     Reported {
@@ -81,7 +80,6 @@ crate::text_enum! {
         Executing = "EXECUTING",
         /// It waits until it can be sure of its leases.
         Paused = "PAUSED",
-        /// It looks whether all went well.
         Verifying = "VERIFYING",
         Completed = "COMPLETED",
         Aborted = "ABORTED",

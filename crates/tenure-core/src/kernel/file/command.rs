@@ -38,7 +38,6 @@ pub enum FileCommand {
     },
     /// What was got for a process before its session was known by name is that session's from now on.
     Adopt {
-        /// Who has it until now.
         from: Holder,
         /// Who gets it, in the same process.
         to: Introduction,
@@ -134,7 +133,6 @@ crate::text_enum! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum FileEnd: parse {
         Ended = "ENDED",
-        /// Its process is gone.
         Died = "DIED",
         /// A subagent is done; what it has goes to its parent.
         HandedUp = "HANDED_UP",

@@ -65,7 +65,6 @@ pub struct Contended {
     pub want: Want,
     pub owner: Holder,
     pub at: Tick,
-    /// When the one retry is due.
     pub retry_at: Tick,
     /// Who waits for whom in a circle, beginning with the session; empty if there is none.
     pub circle: Vec<Holder>,

@@ -13,7 +13,6 @@ pub struct FileTicket {
     pub session: Holder,
     pub want: Want,
     pub at: Tick,
-    /// When its one retry is due.
     pub retry_at: Tick,
     /// Who waits for whom in a circle, beginning with the session; empty if there was none when it began to wait.
     pub circle: Vec<Holder>,
@@ -55,7 +54,6 @@ impl Owner {
         Owner { holder, agent: none(), session: none(), process: none(), task: none() }
     }
 
-    /// How many bytes it is about.
     pub(crate) fn bytes(&self) -> usize {
         let texts = self.agent.len() + self.session.len() + self.process.len() + self.task.len();
         self.holder.as_str().len() + texts

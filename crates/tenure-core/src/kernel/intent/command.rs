@@ -53,7 +53,6 @@ pub struct Accept {
     /// The session's name, if it becomes a new one. Nobody used it before.
     pub session: Holder,
     pub intent: Intent,
-    /// Under which it is known.
     pub key: IntentKey,
     /// Under which it may be known from before, when the secret was another one.
     pub previous_key: Option<IntentKey>,

@@ -46,7 +46,6 @@ pub enum SessionEnd {
     /// Another session shows the same.
     Busy,
     NoTuner,
-    /// No worker took it in time.
     NoWorker,
     Stopped,
     /// Its pipeline ended by itself, and says that all went well.

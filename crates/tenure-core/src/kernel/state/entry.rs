@@ -96,7 +96,6 @@ pub(crate) struct Rest {
 #[derive(Debug, Clone)]
 pub(crate) struct PrincipalEntry {
     pub(crate) name: Principal,
-    /// How many leases its holders have.
     pub(crate) leases: usize,
     /// How many leases its holders wait for.
     pub(crate) wanted: usize,

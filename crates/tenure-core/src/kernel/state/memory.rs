@@ -84,7 +84,6 @@ impl EndedLeases {
 pub(crate) struct KeyEntry {
     pub(crate) body: Digest,
     pub(crate) outcome: KeyOutcome,
-    /// How many of the leases live.
     pub(crate) live: usize,
     /// From when on the key may be used for something else.
     pub(crate) forget_at: Option<Tick>,

@@ -17,7 +17,6 @@ use crate::rules::time::is_over;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Work {
     pub authority: Arc<Authority>,
-    /// What is left.
     pub left: Budget,
     pub spent: Budget,
     /// What was given to leases that were derived from it, whatever became of them.
@@ -26,7 +25,6 @@ pub struct Work {
     pub children: BTreeSet<Fence>,
     /// How many living leases there are below it.
     descendants: usize,
-    /// How many leases are above it.
     depth: usize,
 }
 

@@ -43,7 +43,6 @@ pub struct Agent {
     pub held_before: Span,
     /// That was as long as it may be: its next attempt has to be younger.
     pub used_up: bool,
-    /// When something last happened to it.
     pub changed_at: Tick,
 }
 

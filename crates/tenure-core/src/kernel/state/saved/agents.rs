@@ -2,7 +2,7 @@
 
 use super::RestoreError;
 use super::bytes::{Put, Take};
-use super::part::{Saved, saved};
+use super::part::{Saved, saved, saved_as};
 use super::restore::Restoring;
 use crate::kernel::agent::{Pending, Phase, Rank};
 use crate::kernel::name::Holder;
@@ -20,18 +20,16 @@ saved! {
     "leases are not in their order" unless |agent, _| agent.graced.is_sorted_by(|one, other| one < other);
 }
 
-/// One more than the phase, or 0.
-impl Saved for Option<Phase> {
-    fn put(&self, put: &mut Put<'_>) {
-        put.byte(self.map_or(0, |phase| phase as u8 + 1));
-    }
+saved_as! {
+    // One more than the phase, or 0.
+    Option<Phase>: |put, phase| put.byte(phase.map_or(0, |phase| phase as u8 + 1)), |take| phase(take);
+}
 
-    fn read(take: &mut Take<'_>) -> Result<Self, RestoreError> {
-        let place = usize::from(take.byte()?).checked_sub(1);
-        let phase = place.map(|place| Phase::ALL.get(place).copied());
-        take.ensure(phase != Some(None), "an agent does something unknown")?;
-        Ok(phase.flatten())
-    }
+fn phase(take: &mut Take<'_>) -> Result<Option<Phase>, RestoreError> {
+    let place = usize::from(take.byte()?).checked_sub(1);
+    let phase = place.map(|place| Phase::ALL.get(place).copied());
+    take.ensure(phase != Some(None), "an agent does something unknown")?;
+    Ok(phase.flatten())
 }
 
 impl Put<'_> {

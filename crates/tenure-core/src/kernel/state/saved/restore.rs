@@ -288,35 +288,37 @@ impl Restoring<'_> {
     }
 
     fn resource(&mut self) -> Result<Slot, RestoreError> {
-        let number = usize::try_from(self.take.number()?).ok();
-        if number == Some(0) {
+        let number = self.take.number()?;
+        if number == 0 {
             let name = self.take.name(Resource::parse)?;
             let entry = ResourceEntry { name, leases: Few::None, queue: Default::default() };
             let slot = self.state.resources.push(entry);
             self.resources.push(slot);
             return Ok(slot);
         }
-        let found = number.and_then(|number| self.resources.get(number - 1));
-        found.copied().ok_or_else(|| self.take.damaged("there is no such resource"))
+        self.numbered(&self.resources, number - 1, "there is no such resource")
     }
 
     fn principal(&mut self) -> Result<Slot, RestoreError> {
-        let number = usize::try_from(self.take.number()?).ok();
-        let found = number.and_then(|number| self.principals.get(number));
-        found.copied().ok_or_else(|| self.take.damaged("there is no such principal"))
+        let number = self.take.number()?;
+        self.numbered(&self.principals, number, "there is no such principal")
     }
 
     fn holder(&mut self) -> Result<Slot, RestoreError> {
-        let number = usize::try_from(self.take.number()?).ok();
-        if number == Some(0) {
+        let number = self.take.number()?;
+        if number == 0 {
             let name = self.take.name(Holder::parse)?;
             let principal = self.principal()?;
             let slot = self.new_holder(name, principal, None);
             self.holders.push(slot);
             return Ok(slot);
         }
-        let found = number.and_then(|number| self.holders.get(number - 1));
-        found.copied().ok_or_else(|| self.take.damaged("there is no such holder"))
+        self.numbered(&self.holders, number - 1, "there is no such holder")
+    }
+
+    fn numbered(&self, slots: &[Slot], place: u64, missing: &'static str) -> Result<Slot, RestoreError> {
+        let found = usize::try_from(place).ok().and_then(|place| slots.get(place));
+        found.copied().ok_or_else(|| self.take.damaged(missing))
     }
 
     fn new_holder(&mut self, name: Holder, principal: Slot, rest: Option<Rest>) -> Slot {
