@@ -172,17 +172,17 @@ impl<'a> Draft<'a> {
         leases.next().is_some() || waits.next().is_some() || has_more_sessions || has_more_agents
     }
 
-    /// Gives back a lease of the state in its holder's name.
-    pub(crate) fn release(&mut self, lease: &LeaseEntry, reason: ReleaseReason) {
-        let by = self.state.holder_name(lease.holder).stored();
-        self.push(Event::Released { lease: lease.fence, at: self.now, by, reason });
-        self.mark_ended(lease);
-    }
-
     /// Ends a lease of the state by the registrar's word.
     pub(crate) fn revoke(&mut self, lease: &LeaseEntry, cause: Cause, by: &Principal, detail: &str) {
         let (by, detail) = (by.clone(), detail.into());
         self.push(Event::Revoked { lease: lease.fence, at: self.now, cause, by, detail });
+        self.mark_ended(lease);
+    }
+
+    /// Gives back a lease of the state in its holder's name.
+    pub(crate) fn release(&mut self, lease: &LeaseEntry, reason: ReleaseReason) {
+        let by = self.state.holder_name(lease.holder).stored();
+        self.push(Event::Released { lease: lease.fence, at: self.now, by, reason });
         self.mark_ended(lease);
     }
 
