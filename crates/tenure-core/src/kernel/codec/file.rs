@@ -13,8 +13,8 @@ fields! {
         Began as FileBegan {
             at: tick;
             session: flat Introduction {
-                id: id, parent: parent, agent: agent by text, session: session_id by text, process: process by text,
-                task: task
+                id: id, parent: parent, agent: agent by text, session: session_id by text,
+                process: process by text, task: task
             }
         }
         Seen as FileSeen { session: id, at: tick, task: task by |task: Option<_>| task.map(text).transpose() }
@@ -41,7 +41,8 @@ fields! {
 
 fields! {
     Owner as FileOwner {
-        holder: holder, agent: agent by text, session: session_id by text, process: process by text, task: task by text
+        holder: holder, agent: agent by text, session: session_id by text, process: process by text,
+        task: task by text
     }
 }
 

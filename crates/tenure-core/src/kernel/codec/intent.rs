@@ -12,8 +12,12 @@ use crate::stored;
 
 fields! {
     IntentEvent in intent_event {
-        Starting as IntentStarting { session: session_id, at: tick, worker: worker, guard: guard, slot: slot_and_one }
-        Running as IntentRunning { session: session_id, at: tick, process: process by |name| text("process", name) }
+        Starting as IntentStarting {
+            session: session_id, at: tick, worker: worker, guard: guard, slot: slot_and_one
+        }
+        Running as IntentRunning {
+            session: session_id, at: tick, process: process by |name| text("process", name)
+        }
         Stopping as IntentStopping { session: session_id, at: tick, by: by }
         Ended as IntentEnded {
             session: session_id, at: tick, end: end, detail: detail by |detail| text("detail", detail)
@@ -23,7 +27,7 @@ fields! {
 
 stored_as! {
     SessionEnd as i32: |end| number(*end as u8), |number| value("end", &SessionEnd::ALL, number);
-    Option<u32> as u64: |slot| slot.map_or(0, |slot| u64::from(slot) + 1), |slot_and_one| slot_of(slot_and_one);
+    Option<u32> as u64: |slot| slot.map_or(0, |slot| u64::from(slot) + 1), |number| slot_of(number);
 }
 
 impl Stored<stored::IntentAccepted> for Accepted {

@@ -33,7 +33,8 @@ macro_rules! fields {
             }
         }
     };
-    ($name:ident in $module:ident { $($variant:ident as $part:ident $fields:tt)* } whole { $($whole:ident)* }) => {
+    ($name:ident in $module:ident { $($variant:ident as $part:ident $fields:tt)* } whole { $($whole:ident)* })
+    => {
         impl Stored<stored::$name> for $name {
             fn to_message(&self) -> stored::$name {
                 use stored::$module::Event;
@@ -129,7 +130,9 @@ fields! { ClockReading as ClockReading { clock: clock, microseconds: microsecond
 fields! { RequestKey as Idempotency { key: key, body: body } }
 
 fields! {
-    Want as Want { resource: resource, others: others, mode: mode, ttl: ttl_ticks, nonce: nonce, labels: labels }
+    Want as Want {
+        resource: resource, others: others, mode: mode, ttl: ttl_ticks, nonce: nonce, labels: labels
+    }
 }
 
 fields! {
@@ -159,7 +162,6 @@ impl<M, T: Stored<M>> Stored<Option<M>> for Option<T> {
     }
 }
 
-/// What a message has to have.
 pub(super) fn required<M, T: Stored<M>>(field: &'static str, message: Option<M>) -> Result<T, InvalidInput> {
     T::of_message(message.ok_or_else(|| invalid(field, "is missing"))?)
 }
@@ -169,13 +171,11 @@ pub(super) fn number(place: u8) -> i32 {
     i32::from(place) + 1
 }
 
-/// The value that is stored under `number`.
 pub(super) fn value<T: Copy>(field: &'static str, all: &[T], number: i32) -> Result<T, InvalidInput> {
     let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
     known(field, place.and_then(|place| all.get(place)).copied())
 }
 
-/// A value of an enum, if there is such a one.
 pub(super) fn known<T>(field: &'static str, value: Option<T>) -> Result<T, InvalidInput> {
     value.ok_or_else(|| invalid(field, "is unknown"))
 }

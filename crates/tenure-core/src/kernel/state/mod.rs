@@ -62,7 +62,6 @@ use crate::rules::time::is_over;
 pub struct State {
     tag: LedgerTag,
     limits: Limits,
-    /// The newest tick of any event.
     now: Tick,
     clock: Option<ClockState>,
     last_fence: Fence,
