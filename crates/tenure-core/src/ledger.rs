@@ -1,5 +1,7 @@
 //! What a ledger holds, seen from a reducer: records in an order. How they are kept durable is the
 //! business of another crate.
+// Programs outside this workspace use this: what it offers says what it is for.
+#![warn(missing_docs)]
 
 /// One event as it stands in the ledger: its type, who caused it, and its payload as bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,9 +11,6 @@
 //! Nothing here reads a clock, a disk or a random source, and nothing is async: time and randomness
 //! come in as arguments, so whatever happens can be replayed and simulated.
 
-// What other crates and users rely on says what it is for.
-#![warn(missing_docs)]
-
 pub mod authority;
 pub mod kernel;
 pub mod lease;

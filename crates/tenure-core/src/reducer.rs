@@ -1,4 +1,6 @@
 //! What every projection of the ledger looks like.
+// Programs outside this workspace use this: what it offers says what it is for.
+#![warn(missing_docs)]
 
 use crate::ledger::EventRecord;
 

@@ -22,12 +22,10 @@ impl<'a> Fields<'a> {
         Fields(bytes)
     }
 
-    /// A text.
     pub fn text(&mut self, tag: u32, text: &str) -> &mut Self {
         self.bytes(tag, text.as_bytes())
     }
 
-    /// Bytes.
     pub fn bytes(&mut self, tag: u32, bytes: &[u8]) -> &mut Self {
         if !bytes.is_empty() {
             self.key(tag, LENGTH_DELIMITED);
@@ -37,7 +35,6 @@ impl<'a> Fields<'a> {
         self
     }
 
-    /// A number.
     pub fn number(&mut self, tag: u32, number: u64) -> &mut Self {
         if number != 0 {
             self.key(tag, VARINT);

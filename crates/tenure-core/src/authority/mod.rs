@@ -7,6 +7,8 @@
 //! These are plain values: [`AuthorityLease`] is a program's own copy, which it can ask and derive from without a server.
 //! What it derives is unsigned, and so worth nothing to others: only the registrar's ledger makes a lease of it. The
 //! kernel judges by the very same functions.
+// Programs outside this workspace use this: what it offers says what it is for.
+#![warn(missing_docs)]
 
 mod budget;
 mod lease;

@@ -12,7 +12,6 @@ use super::value::{Fence, Span, Tick, Ticket};
 use crate::authority::Budget;
 use crate::rules::names::InvalidInput;
 
-/// The outcome of one command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     /// What to append, in this order. A refusal may have events too: an expiry found on the way, or whom
@@ -24,50 +23,37 @@ pub struct Decision {
     pub has_unserved: bool,
 }
 
-/// What to tell the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// These leases are the caller's, in the order asked for.
     Granted {
-        /// Their numbers.
         leases: Vec<Fence>,
     },
-    /// The caller waits.
     Queued {
         /// Its place, for good.
         ticket: Ticket,
         /// How many are served before it, and itself.
         position: usize,
-        /// When it gives up.
         until: Tick,
-        /// Who is in the way.
         blocked_by: Vec<Holder>,
     },
-    /// The lease lives until then.
     Renewed {
-        /// Its number.
         lease: Fence,
         /// Its end: moved, or where it was when that is later.
         expires_at: Tick,
     },
     /// The lease is over. It may have been over before.
     Released {
-        /// Its number.
         lease: Fence,
     },
     /// The lease goes on under another number.
     Continued {
-        /// The number that is over.
         before: Fence,
-        /// The number from now on.
         lease: Fence,
     },
-    /// The registrar ended these.
     Ended {
-        /// Their numbers.
         leases: Vec<Fence>,
     },
-    /// The waiter is gone.
     Withdrawn {
         /// Whether it waited until now; else it was served, or had left, before.
         waited: bool,
@@ -77,20 +63,14 @@ pub enum Answer {
         /// Whether more is over than was asked to be announced at once.
         more: bool,
     },
-    /// Something for an agent.
     Agent(Box<AgentAnswer>),
-    /// Something about files.
     File(Box<FileAnswer>),
-    /// Something about sessions.
     Intent(Box<IntentAnswer>),
-    /// It was used up.
     Spent {
-        /// Of which lease.
         lease: Fence,
         /// What was left then.
         left: Budget,
     },
-    /// No.
     Refused(Refusal),
 }
 
@@ -98,37 +78,24 @@ pub enum Answer {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// A value that cannot be accepted.
     #[error(transparent)]
     Invalid(#[from] InvalidInput),
     /// A time to live outside of what is permitted. It is never clamped: the caller counts on what it asked for.
     #[error("a lease lasts from {} to {} ms; {} ms were asked for", shortest.as_millis(), longest.as_millis(), asked.as_millis())]
-    TtlOutOfRange {
-        /// What was asked for.
-        asked: Span,
-        /// The shortest that is permitted.
-        shortest: Span,
-        /// The longest that is permitted.
-        longest: Span,
-    },
+    TtlOutOfRange { asked: Span, shortest: Span, longest: Span },
     /// Somebody else has it, or waits for it and came first.
     #[error("{resource} is held by {holder}")]
     Held {
-        /// What is held.
         resource: Resource,
-        /// Who is in the way.
         holder: Holder,
         /// When that one's lease, or wait, is over at the latest.
         until: Tick,
-        /// How many wait for it.
         waiting: usize,
     },
-    /// Too many wait already.
     #[error("{most} wait already for {what}")]
     QueueFull {
         /// For what, or on whose behalf.
         what: String,
-        /// The bound.
         most: usize,
     },
     /// Waiting would never end: each of these waits for the next, and the last for the first.
@@ -139,19 +106,12 @@ pub enum Refusal {
     },
     /// The principal holds or waits for as many leases as it may.
     #[error("the quota of {most} leases is used up")]
-    QuotaExceeded {
-        /// The bound.
-        most: usize,
-    },
-    /// The key was used for another request.
+    QuotaExceeded { most: usize },
     #[error("this idempotency key was used for another request")]
     KeyReused,
     /// The holder's name belongs to somebody else.
     #[error("the holder {holder} belongs to another principal")]
-    HolderTaken {
-        /// The name.
-        holder: Holder,
-    },
+    HolderTaken { holder: Holder },
     /// No such lease, or one that ended too long ago to be remembered.
     #[error("no such lease")]
     NotFound,
@@ -160,16 +120,10 @@ pub enum Refusal {
     NoSuchTicket,
     /// The agent has said how old it is, and cannot become older, or another in the middle of an attempt.
     #[error("the agent's priority is {has}, and stays so until its attempt is over")]
-    PriorityFixed {
-        /// How old it is.
-        has: u64,
-    },
+    PriorityFixed { has: u64 },
     /// The agent has held leases for as long as one of its age may. It may begin anew, younger.
     #[error("the agent has held leases for too long with priority {has}; its next attempt has to be younger")]
-    LeaseTimeUsed {
-        /// How old it was.
-        has: u64,
-    },
+    LeaseTimeUsed { has: u64 },
     /// What the agent remembers is from too long ago, or from a life before the latest.
     #[error("what the agent remembers is too old")]
     MemoryStale {
@@ -185,97 +139,55 @@ pub enum Refusal {
     /// Something was heard of the session since its turn ended, or not long enough ago.
     #[error("the session is not idle")]
     NotIdle,
-    /// Too many sessions go on already.
     #[error("{most} sessions go on already")]
-    TooManySessions {
-        /// The bound.
-        most: usize,
-    },
+    TooManySessions { most: usize },
     /// Whoever asks as the worker holds the guard no longer, or not the one that the session was taken under.
     #[error("another worker holds the guard, or none does")]
     GuardLost,
-    /// The lease is somebody else's.
     #[error("the lease is held by somebody else")]
     NotHolder,
-    /// The lease is over.
     #[error("the lease is over: {end:?}")]
-    Over {
-        /// Its number.
-        lease: Fence,
-        /// How it ended.
-        end: End,
-    },
+    Over { lease: Fence, end: End },
     /// An upgrade must be to a stronger mode, a downgrade to a weaker one.
     #[error("{} is not {} than {}", to.as_str(), if *upgrade { "stronger" } else { "weaker" }, from.as_str())]
-    WrongDirection {
-        /// The mode it has.
-        from: Mode,
-        /// The mode that was asked for.
-        to: Mode,
-        /// What was asked for.
-        upgrade: bool,
-    },
+    WrongDirection { from: Mode, to: Mode, upgrade: bool },
     /// The lease has no authority: nothing can be spent of it or derived from it.
     #[error("the lease has no authority")]
     NoAuthority,
     /// The lease has authority, which is bound to who holds it and how.
     #[error("a lease with authority stays with its holder, and in its mode")]
     AuthorityBound,
-    /// The lease does not allow this.
     #[error("the lease does not allow what {what} names")]
-    OutOfScope {
-        /// Which part of the request.
-        what: &'static str,
-    },
+    OutOfScope { what: &'static str },
     /// There is less left than this.
     #[error("more was asked for than is left of the budget")]
-    BudgetExceeded {
-        /// What is left.
-        left: Budget,
-    },
+    BudgetExceeded { left: Budget },
     /// It would live longer than the lease that it was derived from.
     #[error("the lease that it is derived from is over in {} ms", remaining.as_millis())]
-    OutlivesParent {
-        /// How long that one still lives.
-        remaining: Span,
-    },
+    OutlivesParent { remaining: Span },
     /// Too much was derived from one lease.
     #[error("at most {most} leases stand below one, and at most {deep} above one")]
-    TreeFull {
-        /// The most below one.
-        most: usize,
-        /// The most above one.
-        deep: usize,
-    },
+    TreeFull { most: usize, deep: usize },
     /// The ledger is short of room: what lives goes on, but nothing new begins.
     #[error("the disk has no room for this; leases that live can still end")]
     NoSpace,
     /// The ledger was restored from a copy, and who was granted something after the copy may still hold it.
     #[error("nothing is granted for another {} ms, because the ledger was restored from a copy", remaining.as_millis())]
-    HeldBack {
-        /// Until when.
-        until: Tick,
-        /// How long that still is.
-        remaining: Span,
-    },
+    HeldBack { until: Tick, remaining: Span },
     /// All numbers are used up, after 2^53 grants in one ledger, or the lease would end beyond the end of time.
     #[error("this ledger has no number or no time left")]
     Exhausted,
 }
 
-/// How a lease ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum End {
-    /// Given back.
     Released(crate::lease::ReleaseReason),
-    /// Run out.
     Expired,
     /// Ended by the registrar.
     Revoked(Cause),
 }
 
 impl Decision {
-    /// No, and nothing happened.
     pub fn refused(refusal: impl Into<Refusal>) -> Decision {
         Decision { events: Vec::new(), answer: Answer::Refused(refusal.into()), has_unserved: false }
     }

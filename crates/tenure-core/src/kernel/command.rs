@@ -13,73 +13,53 @@ use super::want::Want;
 use super::work::WorkCommand;
 use crate::lease::ReleaseReason;
 
-/// One request, in the imperative.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Grant all of these leases, or none.
     Acquire(Acquire),
     /// Move the end of a lease to `ttl` from now. It is never moved forward in time.
     Renew {
-        /// Which lease.
         lease: Fence,
-        /// Why the caller may.
         claim: Claim,
         /// Another length from now on; `None` keeps the lease's own.
         ttl: Option<Span>,
     },
-    /// Give a lease back.
     Release {
-        /// Which lease.
         lease: Fence,
-        /// Why the caller may.
         claim: Claim,
         /// For the record; it changes nothing.
         reason: ReleaseReason,
     },
     /// Hand a lease to another holder, without a moment in which it is free.
     Transfer {
-        /// Which lease.
         lease: Fence,
-        /// Why the caller may.
         claim: Claim,
-        /// The next holder.
         to: Holder,
-        /// To whom that holder belongs.
         principal: Principal,
-        /// For the new lease's token.
         nonce: Nonce,
     },
     /// Hold in a stronger mode, if nobody is in the way.
     Upgrade(ChangeMode),
     /// Hold in a weaker mode, and let in who goes with it.
     Downgrade(ChangeMode),
-    /// The registrar ends a lease.
     Revoke {
-        /// Which lease.
         lease: Fence,
-        /// On what ground.
         cause: Cause,
-        /// Who asked for it.
         by: Principal,
         /// For people.
         detail: Arc<str>,
     },
     /// A holder is proven dead: whatever it holds and waits for ends at once.
     Reclaim {
-        /// Who is dead.
         holder: Holder,
-        /// Who found out.
         by: Principal,
         /// The proof, for people.
         detail: Arc<str>,
     },
-    /// A waiter leaves the queue.
     Withdraw {
-        /// Which waiter.
         ticket: Ticket,
         /// Whose it is; anybody else's request is refused.
         principal: Principal,
-        /// Why it leaves.
         end: WaitEnd,
     },
     /// Let in who waits and could be let in: for when nothing could be granted for a while.
@@ -87,13 +67,9 @@ pub enum Command {
         /// The most waiters to let in at once, so that no batch grows without bound.
         most: usize,
     },
-    /// Something that an agent asks.
     Agent(Box<AgentCommand>),
-    /// Something about files.
     File(Box<FileCommand>),
-    /// Something about sessions.
     Intent(Box<IntentCommand>),
-    /// Something about leases with authority.
     Work(Box<WorkCommand>),
     /// Announce what is over. Nothing depends on when this comes: what is over is free without it.
     Expire {
@@ -102,16 +78,12 @@ pub enum Command {
     },
 }
 
-/// A request for one or several leases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Acquire {
-    /// Who speaks.
     pub principal: Principal,
-    /// Who will hold.
     pub holder: Holder,
     /// What is wanted: all of it or nothing, each on a resource of its own.
     pub wants: Vec<Want>,
-    /// What to do when something is in the way.
     pub contention: Contention,
     /// So that a repeated request finds its first answer.
     pub key: Option<RequestKey>,
@@ -133,30 +105,20 @@ pub enum Contention {
     },
 }
 
-/// Why a caller may act on a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
     /// The token of this very lease was presented and checked.
     Token,
     /// The face vouches that this holder, of this principal, speaks.
-    Holder {
-        /// Who speaks.
-        holder: Holder,
-        /// To whom it belongs.
-        principal: Principal,
-    },
+    Holder { holder: Holder, principal: Principal },
 }
 
 /// Another mode for a lease that is already held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeMode {
-    /// Which lease.
     pub lease: Fence,
-    /// Why the caller may.
     pub claim: Claim,
-    /// The mode from now on.
     pub mode: Mode,
-    /// For the new lease's token.
     pub nonce: Nonce,
 }
 

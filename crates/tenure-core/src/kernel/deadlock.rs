@@ -253,7 +253,6 @@ impl<'d> Graph<'d, '_> {
         tickets.into_iter().map(|ticket| (std::slice::from_ref(&ticket.want), Place::default()))
     }
 
-    /// Who is in the way on `resource`.
     fn ahead_on(&self, resource: &'d Resource, mode: Mode, place: Place) -> impl Iterator<Item = Slot> {
         let draft = self.draft;
         let blockers = draft.blockers(resource, mode, place);

@@ -17,6 +17,7 @@ use super::state::{LeaseEntry, Slot, State, Waiting};
 use super::value::{Fence, RequestKey, Tick, Ticket};
 use super::want::{Want, widest};
 use crate::authority::Authority;
+use crate::lease::ReleaseReason;
 use crate::rules::overlap::{has_parts, overlap};
 use crate::rules::time::is_over;
 
@@ -37,7 +38,6 @@ pub(crate) struct Draft<'a> {
     ended: BTreeSet<Fence>,
     /// Waits of the state that end in this decision, served or not.
     gone: BTreeSet<Ticket>,
-    /// Which of the events are grants.
     grants: Vec<usize>,
     /// How long the names of what is granted are.
     granted_bytes: usize,
@@ -65,7 +65,6 @@ pub(crate) struct Draft<'a> {
     pub(super) has_unserved: bool,
 }
 
-/// Something that is in the way of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Blocker<'a> {
     pub(crate) holder: &'a Holder,
@@ -180,6 +179,13 @@ impl<'a> Draft<'a> {
         self.mark_ended(lease);
     }
 
+    /// Gives back a lease of the state in its holder's name.
+    pub(crate) fn release(&mut self, lease: &LeaseEntry, reason: ReleaseReason) {
+        let by = self.state.holder_name(lease.holder).stored();
+        self.push(Event::Released { lease: lease.fence, at: self.now, by, reason });
+        self.mark_ended(lease);
+    }
+
     /// The answer to a question as if `lease` were not there.
     pub(crate) fn without<T>(&mut self, lease: &LeaseEntry, ask: impl FnOnce(&Self) -> T) -> T {
         self.ended.insert(lease.fence);
@@ -272,7 +278,6 @@ impl<'a> Draft<'a> {
             .chain(agents.map(|pending| Blocker { holder: &pending.rank.agent, until: pending.until }))
     }
 
-    /// How many wait for a resource.
     pub(crate) fn waiting_on(&self, resource: &Resource) -> usize {
         let slot = self.state.find_resource(resource);
         slot.map_or(0, |slot| self.state.queue_on(slot).filter(|waiting| self.waits(waiting)).count())
@@ -384,7 +389,6 @@ impl<'a> Draft<'a> {
         self.granted().filter(move |issued| overlap(issued.resource.as_str(), resource.as_str()))
     }
 
-    /// What this decision has granted on `resource` so far.
     pub(crate) fn granted_on(&self, resource: &Resource) -> impl Iterator<Item = &Issued> {
         self.granted().filter(move |issued| issued.resource == *resource)
     }
@@ -409,7 +413,6 @@ impl Place {
     }
 }
 
-/// A lease to be issued.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grant<'a> {
     pub(crate) holder: &'a Holder,

@@ -15,7 +15,6 @@ use crate::rules::overlap::uncovered;
 /// What is to become of somebody who wants something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Nobody is in the way.
     Free,
     /// Only younger ones are.
     Waits(Vec<Holder>),

@@ -15,7 +15,6 @@ const NOBODY_CAME: &str = "no worker took it in time";
 const LOST: &str = "a lease of it was lost";
 
 impl<'a> Draft<'a> {
-    /// Ends a session and gives back what it holds.
     pub(crate) fn end_session(&mut self, session: &Session, end: SessionEnd, detail: &str) -> IntentAnswer {
         self.announce_end(session, end, detail);
         let reason = match end {
@@ -24,9 +23,7 @@ impl<'a> Draft<'a> {
             _ => ReleaseReason::Aborted,
         };
         for lease in self.living_leases_of(&session.id) {
-            let by = session.id.stored();
-            self.push(Event::Released { lease: lease.fence, at: self.now, by, reason });
-            self.mark_ended(lease);
+            self.release(lease, reason);
         }
         IntentAnswer::Now { state: SessionState::Ended, end: Some(end) }
     }

@@ -13,84 +13,89 @@ use super::work::WorkEvent;
 use crate::authority::Authority;
 use crate::lease::ReleaseReason;
 
+/// Names the types of an enum of events: first its own, then those of the APIs that it holds.
+macro_rules! type_names {
+    ($event:ident { $($own:ident = $name:literal,)+ } $($api:ident($inner:ident)),*) => {
+        impl $event {
+            pub const TYPE_NAMES: [&str; [$($name),+].len() $(+ $inner::TYPE_NAMES.len())*] =
+                $crate::kernel::event::all_of(&[&[$($name),+], $(&$inner::TYPE_NAMES),*]);
+
+            /// Its type, as records and those who listen know it.
+            pub const fn type_name(&self) -> &'static str {
+                match self {
+                    $($event::$own { .. } => $name,)+
+                    $($event::$api(event) => event.type_name(),)*
+                }
+            }
+        }
+    };
+}
+pub(crate) use type_names;
+
+/// The names of all parts, one after the other.
+pub(crate) const fn all_of<const COUNT: usize>(parts: &[&[&'static str]]) -> [&'static str; COUNT] {
+    let (mut all, mut count, mut part) = ([""; COUNT], 0, 0);
+    while part < parts.len() {
+        let mut place = 0;
+        while place < parts[part].len() {
+            all[count] = parts[part][place];
+            (count, place) = (count + 1, place + 1);
+        }
+        part += 1;
+    }
+    all
+}
+
 /// One thing that happened. How it is stored is the business of [`super::codec`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A lease began.
     Issued(Issued),
-    /// A lease got more time.
     Renewed {
-        /// Which lease.
         lease: Fence,
-        /// When.
         at: Tick,
-        /// Its end from now on.
         expires_at: Tick,
-        /// Its length from now on.
         ttl: Span,
     },
-    /// Its holder gave a lease back.
     Released {
-        /// Which lease.
         lease: Fence,
-        /// When.
         at: Tick,
         /// Its holder, as records name it.
         by: Holder,
-        /// For the record.
         reason: ReleaseReason,
     },
-    /// A lease ran out.
     Expired {
-        /// Which lease.
         lease: Fence,
         /// When it was noticed; its end was no later.
         at: Tick,
     },
-    /// The registrar ended a lease.
     Revoked {
-        /// Which lease.
         lease: Fence,
-        /// When.
         at: Tick,
-        /// On what ground.
         cause: Cause,
-        /// Who asked for it.
         by: Principal,
         /// For people.
         detail: Arc<str>,
     },
-    /// Somebody waits.
     Queued(Queued),
     /// Somebody waits no longer, and got nothing.
     Left {
-        /// Which waiter.
         ticket: Ticket,
-        /// When.
         at: Tick,
-        /// Why.
         end: WaitEnd,
     },
     /// Something happened to files, or to those who change them.
     File(Box<FileEvent>),
-    /// Something happened to a session.
     Intent(Box<IntentEvent>),
-    /// Something happened to an agent.
     Agent(Box<AgentEvent>),
-    /// Something happened to what a lease allows.
     Work(Box<WorkEvent>),
     /// Time has come this far.
     Marked {
-        /// The tick.
         at: Tick,
-        /// What the clock said.
         reading: ClockReading,
     },
-    /// A writer started.
     Resumed {
         /// The tick at which it goes on.
         at: Tick,
-        /// What its clock said.
         reading: ClockReading,
         /// The wall time, in Unix nanoseconds, that stands for this tick.
         wall_anchor: u64,
@@ -99,9 +104,7 @@ pub enum Event {
     },
     /// The ledger is a copy that was put back: what the original did after it is unknown.
     Restored {
-        /// When.
         at: Tick,
-        /// The epoch that begins.
         epoch: u64,
         /// Every number up to this one may have been used by the original.
         fence: Fence,
@@ -110,65 +113,23 @@ pub enum Event {
     },
 }
 
-impl Event {
-    /// The type of every event that there is.
-    pub const TYPE_NAMES: [&str; 32] = [
-        "lease.issued",
-        "lease.renewed",
-        "lease.released",
-        "lease.expired",
-        "lease.revoked",
-        "wait.queued",
-        "wait.left",
-        "clock.mark",
-        "clock.resumed",
-        "writer.restored",
-        IntentEvent::TYPE_NAMES[0],
-        IntentEvent::TYPE_NAMES[1],
-        IntentEvent::TYPE_NAMES[2],
-        IntentEvent::TYPE_NAMES[3],
-        IntentEvent::TYPE_NAMES[4],
-        AgentEvent::TYPE_NAMES[0],
-        AgentEvent::TYPE_NAMES[1],
-        AgentEvent::TYPE_NAMES[2],
-        AgentEvent::TYPE_NAMES[3],
-        AgentEvent::TYPE_NAMES[4],
-        AgentEvent::TYPE_NAMES[5],
-        AgentEvent::TYPE_NAMES[6],
-        AgentEvent::TYPE_NAMES[7],
-        WorkEvent::TYPE_NAMES[0],
-        FileEvent::TYPE_NAMES[0],
-        FileEvent::TYPE_NAMES[1],
-        FileEvent::TYPE_NAMES[2],
-        FileEvent::TYPE_NAMES[3],
-        FileEvent::TYPE_NAMES[4],
-        FileEvent::TYPE_NAMES[5],
-        FileEvent::TYPE_NAMES[6],
-        FileEvent::TYPE_NAMES[7],
-    ];
-
-    /// Its type, as records and those who listen know it.
-    pub const fn type_name(&self) -> &'static str {
-        let index = match self {
-            Event::Issued(_) => 0,
-            Event::Renewed { .. } => 1,
-            Event::Released { .. } => 2,
-            Event::Expired { .. } => 3,
-            Event::Revoked { .. } => 4,
-            Event::Queued(_) => 5,
-            Event::Left { .. } => 6,
-            Event::Marked { .. } => 7,
-            Event::Resumed { .. } => 8,
-            Event::Restored { .. } => 9,
-            Event::File(event) => return event.type_name(),
-            Event::Intent(event) => return event.type_name(),
-            Event::Agent(event) => return event.type_name(),
-            Event::Work(event) => return event.type_name(),
-        };
-        Self::TYPE_NAMES[index]
+type_names! {
+    Event {
+        Issued = "lease.issued",
+        Renewed = "lease.renewed",
+        Released = "lease.released",
+        Expired = "lease.expired",
+        Revoked = "lease.revoked",
+        Queued = "wait.queued",
+        Left = "wait.left",
+        Marked = "clock.mark",
+        Resumed = "clock.resumed",
+        Restored = "writer.restored",
     }
+    Intent(IntentEvent), Agent(AgentEvent), Work(WorkEvent), File(FileEvent)
+}
 
-    /// The lease that it ends, if it ends one.
+impl Event {
     pub fn ends(&self) -> Option<Fence> {
         match self {
             Event::Released { lease, .. } | Event::Expired { lease, .. } | Event::Revoked { lease, .. } => {
@@ -178,7 +139,6 @@ impl Event {
         }
     }
 
-    /// When it happened.
     pub fn at(&self) -> Tick {
         match self {
             Event::Issued(issued) => issued.at,
@@ -199,26 +159,17 @@ impl Event {
     }
 }
 
-/// A lease as it began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issued {
-    /// Its number.
     pub fence: Fence,
-    /// On what.
     pub resource: Resource,
-    /// Who holds it.
     pub holder: Holder,
-    /// To whom the holder belongs.
     pub principal: Principal,
-    /// How.
     pub mode: Mode,
-    /// When.
     pub at: Tick,
     /// Its end, unless it is renewed.
     pub expires_at: Tick,
-    /// Its length.
     pub ttl: Span,
-    /// For its token.
     pub nonce: Nonce,
     /// For people and programs of the caller's.
     pub labels: Labels,
@@ -226,24 +177,17 @@ pub struct Issued {
     pub key: Option<RequestKey>,
     /// The waiter that this answers.
     pub ticket: Option<Ticket>,
-    /// The lease that this one continues.
     pub continues: Option<Fence>,
     /// What its holder may do, if it is a lease on work that says so.
     pub authority: Option<Arc<Authority>>,
 }
 
-/// A waiter as it began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queued {
-    /// Its place.
     pub ticket: Ticket,
-    /// Who waits.
     pub holder: Holder,
-    /// To whom the waiter belongs.
     pub principal: Principal,
-    /// For what.
     pub wants: Vec<Want>,
-    /// Since when.
     pub at: Tick,
     /// No grant at or after this tick.
     pub until: Tick,
@@ -255,7 +199,6 @@ crate::text_enum! {
     /// Why the registrar ended a lease that its holder had not given back.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Cause {
-        /// An administrator took it away.
         Revoked = "REVOKED",
         /// Its holder is proven dead.
         Reclaimed = "RECLAIMED",
@@ -271,12 +214,10 @@ crate::text_enum! {
 }
 
 crate::text_enum! {
-    /// Why a waiter left with nothing.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum WaitEnd {
         /// Its time was over before its turn came.
         TimedOut = "TIMED_OUT",
-        /// The waiter said so.
         Withdrawn = "WITHDRAWN",
         /// The waiter's connection or process is gone.
         Gone = "GONE",

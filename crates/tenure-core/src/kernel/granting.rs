@@ -11,7 +11,6 @@ pub enum Granting {
     Nothing,
     /// Leases that live may be renewed.
     Renewals,
-    /// Whatever is asked for.
     #[default]
     Everything,
 }
@@ -27,7 +26,6 @@ impl Draft<'_> {
         if self.state.granting() == Granting::Everything { Ok(()) } else { Err(Refusal::NoSpace) }
     }
 
-    /// Whether a lease may get more time.
     pub(crate) fn check_may_renew(&self) -> Result<(), Refusal> {
         self.check(Granting::Renewals)
     }

@@ -5,13 +5,9 @@ use super::value::Span;
 /// What is permitted. Part of the configuration, not of the ledger: a replay never asks it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// The shortest lease.
     pub shortest_ttl: Span,
-    /// The longest lease.
     pub longest_ttl: Span,
-    /// The longest wait.
     pub longest_wait: Span,
-    /// The most leases in one request.
     pub wants: usize,
     /// The most resources of which one lease may name any one.
     pub alternatives: usize,
@@ -22,9 +18,7 @@ pub struct Limits {
     pub wants_waiting: usize,
     /// The most bytes of names and labels in a request that waits, for the same reason.
     pub waiting_bytes: usize,
-    /// The most waiters for one resource.
     pub waiters_per_resource: usize,
-    /// The most waits of one principal.
     pub waits_per_principal: usize,
     /// The most leases that one principal may hold or wait for; `None` is no such bound.
     pub leases_per_principal: Option<usize>,

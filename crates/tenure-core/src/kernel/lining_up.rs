@@ -21,7 +21,6 @@ impl Draft<'_> {
             })
     }
 
-    /// Whether somebody stands in line.
     pub(crate) fn waits_in_line(&self, holder: &Holder) -> bool {
         let slot = self.state.find_holder(holder);
         slot.into_iter().flat_map(|slot| self.state.waits_of(slot)).any(|waiting| self.waits(waiting))

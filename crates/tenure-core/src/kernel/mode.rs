@@ -1,11 +1,9 @@
 //! How a lease is held, and which modes go together: one table.
 
 crate::text_enum! {
-    /// How a lease is held.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(u8)]
     pub enum Mode {
-        /// Nobody else.
         Exclusive = "exclusive",
         /// Together with others that only look.
         Shared = "shared",
@@ -15,11 +13,8 @@ crate::text_enum! {
         Consumes = "CONSUMES",
         /// An agent relies on it being there.
         DependsOn = "DEPENDS_ON",
-        /// An agent changes.
         Mutates = "MUTATES",
-        /// An agent removes.
         Deletes = "DELETES",
-        /// An agent renames.
         Renames = "RENAMES",
     }
 }
@@ -100,22 +95,18 @@ impl Modes {
         members.map(Modes::kept_out_by).fold(Modes::default(), Modes::union)
     }
 
-    /// These modes and `mode`.
     pub fn with(self, mode: Mode) -> Modes {
         Modes(self.0 | 1 << mode as u8)
     }
 
-    /// The modes of both sets.
     pub fn union(self, other: Modes) -> Modes {
         Modes(self.0 | other.0)
     }
 
-    /// Whether `mode` is among them.
     pub fn contains(self, mode: Mode) -> bool {
         self.0 & (1 << mode as u8) != 0
     }
 
-    /// These modes without those.
     pub const fn except(self, those: Modes) -> Modes {
         Modes(self.0 & !those.0)
     }
@@ -130,7 +121,6 @@ impl Modes {
         self.0.count_ones().try_into().expect("there are eight modes")
     }
 
-    /// Whether these are all of them.
     pub fn is_all(self) -> bool {
         self.0 == u8::MAX
     }

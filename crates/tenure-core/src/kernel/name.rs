@@ -21,7 +21,6 @@ macro_rules! name {
                 Ok(Self(name.into()))
             }
 
-            /// The name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -77,11 +76,9 @@ impl Holder {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Labels(Option<Arc<[Label]>>);
 
-/// A name and a value.
 type Label = (Box<str>, Box<str>);
 
 impl Labels {
-    /// The most labels that one lease carries.
     pub const MOST: usize = 32;
     /// The longest label name and value, in bytes.
     pub const MOST_BYTES: usize = 256;

@@ -18,7 +18,6 @@ impl Draft<'_> {
         has_more_waits || has_more_idle || has_more_used_up
     }
 
-    /// Ends every wait of an agent.
     pub(crate) fn withdraw_all_of(&mut self, agent: &Holder) {
         self.end_waits_of(agent, PendingEnd::Withdrawn);
     }

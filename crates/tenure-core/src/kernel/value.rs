@@ -10,7 +10,6 @@ pub struct Tick(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(pub u64);
 
-/// How many ticks there are in a second.
 pub const TICK_RATE_HZ: u64 = 1_000_000;
 
 impl Tick {
@@ -31,12 +30,10 @@ impl Tick {
 }
 
 impl Span {
-    /// A length of time in milliseconds.
     pub const fn from_millis(milliseconds: u64) -> Span {
         Span(milliseconds.saturating_mul(1_000))
     }
 
-    /// A length of time in seconds.
     pub const fn from_secs(seconds: u64) -> Span {
         Span(seconds.saturating_mul(TICK_RATE_HZ))
     }
@@ -172,7 +169,6 @@ impl fmt::Debug for Digest {
 }
 
 impl Digest {
-    /// The digest of what a caller sent.
     pub fn of(bytes: &[u8]) -> Digest {
         let mut digest = [0; 16];
         digest.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);

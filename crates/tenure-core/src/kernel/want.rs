@@ -9,18 +9,14 @@ use super::name::{Labels, Resource};
 use super::value::{Nonce, Span};
 use crate::rules::overlap::{has_parts, overlap, uncovered};
 
-/// One lease that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Want {
-    /// On what.
     pub resource: Resource,
     /// What would do as well.
     pub others: Others,
-    /// How.
     pub mode: Mode,
     /// For how long, unless it is renewed.
     pub ttl: Span,
-    /// For the lease's token.
     pub nonce: Nonce,
     /// For people and programs of the caller's.
     pub labels: Labels,
@@ -44,7 +40,6 @@ impl Want {
         Want { others: Others::new(others), ..self }
     }
 
-    /// The same, with labels.
     pub fn labelled(self, labels: Labels) -> Want {
         Want { labels, ..self }
     }
@@ -56,18 +51,15 @@ impl Want {
 }
 
 impl Others {
-    /// These, in this order.
     pub fn new(resources: impl IntoIterator<Item = Resource>) -> Others {
         let resources: Arc<[Resource]> = resources.into_iter().collect();
         Others((!resources.is_empty()).then_some(resources))
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |resources| resources.len())
     }

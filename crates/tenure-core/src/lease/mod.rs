@@ -131,6 +131,8 @@
 //!
 //! With ticks it is [`LeaseReducerState::get_expired_but_active_at_tick`] that finds them, and the event
 //! that names the tick.
+// Programs outside this workspace use this: what it offers says what it is for.
+#![warn(missing_docs)]
 
 mod checkpoint;
 mod error;

@@ -28,14 +28,12 @@ pub const JOINT: char = '\u{1F}';
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{field}: {reason}")]
 pub struct InvalidInput {
-    /// Which field of the request.
     pub field: &'static str,
     /// What is wrong with it, and what would be right.
     pub reason: String,
 }
 
 impl InvalidInput {
-    /// An error that names `field`.
     pub fn new(field: &'static str, reason: impl Into<String>) -> Self {
         Self { field, reason: reason.into() }
     }

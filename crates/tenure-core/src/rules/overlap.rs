@@ -11,7 +11,6 @@ pub const KINDS: [&str; 5] = ["FILE:", "SYMBOL:", "API_ENDPOINT:", "DATABASE_TAB
 /// What a name means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach<'a> {
-    /// Itself.
     Itself(&'a str),
     /// Whatever begins like this: a folder, or a pattern, of which what stands before its first wildcard counts.
     Below(&'a str),

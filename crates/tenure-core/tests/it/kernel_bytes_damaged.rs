@@ -110,9 +110,6 @@ fn damage_to_a_saved_choice_is_found() {
     let bytes = save(&state);
     restore(&state);
     assert!(check(&bytes));
-    let mut older = bytes.clone();
-    older[0] = 1;
-    assert!(!check(&older), "what the older form cannot say is not read in it");
     for place in 1..bytes.len() {
         let mut changed = bytes.clone();
         for value in [0, 1, 2, 3, 5, 0x7f, 0x80, 0xff] {
@@ -137,7 +134,7 @@ fn a_state_that_breaks_off_anywhere_or_goes_on_is_refused() {
 #[test]
 fn an_unknown_version_is_named() {
     let mut bytes = save(&sample());
-    for found in (0..=u8::MAX).filter(|found| !(1..=6).contains(found)) {
+    for found in (0..=u8::MAX).filter(|found| *found != 6) {
         bytes[0] = found;
         assert_eq!(read(&bytes).err(), Some(RestoreError::Version { found }));
     }
@@ -162,7 +159,7 @@ fn no_single_changed_byte_is_believed_against_the_rest() {
 /// Lists that follow from one another, changed by hand: each has a check of its own.
 #[test]
 fn what_contradicts_the_rest_is_refused_with_its_reason() {
-    let head = |last_fence: u8, last_ticket: u8| vec![1, 50, 0, last_fence, last_ticket, 0];
+    let head = |last_fence: u8, last_ticket: u8| vec![6, 50, 0, last_fence, last_ticket, 0];
     let terms = |mode: u8| [vec![mode, 5, 10, 10, 0], vec![0; 16], vec![0]].concat();
     let one = [head(9, 9), b"\x01\x01p".to_vec()].concat();
     let new = |name: &[u8]| [b"\x00\x01", name, b"\x00"].concat();
@@ -171,7 +168,9 @@ fn what_contradicts_the_rest_is_refused_with_its_reason() {
     };
     let first = |distance: u8, mode: u8| lease(distance, &new(b"h"), b"\x00\x01r", mode);
     let none_else = vec![0, 0, 0, 0];
-    let reason = |parts: &[Vec<u8>]| match read(&parts.concat()) {
+    // No sessions, agents, authority or files.
+    let no_parts = [0; 12];
+    let reason = |parts: &[Vec<u8>]| match read(&[&parts.concat()[..], &no_parts].concat()) {
         Ok(state) => state.check_invariants().map_or("broken", |()| "fine").to_owned(),
         Err(RestoreError::Damaged { reason, .. }) => reason.to_owned(),
         Err(other) => other.to_string(),

@@ -9,52 +9,35 @@ use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::value::{Fence, Span, Tick, Ticket};
 use crate::kernel::want::Want;
 
-/// One request of an agent, in the imperative.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentCommand {
     /// Everything that it is about to touch: all of it, or none.
     Declare(Declare),
-    /// More time for these leases.
     Heartbeat {
-        /// Who asks.
         agent: Holder,
-        /// To whom it belongs.
         principal: Principal,
-        /// Which leases.
         leases: Vec<Fence>,
     },
-    /// These leases are not needed any more.
     Release {
-        /// Who asks.
         agent: Holder,
-        /// To whom it belongs.
         principal: Principal,
-        /// Which leases.
         leases: Vec<Fence>,
     },
-    /// What the agent is doing now.
     Report(Report),
     /// What the agent touches, or was seen to touch.
     Touch {
-        /// Who.
         agent: Holder,
-        /// To whom it belongs.
         principal: Principal,
         /// What, and in which way.
         touched: Vec<(Resource, Mode)>,
     },
 }
 
-/// What an agent is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// Who says so.
     pub agent: Holder,
-    /// To whom it belongs.
     pub principal: Principal,
-    /// In which session.
     pub session: Arc<str>,
-    /// What it is doing.
     pub phase: Phase,
     /// What it remembers from before its process restarted.
     pub remembers: Option<Remembered>,
@@ -72,11 +55,8 @@ pub struct Remembered {
 /// What an agent is about to touch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Declare {
-    /// Who declares.
     pub agent: Holder,
-    /// To whom it belongs.
     pub principal: Principal,
-    /// In which session.
     pub session: Arc<str>,
     /// When its attempt began, in milliseconds, as it says.
     pub priority: u64,
@@ -86,12 +66,10 @@ pub struct Declare {
     pub patience: Span,
 }
 
-/// What to tell an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentAnswer {
     /// All of it is the agent's, in the order asked for.
     Granted {
-        /// The numbers of its leases.
         leases: Vec<Fence>,
     },
     /// It waits. Asking the same again says how that went.
@@ -100,16 +78,12 @@ pub enum AgentAnswer {
         ticket: Ticket,
         /// How many older ones wait for something of it, and itself.
         position: usize,
-        /// When it gives up.
         until: Tick,
-        /// Who is in the way.
         blocked_by: Vec<Holder>,
     },
     /// It may come back then, with the age that it has.
     Die {
-        /// When.
         retry_at: Tick,
-        /// Who is in the way.
         blocked_by: Vec<Holder>,
         /// What it held that an older one waits for. It is over.
         ended: Vec<Fence>,
@@ -118,11 +92,9 @@ pub enum AgentAnswer {
     Beaten(Vec<(Fence, Pulse)>),
     /// These are over, by this request or before it.
     Released(Vec<Fence>),
-    /// It was noted.
     Noted,
     /// What was touched beyond what the agent's leases permit, in the order told. Nothing: all was within.
     Touched {
-        /// What is beyond.
         outside: Vec<(Resource, Mode)>,
     },
 }
@@ -130,9 +102,7 @@ pub enum AgentAnswer {
 /// What became of one lease with a heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pulse {
-    /// It lives until then.
     Until(Tick),
-    /// It is over.
     Over(End),
     /// There is no such lease, or none of this agent's.
     Unknown,

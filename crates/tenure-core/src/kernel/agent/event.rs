@@ -8,94 +8,64 @@ use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::value::{Fence, Span, Tick, Ticket};
 use crate::kernel::want::Want;
 
-/// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentEvent {
     /// An attempt began: from now on this is the agent's age.
     Began {
-        /// Its age.
         rank: Rank,
-        /// To whom it belongs.
         principal: Principal,
-        /// In which session.
         session: Arc<str>,
-        /// When.
         at: Tick,
     },
-    /// It waits.
     Waits(Pending),
-    /// It waits no longer.
     Left {
-        /// Which wait.
         ticket: Ticket,
-        /// When.
         at: Tick,
-        /// Why.
         end: PendingEnd,
     },
     /// It died, and may come back.
     Died {
-        /// Who.
         agent: Holder,
-        /// When.
         at: Tick,
-        /// When it may come back.
         retry_at: Tick,
     },
-    /// It said what it is doing.
     Reported {
-        /// Who.
         agent: Holder,
-        /// To whom it belongs.
         principal: Principal,
-        /// In which session.
         session: Arc<str>,
-        /// When.
         at: Tick,
-        /// What it is doing.
         phase: Phase,
         /// Which of its lives this is.
         epoch: u64,
     },
     /// It touched what these leases are for.
     Touched {
-        /// Who.
         agent: Holder,
-        /// When.
         at: Tick,
-        /// Which leases.
         leases: Vec<Fence>,
     },
     /// It touched what it has no lease for.
     Strayed {
-        /// Who.
         agent: Holder,
-        /// When.
         at: Tick,
         /// What, and in which way.
         outside: Vec<(Resource, Mode)>,
     },
     /// It has held leases for as long as an agent of one age may. Its attempt is over, and the next is younger.
     UsedUp {
-        /// Who.
         agent: Holder,
-        /// When.
         at: Tick,
         /// For how long it has held leases.
         used: Span,
     },
 }
 
-/// A wait as it began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
-    /// Its number.
     pub ticket: Ticket,
     /// Who waits, and how old it is.
     pub rank: Rank,
-    /// For what.
     pub wants: Vec<Want>,
-    /// Since when.
     pub at: Tick,
     /// No grant at or after this tick.
     pub until: Tick,
@@ -105,19 +75,13 @@ crate::text_enum! {
     /// What an agent says that it is doing. It decides nothing, but for one: who says that it restarts has a moment longer.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Phase: parse {
-        /// It thinks about what to do.
         Planning = "PLANNING",
-        /// It asks for leases.
         Acquiring = "ACQUIRING",
-        /// It works.
         Executing = "EXECUTING",
         /// It waits until it can be sure of its leases.
         Paused = "PAUSED",
-        /// It looks whether all went well.
         Verifying = "VERIFYING",
-        /// All went well.
         Completed = "COMPLETED",
-        /// It gave up.
         Aborted = "ABORTED",
         /// Its process goes, and comes back.
         DieRestart = "DIE_RESTART",
@@ -132,7 +96,6 @@ impl Phase {
 }
 
 crate::text_enum! {
-    /// Why an agent waits no longer.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum PendingEnd: parse {
         /// It has all of it, by leases that it got otherwise.
@@ -148,34 +111,20 @@ crate::text_enum! {
     }
 }
 
-impl AgentEvent {
-    /// The type of every event of an agent.
-    pub const TYPE_NAMES: [&str; 8] = [
-        "agent.began",
-        "agent.waits",
-        "agent.left",
-        "agent.died",
-        "agent.reported",
-        "agent.touched",
-        "agent.strayed",
-        "agent.used_up",
-    ];
-
-    /// Its type, as records and those who listen know it.
-    pub const fn type_name(&self) -> &'static str {
-        let index = match self {
-            AgentEvent::Began { .. } => 0,
-            AgentEvent::Waits(_) => 1,
-            AgentEvent::Left { .. } => 2,
-            AgentEvent::Died { .. } => 3,
-            AgentEvent::Reported { .. } => 4,
-            AgentEvent::Touched { .. } => 5,
-            AgentEvent::Strayed { .. } => 6,
-            AgentEvent::UsedUp { .. } => 7,
-        };
-        Self::TYPE_NAMES[index]
+crate::kernel::event::type_names! {
+    AgentEvent {
+        Began = "agent.began",
+        Waits = "agent.waits",
+        Left = "agent.left",
+        Died = "agent.died",
+        Reported = "agent.reported",
+        Touched = "agent.touched",
+        Strayed = "agent.strayed",
+        UsedUp = "agent.used_up",
     }
+}
 
+impl AgentEvent {
     /// About how many bytes callers made it long by.
     pub fn bytes(&self) -> usize {
         match self {
@@ -195,7 +144,6 @@ impl AgentEvent {
         }
     }
 
-    /// When it happened.
     pub fn at(&self) -> Tick {
         match self {
             AgentEvent::Waits(pending) => pending.at,

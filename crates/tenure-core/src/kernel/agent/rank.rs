@@ -8,6 +8,5 @@ use crate::kernel::name::Holder;
 pub struct Rank {
     /// When its attempt began, in milliseconds, as it said.
     pub priority: u64,
-    /// Whose it is.
     pub agent: Holder,
 }

@@ -3,12 +3,11 @@
 use prost::Message;
 use thiserror::Error;
 
-use super::{value, work_id};
-use crate::kernel::event::{Cause, ClockReading, Event, Issued, Queued, WaitEnd};
-use crate::kernel::mode::Mode;
-use crate::kernel::name::{Holder, Labels, Principal, Resource};
-use crate::kernel::value::{Digest, Fence, LedgerTag, Nonce, RequestKey, Span, TICK_RATE_HZ, Tick, Ticket};
-use crate::kernel::want::{Others, Want};
+use super::part::Stored;
+use super::work_id;
+use crate::kernel::event::{Event, Issued};
+use crate::kernel::name::{Holder, Principal, Resource};
+use crate::kernel::value::{Fence, LedgerTag, Span, TICK_RATE_HZ, Tick, Ticket};
 use crate::lease::{LeaseError, ReleaseReason};
 use crate::ledger::EventRecord;
 use crate::rules::names::{InvalidInput, stored_id};
@@ -18,23 +17,15 @@ use crate::stored::{self, clock_event, lease_event, wait_event, writer_event};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The bytes are no such message.
     #[error("the payload of {event_type} is not a protobuf message of its kind")]
     Protobuf {
-        /// The record's type.
         event_type: String,
-        /// What prost says.
         #[source]
         source: prost::DecodeError,
     },
     /// The message does not say what its type promises, or says something that cannot be.
     #[error("{event_type} cannot be read: {input}")]
-    Malformed {
-        /// The record's type.
-        event_type: String,
-        /// Which field, and why.
-        input: InvalidInput,
-    },
+    Malformed { event_type: String, input: InvalidInput },
 }
 
 /// The event in `record`; nothing if it is not the kernel's, or is there for audit only.
@@ -43,9 +34,9 @@ pub fn decode(record: &EventRecord, tag: LedgerTag) -> Result<Option<Event>, Dec
     let read = match kind {
         "lease" => decode_lease(record, message::<stored::LeaseEvent>(record)?, tag),
         "wait" => decode_wait(message::<stored::WaitEvent>(record)?).map(Read::Event),
-        "agent" => super::agent::event_of(message::<stored::AgentEvent>(record)?).map(Read::Event),
-        "file" => super::file::event_of(message::<stored::FileEvent>(record)?).map(Read::Event),
-        "intent" => super::intent::event_of(message::<stored::IntentEvent>(record)?).map(Read::Event),
+        "agent" => boxed(message::<stored::AgentEvent>(record)?).map(Event::Agent).map(Read::Event),
+        "file" => boxed(message::<stored::FileEvent>(record)?).map(Event::File).map(Read::Event),
+        "intent" => boxed(message::<stored::IntentEvent>(record)?).map(Event::Intent).map(Read::Event),
         "work" => super::work::event_of(message::<stored::WorkEvent>(record)?, tag).map(Read::Event),
         "clock" => decode_clock(message::<stored::ClockEvent>(record)?).map(Read::Event),
         "writer" => decode_writer(&message::<stored::WriterEvent>(record)?).map(Read::Event),
@@ -61,7 +52,6 @@ pub fn decode(record: &EventRecord, tag: LedgerTag) -> Result<Option<Event>, Dec
     Ok(event)
 }
 
-/// What a payload says.
 enum Read {
     Event(Event),
     /// It changes nothing. Its type still has to be its own: else it could stand where an event was.
@@ -99,7 +89,7 @@ fn decode_lease(
         lease_event::Event::Revoked(revoked) => Event::Revoked {
             lease: fence(&revoked.lease_id)?,
             at: Tick(revoked.tick),
-            cause: value("cause", &Cause::ALL, revoked.cause)?,
+            cause: Stored::of_message(revoked.cause)?,
             by: Principal::parse(&revoked.by)?,
             detail: revoked.detail.into(),
         },
@@ -118,7 +108,7 @@ fn decode_issued(message: stored::LeaseIssued, tag: LedgerTag) -> Result<Issued,
     let name = |beside: &str, id: &str| if beside.is_empty() { id.to_owned() } else { beside.to_owned() };
     let resource = Resource::parse(&name(&message.resource, &message.work_id))?;
     let holder = Holder::parse(&name(&message.holder, &message.actor_id))?;
-    let mode = value("mode", &Mode::ALL, message.mode)?;
+    let mode = Stored::of_message(message.mode)?;
     if work_id(&resource, mode, &message.lease_id) != message.work_id {
         return Err(invalid("work_id", "is not that of its resource"));
     }
@@ -134,9 +124,9 @@ fn decode_issued(message: stored::LeaseIssued, tag: LedgerTag) -> Result<Issued,
         at: Tick(message.issued_at_tick),
         expires_at: Tick(message.expires_at_tick),
         ttl: Span(message.ttl_ticks),
-        nonce: Nonce(sixteen("nonce", &message.nonce)?),
-        labels: decode_labels(&message.labels)?,
-        key: message.idempotency.map(decode_key).transpose()?,
+        nonce: Stored::of_message(message.nonce)?,
+        labels: Stored::of_message(message.labels)?,
+        key: Stored::of_message(message.idempotency)?,
         ticket: (message.ticket != 0).then_some(Ticket(message.ticket)),
         continues: (message.continues != 0).then_some(Fence(message.continues)),
         authority: message.authority.map(super::work::authority_of).transpose()?,
@@ -145,43 +135,22 @@ fn decode_issued(message: stored::LeaseIssued, tag: LedgerTag) -> Result<Issued,
 
 fn decode_wait(message: stored::WaitEvent) -> Result<Event, InvalidInput> {
     Ok(match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
-        wait_event::Event::Queued(queued) => Event::Queued(Queued {
-            ticket: Ticket(queued.ticket),
-            holder: Holder::parse(&queued.holder)?,
-            principal: Principal::parse(&queued.principal)?,
-            wants: queued.wants.iter().map(decode_want).collect::<Result<_, _>>()?,
-            at: Tick(queued.tick),
-            until: Tick(queued.until_tick),
-            key: queued.idempotency.map(decode_key).transpose()?,
-        }),
+        wait_event::Event::Queued(queued) => Event::Queued(Stored::of_message(queued)?),
         wait_event::Event::Left(left) => {
-            let end = value("end", &WaitEnd::ALL, left.end)?;
+            let end = Stored::of_message(left.end)?;
             Event::Left { ticket: Ticket(left.ticket), at: Tick(left.tick), end }
         }
-    })
-}
-
-pub(super) fn decode_want(want: &stored::Want) -> Result<Want, InvalidInput> {
-    let others: Vec<Resource> =
-        want.others.iter().map(|name| Resource::parse(name)).collect::<Result<_, _>>()?;
-    Ok(Want {
-        resource: Resource::parse(&want.resource)?,
-        others: Others::new(others),
-        mode: value("mode", &Mode::ALL, want.mode)?,
-        ttl: Span(want.ttl_ticks),
-        nonce: Nonce(sixteen("nonce", &want.nonce)?),
-        labels: decode_labels(&want.labels)?,
     })
 }
 
 fn decode_clock(message: stored::ClockEvent) -> Result<Event, InvalidInput> {
     Ok(match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
         clock_event::Event::Mark(mark) => {
-            Event::Marked { at: Tick(mark.tick), reading: decode_reading(mark.reading)? }
+            Event::Marked { at: Tick(mark.tick), reading: Stored::of_message(mark.reading)? }
         }
         clock_event::Event::Resumed(resumed) => Event::Resumed {
             at: Tick(resumed.tick),
-            reading: decode_reading(resumed.reading)?,
+            reading: Stored::of_message(resumed.reading)?,
             wall_anchor: resumed.wall_anchor,
             wall_clock: resumed.wall_clock,
         },
@@ -199,22 +168,8 @@ fn decode_writer(message: &stored::WriterEvent) -> Result<Event, InvalidInput> {
     }
 }
 
-fn decode_reading(reading: Option<stored::ClockReading>) -> Result<ClockReading, InvalidInput> {
-    let reading = reading.ok_or_else(|| invalid("reading", "is missing"))?;
-    Ok(ClockReading { clock: reading.clock.into(), microseconds: reading.microseconds })
-}
-
-fn decode_labels(labels: &[stored::Label]) -> Result<Labels, InvalidInput> {
-    Labels::parse(labels.iter().map(|label| (label.name.as_str(), label.value.as_str())))
-}
-
-pub(super) fn decode_key(key: stored::Idempotency) -> Result<RequestKey, InvalidInput> {
-    let part = |bytes: &[u8]| sixteen("idempotency", bytes).map(Digest);
-    Ok(RequestKey { key: part(&key.key)?, body: part(&key.body)? })
-}
-
-fn sixteen(field: &'static str, bytes: &[u8]) -> Result<[u8; 16], InvalidInput> {
-    bytes.try_into().map_err(|_| invalid(field, "does not have 16 bytes"))
+fn boxed<M, T: Stored<M>>(message: M) -> Result<Box<T>, InvalidInput> {
+    T::of_message(message).map(Box::new)
 }
 
 fn check_rate(tick_rate_hz: u64) -> Result<(), InvalidInput> {

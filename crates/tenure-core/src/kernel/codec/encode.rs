@@ -1,11 +1,10 @@
 //! From an event to what is stored.
 
-use super::{number, work_id};
-use crate::kernel::event::{ClockReading, Event, Issued, Queued};
-use crate::kernel::name::Labels;
+use super::part::Stored;
+use super::work_id;
+use crate::kernel::event::{Event, Issued};
 use crate::kernel::state::Anchor;
-use crate::kernel::value::{Fence, LedgerTag, RequestKey, TICK_RATE_HZ};
-use crate::kernel::want::Want;
+use crate::kernel::value::{Fence, LedgerTag, TICK_RATE_HZ};
 use crate::lease::REGISTRAR;
 use crate::ledger::EventRecord;
 use crate::rules::names::stored_id;
@@ -15,15 +14,12 @@ use crate::wire::Fields;
 /// What an event needs to be stored that is not its own.
 #[derive(Debug, Clone, Copy)]
 pub struct Stamp<'a> {
-    /// Which ledger.
     pub tag: LedgerTag,
-    /// How ticks map to wall time.
     pub anchor: Anchor,
     /// What the registrar's signature, or the way to find it, is for this event.
     pub signature: &'a [u8],
 }
 
-/// The record of `event`.
 pub fn encode(event: &Event, stamp: Stamp<'_>) -> EventRecord {
     let mut payload = Vec::new();
     put_payload(event, stamp, &mut Fields::behind(&mut payload));
@@ -36,7 +32,6 @@ pub fn encode_to(event: &Event, stamp: Stamp<'_>, record: &mut Fields<'_>) {
     record.message(4, |payload| put_payload(event, stamp, payload));
 }
 
-/// Who caused an event, as records say.
 fn actor_of(event: &Event) -> &str {
     match event {
         Event::Released { by, .. } => by.as_str(),
@@ -84,7 +79,7 @@ fn put_payload(event: &Event, stamp: Stamp<'_>, payload: &mut Fields<'_>) {
         Event::Revoked { lease: fence, at, cause, by, detail } => {
             let revoked = stored::LeaseRevoked {
                 lease_id: id(fence),
-                cause: number(*cause as u8),
+                cause: cause.to_message(),
                 tick: at.0,
                 by: by.as_str().into(),
                 detail: detail.as_ref().into(),
@@ -92,24 +87,24 @@ fn put_payload(event: &Event, stamp: Stamp<'_>, payload: &mut Fields<'_>) {
             payload.all_of(&lease(stored::lease_event::Event::Revoked(revoked)));
         }
         Event::Queued(queued) => {
-            payload.all_of(&wait(stored::wait_event::Event::Queued(queued_message(queued))));
+            payload.all_of(&wait(stored::wait_event::Event::Queued(queued.to_message())));
         }
         Event::Left { ticket, at, end } => {
-            let left = stored::WaitLeft { ticket: ticket.0, end: number(*end as u8), tick: at.0 };
+            let left = stored::WaitLeft { ticket: ticket.0, end: end.to_message(), tick: at.0 };
             payload.all_of(&wait(stored::wait_event::Event::Left(left)));
         }
-        Event::File(event) => payload.all_of(&super::file::message_of(event)),
-        Event::Intent(event) => payload.all_of(&super::intent::message_of(event)),
-        Event::Agent(event) => payload.all_of(&super::agent::message_of(event)),
+        Event::File(event) => payload.all_of(&event.to_message()),
+        Event::Intent(event) => payload.all_of(&event.to_message()),
+        Event::Agent(event) => payload.all_of(&event.to_message()),
         Event::Work(event) => payload.all_of(&super::work::message_of(event, stamp.tag)),
         Event::Marked { at, reading } => {
-            let mark = stored::ClockMark { tick: at.0, reading: Some(reading_message(reading)) };
+            let mark = stored::ClockMark { tick: at.0, reading: reading.to_message() };
             payload.all_of(&clock(stored::clock_event::Event::Mark(mark)));
         }
         Event::Resumed { at, reading, wall_anchor, wall_clock } => {
             let resumed = stored::ClockResumed {
                 tick: at.0,
-                reading: Some(reading_message(reading)),
+                reading: reading.to_message(),
                 wall_anchor: *wall_anchor,
                 wall_clock: *wall_clock,
             };
@@ -128,7 +123,6 @@ fn put_payload(event: &Event, stamp: Stamp<'_>, payload: &mut Fields<'_>) {
     }
 }
 
-/// The fields of a `LeaseIssued`.
 fn put_issued(issued: &Issued, stamp: Stamp<'_>, fields: &mut Fields<'_>) {
     let lease_id = stamp.tag.lease_id_text(issued.fence);
     let (resource, holder) = (issued.resource.as_str(), issued.holder.as_str());
@@ -171,30 +165,6 @@ fn put_issued(issued: &Issued, stamp: Stamp<'_>, fields: &mut Fields<'_>) {
     }
 }
 
-/// What is wanted.
-pub(super) fn want_message(want: &Want) -> stored::Want {
-    stored::Want {
-        resource: want.resource.as_str().into(),
-        mode: number(want.mode as u8),
-        ttl_ticks: want.ttl.0,
-        nonce: want.nonce.0.to_vec(),
-        labels: label_messages(&want.labels),
-        others: want.others.iter().map(|resource| resource.as_str().into()).collect(),
-    }
-}
-
-fn queued_message(queued: &Queued) -> stored::WaitQueued {
-    stored::WaitQueued {
-        ticket: queued.ticket.0,
-        holder: queued.holder.as_str().into(),
-        principal: queued.principal.as_str().into(),
-        wants: queued.wants.iter().map(want_message).collect(),
-        tick: queued.at.0,
-        until_tick: queued.until.0,
-        idempotency: queued.key.map(key_message),
-    }
-}
-
 fn lease(event: stored::lease_event::Event) -> stored::LeaseEvent {
     stored::LeaseEvent { event: Some(event) }
 }
@@ -205,16 +175,4 @@ fn wait(event: stored::wait_event::Event) -> stored::WaitEvent {
 
 fn clock(event: stored::clock_event::Event) -> stored::ClockEvent {
     stored::ClockEvent { event: Some(event) }
-}
-
-fn reading_message(reading: &ClockReading) -> stored::ClockReading {
-    stored::ClockReading { clock: reading.clock.as_ref().into(), microseconds: reading.microseconds }
-}
-
-pub(super) fn key_message(key: RequestKey) -> stored::Idempotency {
-    stored::Idempotency { key: key.key.0.to_vec(), body: key.body.0.to_vec() }
-}
-
-fn label_messages(labels: &Labels) -> Vec<stored::Label> {
-    labels.iter().map(|(name, value)| stored::Label { name: name.into(), value: value.into() }).collect()
 }

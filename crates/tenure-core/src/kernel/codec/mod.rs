@@ -7,6 +7,7 @@ mod decode;
 mod encode;
 mod file;
 mod intent;
+mod part;
 mod work;
 
 pub use decode::{DecodeError, decode};
@@ -17,7 +18,7 @@ use std::ops::Deref;
 
 use super::mode::Mode;
 use super::name::Resource;
-use crate::rules::names::{InvalidInput, JOINT, stored_id};
+use crate::rules::names::{JOINT, stored_id};
 
 /// The id under which a lease claims its resource. Where several leases may live on one resource, each
 /// claims an id of its own; that they go together is the conflict table's word.
@@ -33,20 +34,9 @@ pub(super) fn work_id<'a>(
     }
 }
 
-/// The number under which the value at `place` of an enum is stored. Protobuf keeps 0 for a field that is not set.
-fn number(place: u8) -> i32 {
-    i32::from(place) + 1
-}
-
-/// The value that is stored under `number`.
-fn value<T: Copy>(field: &'static str, all: &[T], number: i32) -> Result<T, InvalidInput> {
-    let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
-    let found = place.and_then(|place| all.get(place)).copied();
-    found.ok_or_else(|| InvalidInput::new(field, "is unknown"))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::part::{number, value};
     use super::*;
     use crate::kernel::event::{Cause, WaitEnd};
     use crate::kernel::intent::SessionEnd;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::decode::{decode_key, invalid};
-use super::encode::key_message;
+use super::decode::invalid;
+use super::part::{Stored, fields, required, stored_as};
 use crate::authority::{Authority, Budget, LeaseScope, Purpose};
 use crate::kernel::event::Event;
 use crate::kernel::value::{Fence, LedgerTag, Tick};
@@ -11,23 +11,21 @@ use crate::kernel::work::WorkEvent;
 use crate::rules::names::InvalidInput;
 use crate::stored::{self, work_event};
 
-/// The message of an event.
 pub(super) fn message_of(event: &WorkEvent, tag: LedgerTag) -> stored::WorkEvent {
     let event = match event {
         WorkEvent::Spent { lease, at, amount, purpose, key } => work_event::Event::Spent(stored::WorkSpent {
             lease_id: tag.lease_id(*lease),
             tick: at.0,
-            amount: Some(budget_message(*amount)),
-            work_id: text(&purpose.work_id),
-            tool: text(&purpose.tool),
-            namespace: text(&purpose.namespace),
-            idempotency: key.map(key_message),
+            amount: amount.to_message(),
+            work_id: purpose.work_id.to_message(),
+            tool: purpose.tool.to_message(),
+            namespace: purpose.namespace.to_message(),
+            idempotency: key.to_message(),
         }),
     };
     stored::WorkEvent { event: Some(event) }
 }
 
-/// The event in a message.
 pub(super) fn event_of(message: stored::WorkEvent, tag: LedgerTag) -> Result<Event, InvalidInput> {
     let event = match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
         work_event::Event::Spent(spent) => {
@@ -41,16 +39,15 @@ pub(super) fn event_of(message: stored::WorkEvent, tag: LedgerTag) -> Result<Eve
             WorkEvent::Spent {
                 lease: lease.ok_or_else(|| invalid("lease_id", "is not one of this ledger"))?,
                 at: Tick(spent.tick),
-                amount: budget_of(spent.amount)?,
+                amount: Stored::of_message(spent.amount)?,
                 purpose,
-                key: spent.idempotency.map(decode_key).transpose()?,
+                key: Stored::of_message(spent.idempotency)?,
             }
         }
     };
     Ok(Event::Work(Box::new(event)))
 }
 
-/// What a lease was given, as a message.
 pub(super) fn authority_message(authority: &Authority) -> stored::Authority {
     let names = authority.scope.names();
     let unlimited = names.is_none();
@@ -59,11 +56,10 @@ pub(super) fn authority_message(authority: &Authority) -> stored::Authority {
     stored::Authority {
         parent: authority.parent.map_or(0, |fence| fence.0),
         scope: Some(stored::Scope { unlimited, work_ids, tools, namespaces }),
-        budget: Some(budget_message(authority.budget)),
+        budget: authority.budget.to_message(),
     }
 }
 
-/// What a lease was given.
 pub(super) fn authority_of(message: stored::Authority) -> Result<Arc<Authority>, InvalidInput> {
     let stored::Scope { unlimited, work_ids, tools, namespaces } =
         message.scope.ok_or_else(|| invalid("scope", "is missing"))?;
@@ -79,25 +75,18 @@ pub(super) fn authority_of(message: stored::Authority) -> Result<Arc<Authority>,
         false => LeaseScope::limited(work_ids, tools, namespaces)?,
     };
     let parent = (message.parent != 0).then_some(Fence(message.parent));
-    Ok(Arc::new(Authority { parent, scope, budget: budget_of(message.budget)? }))
+    Ok(Arc::new(Authority { parent, scope, budget: Stored::of_message(message.budget)? }))
 }
 
-fn budget_message(budget: Budget) -> stored::Budget {
-    let Budget { episodes, tool_calls, tokens, duration_ms } = budget;
-    stored::Budget { episodes, tool_calls, tokens, duration_ms }
+fields! {
+    Budget as Budget { episodes: episodes, tool_calls: tool_calls, tokens: tokens, duration_ms: duration_ms }
 }
 
-fn budget_of(message: Option<stored::Budget>) -> Result<Budget, InvalidInput> {
-    let message = message.ok_or_else(|| invalid("budget", "is missing"))?;
-    let stored::Budget { episodes, tool_calls, tokens, duration_ms } = message;
-    Ok(Budget { episodes, tool_calls, tokens, duration_ms })
+stored_as! {
+    Budget as Option<stored::Budget>: |budget| Some(budget.to_message()), |budget| required("budget", budget);
 }
 
 /// What is not named is an empty text, which no name is.
-fn text(name: &Option<Arc<str>>) -> String {
-    name.as_deref().unwrap_or_default().to_owned()
-}
-
 fn named(text: &str) -> Option<Arc<str>> {
     (!text.is_empty()).then(|| text.into())
 }

@@ -60,7 +60,6 @@ fn check_fits_beside(draft: &Draft<'_>, lease: &LeaseEntry, to: &Holder) -> Resu
     Err(Refusal::Held { resource: resource.clone(), holder, until: other.expires_at, waiting })
 }
 
-/// What a lease becomes.
 pub(super) struct Successor<'a> {
     pub(super) holder: &'a Holder,
     pub(super) principal: &'a Principal,

@@ -1,9 +1,8 @@
-//! One file per command: what it leads to.
+//! One file per command: what it leads to. What takes one step has none.
 
 mod acquire;
 mod agent;
 mod change;
-mod expire;
 mod file;
 mod handover;
 mod intent;
@@ -11,7 +10,6 @@ mod reclaim;
 mod release;
 mod renew;
 mod revoke;
-mod serve;
 mod withdraw;
 mod work;
 
@@ -64,8 +62,13 @@ fn answer(draft: &mut Draft<'_>, command: &Command) -> Result<Answer, Refusal> {
         Command::File(command) => file::decide(draft, command),
         Command::Intent(command) => intent::decide(draft, command),
         Command::Work(command) => work::decide(draft, command),
-        Command::Serve { most } => serve::serve(draft, *most),
-        Command::Expire { most } => expire::expire(draft, *most),
+        // Whose turn came while nothing could be granted.
+        Command::Serve { most } => {
+            draft.check_may_grant()?;
+            Ok(Answer::Swept { more: draft.serve_oldest(*most) })
+        }
+        // The sweep makes notices prompt; it does not make grants safe.
+        Command::Expire { most } => Ok(Answer::Swept { more: draft.sweep(*most) }),
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::kernel::answer::{Answer, Refusal};
 use crate::kernel::command::Claim;
 use crate::kernel::draft::Draft;
-use crate::kernel::event::Event;
 use crate::kernel::value::Fence;
 use crate::lease::ReleaseReason;
 
@@ -19,8 +18,6 @@ pub(super) fn release(
         Err(Refusal::Over { .. }) => return Ok(Answer::Released { lease: fence }),
         Err(refusal) => return Err(refusal),
     };
-    let by = draft.state.holder_name(lease.holder).stored();
-    draft.push(Event::Released { lease: fence, at: draft.now, by, reason });
-    draft.mark_ended(lease);
+    draft.release(lease, reason);
     Ok(Answer::Released { lease: fence })
 }

@@ -7,28 +7,21 @@ use super::session::LeftFile;
 use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::value::{Fence, Nonce, Tick, Ticket};
 
-/// One request about files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileCommand {
-    /// Something was heard of a session.
     Hear {
-        /// Of whom.
         session: Introduction,
-        /// What.
         sign: Sign,
     },
     /// A session is about to change these files: all of them are its own, or none is.
     Acquire(FileAcquire),
     /// These were committed and are clean. What of them belongs to these sessions, or to subagents of theirs, is let go of.
     Commit {
-        /// Who committed.
         sessions: Vec<Holder>,
-        /// What.
         resources: Vec<Resource>,
     },
     /// The turn of a session is over, and nothing was heard of it for long enough: it lets go of what it has.
     Rest {
-        /// Whose.
         session: Holder,
         /// When its turn ended, as the caller knows it. If something was heard since, nothing happens.
         turn_ended_at: Tick,
@@ -39,14 +32,12 @@ pub enum FileCommand {
     End {
         /// Which. Those that are not known are passed over.
         sessions: Vec<Holder>,
-        /// How.
         end: FileEnd,
         /// For people.
         detail: Arc<str>,
     },
     /// What was got for a process before its session was known by name is that session's from now on.
     Adopt {
-        /// Who has it until now.
         from: Holder,
         /// Who gets it, in the same process.
         to: Introduction,
@@ -55,23 +46,18 @@ pub enum FileCommand {
     Give {
         /// All names of the file.
         file: FileWant,
-        /// To whom.
         to: Holder,
-        /// Who does it.
         by: Principal,
     },
     /// A person takes a file from whoever has it.
     ForceRelease {
         /// All names of the file.
         resources: Vec<Resource>,
-        /// Who does it.
         by: Principal,
-        /// Why.
         detail: Arc<str>,
     },
     /// A person lets a blocked session go on: it gets its file, if that is free.
     Resume {
-        /// Its report.
         report: Ticket,
         /// All names of the file.
         file: FileWant,
@@ -80,7 +66,6 @@ pub enum FileCommand {
     },
     /// Something was changed by somebody who had no right to.
     Violate {
-        /// What.
         resource: Resource,
         /// Who, if that is known.
         session: Option<Holder>,
@@ -92,24 +77,19 @@ pub enum FileCommand {
 /// Who speaks. A session begins with the first that is heard of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Introduction {
-    /// Its name.
     pub id: Holder,
     /// Of whom it is a subagent. That one is known.
     pub parent: Option<Holder>,
-    /// Which agent.
     pub agent: Arc<str>,
     /// What that agent calls the session.
     pub session: Arc<str>,
-    /// Its process.
     pub process: Arc<str>,
     /// What it is at now; nothing leaves that as it was.
     pub task: Option<Arc<str>>,
 }
 
-/// What was heard of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// It does something.
     Active,
     /// Its turn is over, and nothing of it goes on in the background.
     TurnEnded,
@@ -120,9 +100,7 @@ pub enum Sign {
 /// A session is about to change files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileAcquire {
-    /// Who.
     pub session: Introduction,
-    /// What.
     pub files: Vec<FileWant>,
     /// Whose life was just made sure of. Nobody is refused for the sake of somebody else.
     pub checked: Vec<Holder>,
@@ -152,33 +130,26 @@ impl FileWant {
 }
 
 crate::text_enum! {
-    /// How a session ended.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum FileEnd: parse {
-        /// It said so.
         Ended = "ENDED",
-        /// Its process is gone.
         Died = "DIED",
         /// A subagent is done; what it has goes to its parent.
         HandedUp = "HANDED_UP",
     }
 }
 
-/// What is said about files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileAnswer {
-    /// It is known now.
     Noted,
     /// The files are the session's, or those of somebody whose files it may use.
     Granted {
-        /// New leases.
         leases: Vec<Fence>,
         /// Which of them somebody else let go of without a commit.
         left: Vec<(Resource, LeftFile)>,
     },
     /// These are in the way, and nobody has made sure that they live: do that, and ask again.
     MustCheck {
-        /// Who.
         sessions: Vec<Holder>,
     },
     /// Somebody who lives has some of it. The one retry is due then.
@@ -192,24 +163,18 @@ pub enum FileAnswer {
     Blocked {
         /// What, and who has it.
         held: Vec<HeldFile>,
-        /// Which report says it.
         report: Ticket,
     },
-    /// So much was let go of.
     Released {
-        /// Of these files.
         resources: Vec<Resource>,
         /// And these were committed by somebody else than who has them.
         foreign: Vec<(Resource, Holder)>,
     },
 }
 
-/// A file that somebody else has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldFile {
-    /// Which.
     pub resource: Resource,
-    /// Who has it.
     pub holder: Holder,
     /// The ticket of whoever asked.
     pub ticket: Ticket,

@@ -11,63 +11,43 @@ use crate::kernel::want::Want;
 /// One thing that happened. That files were got and let go of is told by their leases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileEvent {
-    /// A session is known from now on.
     Began {
-        /// Who.
         session: Introduction,
-        /// When.
         at: Tick,
     },
-    /// Something was heard of a session.
     Seen {
-        /// Which.
         session: Holder,
-        /// When.
         at: Tick,
         /// What it is at, if that changed.
         task: Option<Arc<str>>,
     },
-    /// The turn of a session is over.
     TurnEnded {
-        /// Whose.
         session: Holder,
-        /// When.
         at: Tick,
     },
     /// A session wants a file that another one has. This is the heartbeat of contention: it says when the one retry is due.
     Contended(Contended),
     /// The file was not free at the retry.
     Blocked {
-        /// Whose ticket.
         ticket: Ticket,
-        /// What was found.
         found: Blocked,
     },
-    /// A ticket came to its end.
     Closed {
-        /// Which.
         ticket: Ticket,
-        /// When.
         at: Tick,
-        /// How.
         end: TicketEnd,
     },
     /// A session is over; what it held was let go of right before.
     Ended {
-        /// Which.
         session: Holder,
-        /// When.
         at: Tick,
-        /// How.
         end: FileEnd,
         /// For people.
         detail: Arc<str>,
     },
     /// Something was changed by somebody who had no right to.
     Violated {
-        /// What.
         resource: Resource,
-        /// When it was seen.
         at: Tick,
         /// Who had the right.
         owner: Option<Holder>,
@@ -78,54 +58,32 @@ pub enum FileEvent {
     },
 }
 
-/// A ticket as it began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contended {
-    /// Its number.
     pub ticket: Ticket,
-    /// Who wants the file.
     pub session: Holder,
-    /// Which.
     pub want: Want,
-    /// Who has it.
     pub owner: Holder,
-    /// When.
     pub at: Tick,
-    /// When the one retry is due.
     pub retry_at: Tick,
     /// Who waits for whom in a circle, beginning with the session; empty if there is none.
     pub circle: Vec<Holder>,
 }
 
-impl FileEvent {
-    /// The type of every event about files.
-    pub const TYPE_NAMES: [&str; 8] = [
-        "file.began",
-        "file.seen",
-        "file.turn_ended",
-        "file.contended",
-        "file.blocked",
-        "file.closed",
-        "file.ended",
-        "file.violated",
-    ];
-
-    /// Its type, as records and those who listen know it.
-    pub const fn type_name(&self) -> &'static str {
-        let index = match self {
-            FileEvent::Began { .. } => 0,
-            FileEvent::Seen { .. } => 1,
-            FileEvent::TurnEnded { .. } => 2,
-            FileEvent::Contended(_) => 3,
-            FileEvent::Blocked { .. } => 4,
-            FileEvent::Closed { .. } => 5,
-            FileEvent::Ended { .. } => 6,
-            FileEvent::Violated { .. } => 7,
-        };
-        Self::TYPE_NAMES[index]
+crate::kernel::event::type_names! {
+    FileEvent {
+        Began = "file.began",
+        Seen = "file.seen",
+        TurnEnded = "file.turn_ended",
+        Contended = "file.contended",
+        Blocked = "file.blocked",
+        Closed = "file.closed",
+        Ended = "file.ended",
+        Violated = "file.violated",
     }
+}
 
-    /// When it happened.
+impl FileEvent {
     pub fn at(&self) -> Tick {
         match self {
             FileEvent::Contended(contended) => contended.at,

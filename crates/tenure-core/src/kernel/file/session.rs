@@ -21,7 +21,6 @@ pub struct FileSession {
     pub process: Arc<str>,
     /// What it is at, for people; may be empty.
     pub task: Arc<str>,
-    /// Since when it is known.
     pub began_at: Tick,
     /// When it was last heard of. It may be heard of again within a second without a record.
     pub seen_at: Tick,
@@ -45,8 +44,6 @@ impl FileSession {
 /// A file that its owner let go of without a commit. Whoever has it next is told: it may be dirty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftFile {
-    /// By whom.
     pub owner: Owner,
-    /// When.
     pub at: Tick,
 }

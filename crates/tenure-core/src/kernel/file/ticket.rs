@@ -6,35 +6,26 @@ use crate::kernel::name::Holder;
 use crate::kernel::value::{Tick, Ticket};
 use crate::kernel::want::Want;
 
-/// A session wants a file that another one has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileTicket {
     /// Its number, and that of its report.
     pub ticket: Ticket,
-    /// Who wants the file.
     pub session: Holder,
-    /// Which file.
     pub want: Want,
-    /// Since when.
     pub at: Tick,
-    /// When its one retry is due.
     pub retry_at: Tick,
     /// Who waits for whom in a circle, beginning with the session; empty if there was none when it began to wait.
     pub circle: Vec<Holder>,
     /// What was found at the retry, if the file was not free then.
     pub blocked: Option<Blocked>,
-    /// How it came to an end.
     pub end: Option<(Tick, TicketEnd)>,
 }
 
 /// The retry found a living owner: the session stops and waits for an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blocked {
-    /// When.
     pub at: Tick,
-    /// Who had the file.
     pub owner: Owner,
-    /// Since when.
     pub held_since: Tick,
     /// When something was last heard of the owner.
     pub seen_at: Tick,
@@ -45,7 +36,6 @@ pub struct Blocked {
 /// Who has or had something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
-    /// The name under which it holds.
     pub holder: Holder,
     /// Which agent; empty if it is none.
     pub agent: Arc<str>,
@@ -64,7 +54,6 @@ impl Owner {
         Owner { holder, agent: none(), session: none(), process: none(), task: none() }
     }
 
-    /// How many bytes it is about.
     pub(crate) fn bytes(&self) -> usize {
         let texts = self.agent.len() + self.session.len() + self.process.len() + self.task.len();
         self.holder.as_str().len() + texts
@@ -72,12 +61,9 @@ impl Owner {
 }
 
 crate::text_enum! {
-    /// How a ticket came to its end.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum TicketEnd: parse {
-        /// The session has the file.
         Served = "SERVED",
-        /// The session is over.
         Gone = "GONE",
         /// A person gave the file to the session after it was blocked.
         Resumed = "RESUMED",

@@ -7,23 +7,16 @@ use super::target::Intent;
 use crate::kernel::name::{Holder, Principal};
 use crate::kernel::value::{Fence, Nonce, Span, Tick};
 
-/// One request, in the imperative.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IntentCommand {
     /// Accept an intent, or find the session that it already became.
     Accept(Accept),
     /// End a session, whoever wanted it.
-    Stop {
-        /// Which.
-        session: Holder,
-        /// Who asks.
-        by: Principal,
-    },
+    Stop { session: Holder, by: Principal },
     /// The worker takes a session: its leases, or its end if they cannot be had.
     Take(Take),
     /// The worker has started the session's pipeline.
     Run {
-        /// Which session.
         session: Holder,
         /// Why the worker may.
         guard: Fence,
@@ -34,18 +27,14 @@ pub enum IntentCommand {
     Keep {
         /// Why the worker may.
         guard: Fence,
-        /// For how long from now.
         ttl: Span,
-        /// Which sessions.
         sessions: Vec<Holder>,
     },
     /// The worker has ended the session's pipeline, or seen it end.
     Finish {
-        /// Which session.
         session: Holder,
         /// Why the worker may.
         guard: Fence,
-        /// Why it is over.
         end: SessionEnd,
         /// For people.
         detail: Arc<str>,
@@ -55,23 +44,18 @@ pub enum IntentCommand {
     Wipe {
         /// Why the worker may.
         guard: Fence,
-        /// Which sessions.
         sessions: Vec<Holder>,
     },
 }
 
-/// An intent to be accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accept {
     /// The session's name, if it becomes a new one. Nobody used it before.
     pub session: Holder,
-    /// What is wanted.
     pub intent: Intent,
-    /// Under which it is known.
     pub key: IntentKey,
     /// Under which it may be known from before, when the secret was another one.
     pub previous_key: Option<IntentKey>,
-    /// Who wants it.
     pub principal: Principal,
     /// How long it may wait for a worker.
     pub patience: Span,
@@ -79,57 +63,43 @@ pub struct Accept {
     pub lease: Option<(Span, Nonce)>,
 }
 
-/// A session to be taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Take {
-    /// Which.
     pub session: Holder,
     /// Why the worker may.
     pub guard: Fence,
     /// How many tuners there are, numbered from 0.
     pub slots: u32,
-    /// How long its leases last.
     pub ttl: Span,
     /// For their tokens: of the target, and of the tuner.
     pub nonces: [Nonce; 2],
 }
 
-/// What to tell who asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IntentAnswer {
-    /// This is the session.
     Accepted {
-        /// Its name.
         session: Holder,
         /// Whether it is new; else it was there before, and nothing happened.
         is_new: bool,
     },
     /// The session is the worker's, and these leases are the session's: of the target, and of the tuner.
     Taken {
-        /// Their numbers.
         leases: Vec<Fence>,
-        /// Which tuner.
         slot: Option<u32>,
         /// When the first of them is over.
         until: Tick,
     },
     /// That is where the session is now, by this request or before it.
     Now {
-        /// Its state.
         state: SessionState,
-        /// Why, if it is over.
         end: Option<SessionEnd>,
     },
-    /// The guard lives until then.
     Kept {
-        /// The end of the guard.
         until: Tick,
         /// What became of each session, in the order asked for.
         sessions: Vec<Kept>,
     },
-    /// So many sessions were over by it.
     Wiped {
-        /// How many.
         sessions: usize,
     },
 }
@@ -141,7 +111,6 @@ pub enum Kept {
     Until {
         /// When the first of them is over.
         until: Tick,
-        /// Where the session is.
         state: SessionState,
     },
     /// They are lost, and nothing gives them back.

@@ -14,76 +14,56 @@ pub enum IntentEvent {
     Accepted(Accepted),
     /// A worker took it; its leases were issued or renewed right before.
     Starting {
-        /// Which session.
         session: Holder,
-        /// When.
         at: Tick,
-        /// Who took it.
         worker: Holder,
-        /// Under which guard.
         guard: Fence,
-        /// Which tuner it has.
         slot: Option<u32>,
     },
-    /// Its pipeline runs.
     Running {
-        /// Which session.
         session: Holder,
-        /// When.
         at: Tick,
         /// The processes, as the worker names them.
         process: Arc<str>,
     },
-    /// Somebody asked for its end.
     Stopping {
-        /// Which session.
         session: Holder,
-        /// When.
         at: Tick,
-        /// Who.
         by: Principal,
     },
     /// It is over; what it holds is given back right after.
     Ended {
-        /// Which session.
         session: Holder,
-        /// When.
         at: Tick,
-        /// Why.
         end: SessionEnd,
         /// For people.
         detail: Arc<str>,
     },
 }
 
-/// A session as it began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
-    /// Its name.
     pub session: Holder,
-    /// What is wanted.
     pub intent: Intent,
     /// Under which a repetition finds it.
     pub key: IntentKey,
-    /// Who wants it.
     pub principal: Principal,
-    /// When.
     pub at: Tick,
     /// Until when a worker has to take it.
     pub start_by: Tick,
 }
 
-impl IntentEvent {
-    /// The type of every event of a session.
-    pub const TYPE_NAMES: [&str; 5] =
-        ["intent.accepted", "intent.starting", "intent.running", "intent.stopping", "intent.ended"];
-
-    /// Its type, as records and those who listen know it.
-    pub const fn type_name(&self) -> &'static str {
-        Self::TYPE_NAMES[self.leads_to() as usize]
+crate::kernel::event::type_names! {
+    IntentEvent {
+        Accepted = "intent.accepted",
+        Starting = "intent.starting",
+        Running = "intent.running",
+        Stopping = "intent.stopping",
+        Ended = "intent.ended",
     }
+}
 
-    /// The state that it leads to.
+impl IntentEvent {
     pub const fn leads_to(&self) -> SessionState {
         match self {
             IntentEvent::Accepted(_) => SessionState::New,
@@ -94,7 +74,6 @@ impl IntentEvent {
         }
     }
 
-    /// Whose it is.
     pub fn session(&self) -> &Holder {
         match self {
             IntentEvent::Accepted(accepted) => &accepted.session,
@@ -105,7 +84,6 @@ impl IntentEvent {
         }
     }
 
-    /// When it happened.
     pub fn at(&self) -> Tick {
         match self {
             IntentEvent::Accepted(accepted) => accepted.at,

@@ -11,18 +11,14 @@ use crate::kernel::value::{Fence, Tick};
 pub struct IntentKey(pub [u8; 32]);
 
 crate::text_enum! {
-    /// How far a session has come.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum SessionState: parse {
         /// Accepted. No worker has taken it.
         New = "NEW",
         /// Its leases are held, its pipeline is about to start.
         Starting = "STARTING",
-        /// Its pipeline runs.
         Running = "RUNNING",
-        /// Somebody asked for its end.
         Stopping = "STOPPING",
-        /// It is over, for good.
         Ended = "ENDED",
     }
 }
@@ -45,31 +41,24 @@ impl SessionState {
     }
 }
 
-/// Why a session is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SessionEnd {
     /// Another session shows the same.
     Busy,
-    /// Every tuner is in use.
     NoTuner,
-    /// No worker took it in time.
     NoWorker,
-    /// Somebody asked for its end.
     Stopped,
     /// Its pipeline ended by itself, and says that all went well.
     Completed,
     /// Its pipeline did not start, or ended with an error.
     Failed,
-    /// A lease of it is lost.
     LeaseLost,
     /// Its worker was gone, and the next one cleaned up.
     WorkerRestarted,
-    /// Its worker was told to stop.
     WorkerStopped,
 }
 
 impl SessionEnd {
-    /// Every end that there is.
     pub const ALL: [SessionEnd; 9] = [
         Self::Busy,
         Self::NoTuner,
@@ -115,17 +104,13 @@ impl SessionEnd {
 pub struct Session {
     /// Its name, and the holder of its leases.
     pub id: Holder,
-    /// What is wanted.
     pub intent: Intent,
     /// Under which a repetition finds it, until it is over.
     pub key: IntentKey,
-    /// Who wanted it.
     pub principal: Principal,
-    /// How far it has come.
     pub state: SessionState,
     /// Grows with every change of any session: whoever has seen this one has seen all below.
     pub revision: u64,
-    /// When it was accepted.
     pub accepted_at: Tick,
     /// Until when a worker has to take it.
     pub start_by: Tick,
@@ -137,7 +122,6 @@ pub struct Session {
     pub slot: Option<u32>,
     /// The processes that carry it out, as its worker names them; may be empty.
     pub process: Arc<str>,
-    /// Why it is over.
     pub end: Option<SessionEnd>,
     /// For people; may be empty.
     pub detail: Arc<str>,

@@ -5,14 +5,12 @@ use std::sync::Arc;
 use crate::kernel::name::{Principal, Resource};
 use crate::rules::names::{InvalidInput, check_name};
 
-/// What a session is to show.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Target {
     /// A channel, live. It takes a tuner.
     Service(Arc<str>),
     /// A recording, from some point on. It takes none.
     Recording {
-        /// Which.
         id: Arc<str>,
         /// From where, in milliseconds.
         start_ms: u64,
@@ -27,12 +25,9 @@ pub(crate) enum TargetKind {
     Recording,
 }
 
-/// What somebody wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intent {
-    /// What to show.
     pub target: Target,
-    /// How.
     pub profile: Arc<str>,
     /// In which particulars: JSON in its canonical form, or nothing.
     pub params: Arc<str>,
@@ -72,7 +67,6 @@ impl Intent {
 }
 
 impl Target {
-    /// The name of what is shown.
     pub fn id(&self) -> &str {
         match self {
             Target::Service(id) | Target::Recording { id, .. } => id,
@@ -103,18 +97,15 @@ impl Target {
         Resource::parse(&name).expect("a target that was checked makes a name")
     }
 
-    /// Whether it takes a tuner beside.
     pub fn needs_tuner(&self) -> bool {
         matches!(self, Target::Service(_))
     }
 }
 
-/// The resource of one tuner.
 pub fn tuner(slot: u32) -> Resource {
     Resource::parse(&format!("tuner:{slot}")).expect("a number makes a name")
 }
 
-/// Which tuner a resource is.
 pub fn slot_of(resource: &Resource) -> Option<u32> {
     let slot = resource.as_str().strip_prefix("tuner:")?.parse().ok()?;
     // A number can be written in more ways than one; a tuner has one name.
@@ -127,12 +118,10 @@ pub const GUARD: &str = "system:orchestrator:guard_lock";
 /// To whom sessions and workers belong. No token and no user is called so.
 pub const ORCHESTRATOR: &str = "system:orchestrator";
 
-/// What the one worker holds, as a resource.
 pub fn guard() -> Resource {
     Resource::parse(GUARD).expect("it is a name")
 }
 
-/// To whom sessions and workers belong, as a principal.
 pub fn orchestrator() -> Principal {
     Principal::parse(ORCHESTRATOR).expect("it is a name")
 }

@@ -364,6 +364,6 @@ impl State {
     }
 }
 
-fn ensure(holds: bool, otherwise: &'static str) -> Result<(), Misfit> {
+pub(super) fn ensure(holds: bool, otherwise: &'static str) -> Result<(), Misfit> {
     if holds { Ok(()) } else { Err(Misfit(otherwise)) }
 }

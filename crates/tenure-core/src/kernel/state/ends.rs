@@ -78,7 +78,6 @@ impl Ends {
     }
 }
 
-/// Puts an end where it belongs on its page.
 fn put(page: &mut Vec<End>, end: End) {
     match page.last() {
         Some(last) if *last > end => page.insert(page.partition_point(|other| *other < end), end),

@@ -93,11 +93,9 @@ pub(crate) struct Rest {
     pub(crate) number: u64,
 }
 
-/// Somebody who may speak.
 #[derive(Debug, Clone)]
 pub(crate) struct PrincipalEntry {
     pub(crate) name: Principal,
-    /// How many leases its holders have.
     pub(crate) leases: usize,
     /// How many leases its holders wait for.
     pub(crate) wanted: usize,
@@ -105,7 +103,6 @@ pub(crate) struct PrincipalEntry {
     pub(crate) waits: usize,
 }
 
-/// Somebody in the queue.
 #[derive(Debug, Clone)]
 pub(crate) struct Waiting {
     pub(crate) queued: Queued,

@@ -11,34 +11,22 @@ use crate::kernel::name::{Holder, Labels, Principal, Resource};
 use crate::kernel::value::{Digest, Fence, Nonce, RequestKey, Span, Tick, Ticket};
 use crate::rules::time::is_over;
 
-/// A lease that is over, as it last was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedLease {
-    /// Its number.
     pub fence: Fence,
-    /// On what it was.
     pub resource: Resource,
-    /// Who held it.
     pub holder: Holder,
-    /// To whom the holder belonged.
     pub principal: Principal,
-    /// How it was held.
     pub mode: Mode,
-    /// When it began.
     pub issued_at: Tick,
     /// Its end as last promised.
     pub expires_at: Tick,
-    /// Its length.
     pub ttl: Span,
-    /// How often it was renewed.
     pub renewals: u32,
     /// For its token: a late caller must still prove that the lease was its own.
     pub nonce: Nonce,
-    /// What the caller noted.
     pub labels: Labels,
-    /// When it ended.
     pub ended_at: Tick,
-    /// How it ended.
     pub end: End,
     /// What became of its authority, if it had any.
     pub work: Option<Box<Work>>,
@@ -96,7 +84,6 @@ impl EndedLeases {
 pub(crate) struct KeyEntry {
     pub(crate) body: Digest,
     pub(crate) outcome: KeyOutcome,
-    /// How many of the leases live.
     pub(crate) live: usize,
     /// From when on the key may be used for something else.
     pub(crate) forget_at: Option<Tick>,
@@ -110,7 +97,6 @@ pub(crate) enum KeyOutcome {
     Spent(Box<SpentUnderKey>),
 }
 
-/// The keys of every principal.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Keys {
     entries: BTreeMap<(Slot, Digest), KeyEntry>,
@@ -127,7 +113,6 @@ impl Keys {
         Self { entries: entries.into_iter().collect(), order: order.into() }
     }
 
-    /// What is remembered under `key` at `now`.
     pub(crate) fn get(&self, principal: Slot, key: Digest, now: Tick) -> Option<&KeyEntry> {
         let entry = self.entries.get(&(principal, key))?;
         let forgotten = entry.forget_at.is_some_and(|at| is_over(now.0, at.0));

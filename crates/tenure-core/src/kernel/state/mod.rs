@@ -62,7 +62,6 @@ use crate::rules::time::is_over;
 pub struct State {
     tag: LedgerTag,
     limits: Limits,
-    /// The newest tick of any event.
     now: Tick,
     clock: Option<ClockState>,
     last_fence: Fence,
@@ -95,9 +94,7 @@ pub struct State {
 /// How ticks, a clock and wall time go together, as the ledger last said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClockState {
-    /// The tick of the last reading.
     pub tick: Tick,
-    /// What the clock said then.
     pub reading: ClockReading,
     /// From which tick on wall time is counted.
     pub anchor: Anchor,
@@ -106,14 +103,12 @@ pub struct ClockState {
 /// Ties ticks to wall time. Wall columns are for people and audit; they decide nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Anchor {
-    /// A tick.
     pub tick: Tick,
     /// The Unix nanoseconds that stand for it.
     pub wall: u64,
 }
 
 impl Anchor {
-    /// The Unix nanoseconds that stand for `tick`.
     pub fn wall_of(self, tick: Tick) -> u64 {
         let nanoseconds = |span: u64| span.saturating_mul(1_000);
         if tick >= self.tick {
@@ -163,12 +158,10 @@ impl State {
         }
     }
 
-    /// Which ledger this is the state of.
     pub fn tag(&self) -> LedgerTag {
         self.tag
     }
 
-    /// What is permitted.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -188,7 +181,6 @@ impl State {
         self.last_fence
     }
 
-    /// What there is room for.
     pub fn granting(&self) -> Granting {
         self.granting
     }
@@ -204,7 +196,6 @@ impl State {
         still_held_back(self.hold, now)
     }
 
-    /// Whether anybody waits.
     pub fn has_waiters(&self) -> bool {
         !self.waits.is_empty() || self.has_pending()
     }
@@ -278,7 +269,6 @@ impl State {
         self.resources.get(resource).queue.iter().filter_map(|ticket| self.waits.get(ticket))
     }
 
-    /// Whether anybody waits for a resource.
     pub(crate) fn is_waited_for(&self, resource: Slot) -> bool {
         !self.resources.get(resource).queue.is_empty()
     }

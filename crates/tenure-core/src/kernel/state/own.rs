@@ -32,7 +32,6 @@ impl Own {
         self.others.iter().copied().chain(self.newest.iter().flatten().copied())
     }
 
-    /// Adds a slot at the end.
     pub(crate) fn push(&mut self, slot: Slot) {
         if self.newest[NEWEST - 1].is_some() {
             self.others.extend(self.newest.iter_mut().filter_map(Option::take));

@@ -79,7 +79,6 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The entry at `slot`, to change it.
     pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut T {
         match self.entry_mut(slot) {
             Entry::Full(value) => value,
@@ -87,7 +86,6 @@ impl<T> Slab<T> {
         }
     }
 
-    /// How many entries there are.
     pub(crate) fn len(&self) -> usize {
         self.len
     }

@@ -5,9 +5,7 @@ use siphasher::sip::SipHasher13;
 use super::index::Index;
 use super::slab::{Slab, Slot};
 
-/// What a [`Table`] holds.
 pub(crate) trait Named {
-    /// The name by which it is found.
     fn name(&self) -> &str;
 }
 
@@ -24,7 +22,6 @@ pub(crate) struct Spot {
 }
 
 impl Spot {
-    /// Where its entry stands, if there is one.
     pub(crate) fn slot(self) -> Option<Slot> {
         self.slot
     }
@@ -43,7 +40,6 @@ impl<T: Named> Table<T> {
         Self { entries: Slab::default(), index: Index::default(), key }
     }
 
-    /// Where the entry with this name stands.
     pub(crate) fn find(&self, name: &str) -> Option<Slot> {
         self.find_hashed(self.hash(name), name)
     }
@@ -86,7 +82,6 @@ impl<T: Named> Table<T> {
         })
     }
 
-    /// Takes an entry out.
     pub(crate) fn remove(&mut self, slot: Slot) -> T {
         let entry = self.entries.remove(slot);
         self.index.remove(self.hash(entry.name()), slot);

@@ -8,30 +8,19 @@ use crate::kernel::name::{Holder, Labels, Principal, Resource};
 use crate::kernel::value::{Fence, Nonce, Span, Tick, Ticket};
 use crate::kernel::want::Want;
 
-/// A live lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseView<'a> {
-    /// Its number.
     pub fence: Fence,
-    /// On what.
     pub resource: &'a Resource,
-    /// Who holds it.
     pub holder: &'a Holder,
-    /// To whom the holder belongs.
     pub principal: &'a Principal,
-    /// How it is held.
     pub mode: Mode,
-    /// When it began.
     pub issued_at: Tick,
     /// When it is over: at this tick it is dead.
     pub expires_at: Tick,
-    /// Its length.
     pub ttl: Span,
-    /// How often it was renewed.
     pub renewals: u32,
-    /// For its token.
     pub nonce: Nonce,
-    /// What the caller noted.
     pub labels: &'a Labels,
     /// Whether it was asked for under a key, so that the same request finds it again.
     pub has_key: bool,
@@ -39,20 +28,13 @@ pub struct LeaseView<'a> {
     pub work: Option<&'a Work>,
 }
 
-/// Somebody in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TicketView<'a> {
-    /// Its place.
     pub ticket: Ticket,
-    /// Who waits.
     pub holder: &'a Holder,
-    /// To whom the waiter belongs.
     pub principal: &'a Principal,
-    /// For what.
     pub wants: &'a [Want],
-    /// Since when.
     pub since: Tick,
-    /// When it gives up.
     pub until: Tick,
     /// Whether it waits under a key, so that the same request finds its place again.
     pub has_key: bool,
@@ -109,7 +91,6 @@ impl State {
         self.find_resource(resource).map_or(0, |slot| self.resources.get(slot).queue.len())
     }
 
-    /// How many wait for anything.
     pub fn waiting_count(&self) -> usize {
         self.waits.len()
     }
@@ -119,7 +100,6 @@ impl State {
         self.waits().map(view_of_waiting)
     }
 
-    /// The waiter with this ticket.
     pub fn ticket(&self, ticket: Ticket) -> Option<TicketView<'_>> {
         self.waiting(ticket).map(view_of_waiting)
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::apply::ensure;
 use super::{Misfit, State, ensure as hold};
 use crate::authority::{Authority, Budget, check_derived, work_id_of};
 use crate::kernel::event::{Event, Issued};
@@ -15,11 +16,8 @@ use crate::rules::time::is_over;
 /// What became of the authority of one lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Work {
-    /// What it began with.
     pub authority: Arc<Authority>,
-    /// What is left.
     pub left: Budget,
-    /// What was used up.
     pub spent: Budget,
     /// What was given to leases that were derived from it, whatever became of them.
     pub given: Budget,
@@ -27,11 +25,9 @@ pub struct Work {
     pub children: BTreeSet<Fence>,
     /// How many living leases there are below it.
     descendants: usize,
-    /// How many leases are above it.
     depth: usize,
 }
 
-/// What was spent under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SpentUnderKey {
     pub(crate) lease: Fence,
@@ -39,7 +35,6 @@ pub(crate) struct SpentUnderKey {
     pub(crate) left: Budget,
 }
 
-/// Every living lease with authority.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Works(BTreeMap<Fence, Work>);
 
@@ -50,7 +45,6 @@ impl Works {
 }
 
 impl Work {
-    /// As it begins.
     pub(super) fn new(authority: Arc<Authority>) -> Work {
         let (left, spent, given) = (authority.budget, Budget::NOTHING, Budget::NOTHING);
         Work { authority, left, spent, given, children: BTreeSet::new(), descendants: 0, depth: 0 }
@@ -227,8 +221,4 @@ impl State {
             }
         }
     }
-}
-
-fn ensure(holds: bool, otherwise: &'static str) -> Result<(), Misfit> {
-    if holds { Ok(()) } else { Err(Misfit(otherwise)) }
 }

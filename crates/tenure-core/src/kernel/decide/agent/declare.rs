@@ -174,7 +174,6 @@ fn check_means(draft: &Draft<'_>, declare: &Declare, again: Option<Ticket>) -> R
     if fits { Ok(()) } else { Err(Refusal::QuotaExceeded { most }) }
 }
 
-/// Whether two manifests ask for the same.
 fn is_same(one: &[Want], other: &[Want]) -> bool {
     let what = |wants: &[Want]| {
         let mut what: Vec<_> = wants.iter().map(|want| (want.resource.clone(), want.mode)).collect();

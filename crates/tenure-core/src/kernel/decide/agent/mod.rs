@@ -26,7 +26,6 @@ pub(super) fn decide(draft: &mut Draft<'_>, command: &AgentCommand) -> Result<An
     answer.map(|answer| Answer::Agent(Box::new(answer)))
 }
 
-/// Whether this principal may speak for this agent.
 fn check_own(draft: &Draft<'_>, agent: &Holder, principal: &Principal) -> Result<(), Refusal> {
     if !draft.state.may_be(agent, principal, draft.now) {
         return Err(Refusal::HolderTaken { holder: agent.clone() });

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use crate::kernel::agent::AgentAnswer;
 use crate::kernel::answer::Refusal;
 use crate::kernel::draft::Draft;
-use crate::kernel::event::Event;
 use crate::kernel::name::{Holder, Principal};
 use crate::kernel::value::Fence;
 use crate::lease::ReleaseReason;
@@ -30,9 +29,7 @@ pub(super) fn release(
         }
         released.push(*fence);
         if let Some(lease) = state.find_lease(*fence).filter(|lease| draft.lives(lease)) {
-            let (by, reason) = (agent.stored(), ReleaseReason::Completed);
-            draft.push(Event::Released { lease: *fence, at: draft.now, by, reason });
-            draft.mark_ended(lease);
+            draft.release(lease, ReleaseReason::Completed);
         }
     }
     Ok(AgentAnswer::Released(released))

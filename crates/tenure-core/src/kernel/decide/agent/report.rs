@@ -102,8 +102,6 @@ fn let_go(draft: &mut Draft<'_>, report: &Report, reason: ReleaseReason) {
     draft.withdraw_all_of(&report.agent);
     draft.expire_all_of(&report.agent);
     for lease in draft.living_leases_of(&report.agent) {
-        let by = report.agent.stored();
-        draft.push(Event::Released { lease: lease.fence, at: draft.now, by, reason });
-        draft.mark_ended(lease);
+        draft.release(lease, reason);
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::kernel::answer::Refusal;
 use crate::kernel::draft::Draft;
-use crate::kernel::event::Event;
 use crate::kernel::file::{FileAnswer, FileEvent};
 use crate::kernel::name::{Holder, Resource};
 use crate::lease::ReleaseReason;
@@ -25,9 +24,7 @@ pub(super) fn commit(
         let holder = state.holder_name(lease.holder);
         let is_session = state.file_session(holder).is_some();
         if is_session && family.contains(holder) {
-            let (by, reason) = (holder.stored(), ReleaseReason::Completed);
-            draft.push(Event::Released { lease: lease.fence, at: draft.now, by, reason });
-            draft.mark_ended(lease);
+            draft.release(lease, ReleaseReason::Completed);
             released.push(resource.clone());
         } else if is_session {
             foreign.push((resource.clone(), holder.clone()));

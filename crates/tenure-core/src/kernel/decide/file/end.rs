@@ -2,7 +2,7 @@
 
 use crate::kernel::answer::Refusal;
 use crate::kernel::draft::Draft;
-use crate::kernel::event::{Cause, Event};
+use crate::kernel::event::Cause;
 use crate::kernel::file::{FileAnswer, FileEnd, FileEvent, TicketEnd, files};
 use crate::kernel::name::{Holder, Resource};
 use crate::kernel::state::LeaseEntry;
@@ -39,7 +39,7 @@ pub(super) fn end(
             match (end, heir) {
                 (FileEnd::HandedUp, Some(heir)) => hand_up(draft, lease, &heir)?,
                 (FileEnd::Died, _) => draft.revoke(lease, Cause::Reclaimed, &files(), detail),
-                _ => let_go(draft, lease, id),
+                _ => draft.release(lease, ReleaseReason::Voluntary),
             }
         }
         for ticket in state.file_tickets_of(id) {
@@ -49,12 +49,6 @@ pub(super) fn end(
         draft.push_file(FileEvent::Ended { session: id.clone(), at: draft.now, end, detail });
     }
     Ok(FileAnswer::Released { resources: released, foreign: Vec::<(Resource, Holder)>::new() })
-}
-
-fn let_go(draft: &mut Draft<'_>, lease: &LeaseEntry, id: &Holder) {
-    let (by, reason) = (id.stored(), ReleaseReason::Voluntary);
-    draft.push(Event::Released { lease: lease.fence, at: draft.now, by, reason });
-    draft.mark_ended(lease);
 }
 
 /// What a subagent changed is its session's to commit.

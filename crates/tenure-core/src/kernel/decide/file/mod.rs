@@ -73,7 +73,6 @@ impl<'a> Draft<'a> {
         found
     }
 
-    /// Grants one name of a file.
     pub(super) fn grant_file(
         &mut self,
         session: &Holder,

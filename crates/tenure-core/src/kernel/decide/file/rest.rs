@@ -2,7 +2,6 @@
 
 use crate::kernel::answer::Refusal;
 use crate::kernel::draft::Draft;
-use crate::kernel::event::Event;
 use crate::kernel::file::FileAnswer;
 use crate::kernel::name::{Holder, Resource};
 use crate::kernel::value::Tick;
@@ -29,9 +28,7 @@ pub(super) fn rest(
         if keep.contains(resource) {
             continue;
         }
-        let (by, reason) = (id.stored(), ReleaseReason::Voluntary);
-        draft.push(Event::Released { lease: lease.fence, at: draft.now, by, reason });
-        draft.mark_ended(lease);
+        draft.release(lease, ReleaseReason::Voluntary);
         released.push(resource.clone());
     }
     Ok(FileAnswer::Released { resources: released, foreign: Vec::new() })

@@ -7,6 +7,7 @@ use crate::kernel::agent::{AgentEvent, Pending, Phase};
 use crate::kernel::limits::{AGENT_KEPT, AGENTS_KEPT};
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Principal};
+use crate::kernel::state::apply::ensure;
 use crate::kernel::state::{Misfit, Slot, State};
 use crate::kernel::value::{Fence, Span, Tick, Ticket};
 use crate::kernel::want::Want;
@@ -124,7 +125,6 @@ impl State {
         });
     }
 
-    /// An agent has a lease no longer.
     pub(in crate::kernel::state) fn agent_has_lost(&mut self, lease: Fence, holder: Slot, at: Tick) {
         self.agents.forget_touch(lease);
         if self.leases_of(holder).next().is_some() {
@@ -183,8 +183,4 @@ impl State {
     fn ensure_known(&self, agent: &Holder) -> Result<(), Misfit> {
         ensure(self.agents.get(agent).is_some(), "nobody knows this agent")
     }
-}
-
-fn ensure(holds: bool, otherwise: &'static str) -> Result<(), Misfit> {
-    if holds { Ok(()) } else { Err(Misfit(otherwise)) }
 }

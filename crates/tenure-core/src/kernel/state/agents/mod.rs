@@ -18,16 +18,12 @@ use crate::kernel::want::Want;
 use crate::rules::overlap::overlap;
 use crate::rules::time::is_over;
 
-/// What is known of one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
     /// Its age in its present or last attempt; nothing before its first.
     pub priority: Option<u64>,
-    /// To whom it belongs.
     pub principal: Principal,
-    /// In which session it is.
     pub session: Arc<str>,
-    /// What it said that it does.
     pub phase: Option<Phase>,
     /// Which of its lives this is, as it last said.
     pub epoch: u64,
@@ -47,7 +43,6 @@ pub struct Agent {
     pub held_before: Span,
     /// That was as long as it may be: its next attempt has to be younger.
     pub used_up: bool,
-    /// When something last happened to it.
     pub changed_at: Tick,
 }
 
@@ -84,11 +79,9 @@ impl Agent {
     }
 }
 
-/// Everything that is known of agents.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Agents {
     by_id: BTreeMap<Holder, Agent>,
-    /// Who waits.
     pub(in crate::kernel::state) waits: Waits,
     by_change: BTreeSet<(Tick, Holder)>,
     /// Those who hold something, by [`Agent::clock`].
@@ -203,7 +196,6 @@ fn oldest_first<'a>(waits: impl Iterator<Item = &'a Pending>) -> Vec<&'a Pending
 }
 
 impl State {
-    /// What is known of an agent.
     pub fn agent(&self, agent: &Holder) -> Option<&Agent> {
         self.agents.get(agent)
     }
@@ -227,12 +219,10 @@ impl State {
         self.agents.waits.load()
     }
 
-    /// The wait of an agent with this ticket.
     pub fn pending_under(&self, ticket: Ticket) -> Option<&Pending> {
         self.agents.waits.get(ticket)
     }
 
-    /// The waits of an agent.
     pub fn pending_of(&self, agent: &Holder) -> impl Iterator<Item = &Pending> {
         self.agents.waits_of(agent)
     }

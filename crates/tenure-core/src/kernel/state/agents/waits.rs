@@ -10,7 +10,6 @@ use crate::kernel::value::{Tick, Ticket};
 use crate::kernel::want::Want;
 use crate::rules::time::is_over;
 
-/// Who waits.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Waits {
     /// The oldest first.

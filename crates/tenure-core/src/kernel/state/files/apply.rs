@@ -2,6 +2,7 @@
 
 use std::collections::btree_map::Entry;
 
+use super::super::apply::ensure;
 use super::super::{Misfit, State};
 use super::Files;
 use crate::kernel::answer::End;
@@ -189,7 +190,3 @@ impl Files {
 }
 
 const NO_TICKET: Misfit = Misfit("there is no such ticket for a file");
-
-fn ensure(holds: bool, otherwise: &'static str) -> Result<(), Misfit> {
-    if holds { Ok(()) } else { Err(Misfit(otherwise)) }
-}

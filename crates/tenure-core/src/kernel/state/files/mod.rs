@@ -76,12 +76,10 @@ impl Files {
 }
 
 impl State {
-    /// A session of a coding agent that lives.
     pub fn file_session(&self, id: &Holder) -> Option<&FileSession> {
         self.files.sessions.get(id)
     }
 
-    /// How many sessions of coding agents live.
     pub fn file_session_count(&self) -> usize {
         self.files.sessions.len()
     }
@@ -120,7 +118,6 @@ impl State {
         Some((lease.fence, lease.issued_at, self.holder_name(lease.holder)))
     }
 
-    /// The open ticket of a session for a file.
     pub(crate) fn file_ticket_for(&self, session: &Holder, resource: &Resource) -> Option<&FileTicket> {
         let ticket = self.files.by_want.get(session)?.get(resource)?;
         self.files.tickets.get(ticket)

@@ -2,7 +2,7 @@
 
 use super::RestoreError;
 use super::bytes::{Put, Take};
-use super::part::{Saved, saved};
+use super::part::{Saved, saved, saved_as};
 use super::restore::Restoring;
 use crate::kernel::agent::{Pending, Phase, Rank};
 use crate::kernel::name::Holder;
@@ -20,18 +20,16 @@ saved! {
     "leases are not in their order" unless |agent, _| agent.graced.is_sorted_by(|one, other| one < other);
 }
 
-/// One more than the phase, or 0.
-impl Saved for Option<Phase> {
-    fn put(&self, put: &mut Put<'_>) {
-        put.byte(self.map_or(0, |phase| phase as u8 + 1));
-    }
+saved_as! {
+    // One more than the phase, or 0.
+    Option<Phase>: |put, phase| put.byte(phase.map_or(0, |phase| phase as u8 + 1)), |take| phase(take);
+}
 
-    fn read(take: &mut Take<'_>) -> Result<Self, RestoreError> {
-        let place = usize::from(take.byte()?).checked_sub(1);
-        let phase = place.map(|place| Phase::ALL.get(place).copied());
-        take.ensure(phase != Some(None), "an agent does something unknown")?;
-        Ok(phase.flatten())
-    }
+fn phase(take: &mut Take<'_>) -> Result<Option<Phase>, RestoreError> {
+    let place = usize::from(take.byte()?).checked_sub(1);
+    let phase = place.map(|place| Phase::ALL.get(place).copied());
+    take.ensure(phase != Some(None), "an agent does something unknown")?;
+    Ok(phase.flatten())
 }
 
 impl Put<'_> {
@@ -54,10 +52,9 @@ impl Put<'_> {
 
 impl Restoring<'_> {
     pub(super) fn agents(&mut self) -> Result<(), RestoreError> {
-        let mut before: Option<Holder> = None;
-        for (id, agent) in Vec::<(Holder, Agent)>::read(&mut self.take)? {
-            self.take.ensure(before.is_none_or(|before| before < id), "agents are not in their order")?;
-            before = Some(id.clone());
+        let agents =
+            self.take.ascending(|(id, _): &(Holder, Agent)| id.clone(), "agents are not in their order")?;
+        for (id, agent) in agents {
             self.state.agents.enter(id, agent);
         }
         let mut last: Option<(Rank, Ticket)> = None;
@@ -79,15 +76,10 @@ impl Restoring<'_> {
         }
         let fits = self.state.invariant_waits_lead_from_old_to_young().is_ok();
         self.take.ensure(fits, "somebody waits for an older one")?;
-        self.touches()
-    }
-
-    fn touches(&mut self) -> Result<(), RestoreError> {
-        let mut before: Option<Fence> = None;
-        for (fence, at) in Vec::<(Fence, Tick)>::read(&mut self.take)? {
-            self.take.ensure(before.is_none_or(|before| before < fence), "leases are not in their order")?;
+        let touches =
+            self.take.ascending(|(fence, _): &(Fence, Tick)| *fence, "leases are not in their order")?;
+        for (fence, at) in touches {
             self.state.agents.touch(fence, at);
-            before = Some(fence);
         }
         let fits = self.state.invariant_agents_hold_what_is_noted().is_ok();
         self.take.ensure(fits, "an agent holds what it does not")

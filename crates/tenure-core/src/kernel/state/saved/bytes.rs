@@ -48,7 +48,6 @@ impl<'a> Put<'a> {
         self.bytes(text.as_bytes());
     }
 
-    /// Passes on what is left.
     pub(super) fn finish(mut self) {
         self.pass_on();
     }

@@ -2,10 +2,10 @@
 
 use super::RestoreError;
 use super::bytes::{Put, Take};
-use super::part::{Saved, saved, saved_code};
+use super::part::{Saved, saved, saved_code, saved_option};
 use super::restore::Restoring;
 use crate::kernel::file::{Blocked, FileSession, FileTicket, LeftFile, Owner, TicketEnd};
-use crate::kernel::name::{Holder, Resource};
+use crate::kernel::name::Resource;
 use crate::kernel::state::State;
 use crate::kernel::value::{Tick, Ticket};
 use crate::rules::time::is_over;
@@ -34,15 +34,7 @@ saved! { LeftFile { owner, at } }
 
 saved_code! { TicketEnd, "a ticket ended in an unknown way"; }
 
-impl Saved for Option<Blocked> {
-    fn put(&self, put: &mut Put<'_>) {
-        put.optional(self.as_ref());
-    }
-
-    fn read(take: &mut Take<'_>) -> Result<Self, RestoreError> {
-        take.optional()
-    }
-}
+saved_option! { Blocked; }
 
 impl Put<'_> {
     /// Sessions by their names, open tickets and the reports of others by their numbers, and what was left, the oldest first.
@@ -63,28 +55,19 @@ impl Put<'_> {
 
 impl Restoring<'_> {
     pub(super) fn files(&mut self) -> Result<(), RestoreError> {
-        let mut before: Option<Holder> = None;
-        for session in Vec::<FileSession>::read(&mut self.take)? {
-            self.take
-                .ensure(before.is_none_or(|before| before < session.id), "sessions are not in their order")?;
-            before = Some(session.id.clone());
+        let by_id = |session: &FileSession| session.id.clone();
+        for session in self.take.ascending(by_id, "sessions are not in their order")? {
             self.state.files.enter_session(session);
         }
-        let mut last = Ticket(0);
-        for ticket in Vec::<FileTicket>::read(&mut self.take)? {
-            self.take.ensure(last < ticket.ticket, "tickets are not in their order")?;
-            last = ticket.ticket;
-            self.state.files.enter_ticket(ticket);
+        let by_number = |ticket: &FileTicket| ticket.ticket;
+        for ticket in self.take.ascending(by_number, "tickets are not in their order")? {
+            self.enter_ticket(ticket)?;
         }
-        self.take.ensure(last <= self.state.last_ticket, "a ticket was never drawn")?;
-        let mut last = Ticket(0);
-        for (mut ticket, end) in Vec::<(FileTicket, (Tick, TicketEnd))>::read(&mut self.take)? {
+        let by_number = |(ticket, _): &(FileTicket, _)| ticket.ticket;
+        for (mut ticket, end) in self.take.ascending(by_number, "reports are not in their order")? {
             self.take.ensure(ticket.blocked.is_some(), "a report tells of nobody who was blocked")?;
             ticket.end = Some(end);
-            let fits = last < ticket.ticket && ticket.ticket <= self.state.last_ticket;
-            self.take.ensure(fits, "reports are not in their order")?;
-            last = ticket.ticket;
-            self.state.files.enter_ticket(ticket);
+            self.enter_ticket(ticket)?;
         }
         for (resource, left) in Vec::<(Resource, LeftFile)>::read(&mut self.take)? {
             self.take.ensure(self.state.left_file(&resource).is_none(), "a file was left twice")?;
@@ -92,5 +75,13 @@ impl Restoring<'_> {
         }
         let fits = self.state.invariant_files_are_held_by_sessions_that_live().is_ok();
         self.take.ensure(fits, "a file is held by nobody")
+    }
+
+    /// No ticket has the number 0.
+    fn enter_ticket(&mut self, ticket: FileTicket) -> Result<(), RestoreError> {
+        let was_drawn = (Ticket(1)..=self.state.last_ticket).contains(&ticket.ticket);
+        self.take.ensure(was_drawn, "a ticket was never drawn")?;
+        self.state.files.enter_ticket(ticket);
+        Ok(())
     }
 }

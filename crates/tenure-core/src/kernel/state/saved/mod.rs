@@ -23,9 +23,6 @@
 //! A want names the count of its other resources, and these, between its resource and the rest. A key may lead to what was
 //! spent: 0, 0, the lease, and what was left.
 //!
-//! Only the newest version is written. Versions 1 to 5 are prefixes of it and stay readable, because a pruned ledger has
-//! only its checkpoint: 1 has no other resources in wants, and the parts from intents on begin with versions 3 to 6.
-//!
 //! A holder is 0, its name and its principal where it first appears, and its number from 1 afterwards; so is a
 //! resource, without a principal. A principal is its number from 0. Ticks that have passed are counted back
 //! from now. In ended leases, holders and resources are names: they may be forgotten otherwise.
@@ -38,9 +35,7 @@
 mod agents;
 mod bytes;
 mod files;
-mod form;
 mod part;
-mod recall;
 mod restore;
 mod save;
 mod sessions;
@@ -48,11 +43,8 @@ mod works;
 
 use thiserror::Error;
 
-/// The first version, in which a want names one resource.
-const PLAIN: u8 = 1;
-
-/// The version that is written.
-const NEWEST: u8 = 6;
+/// The only version that is written and read: there is one until the first release.
+const VERSION: u8 = 6;
 
 /// Bytes that are no state. Nothing was restored; the events before the checkpoint still say everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -60,14 +52,10 @@ const NEWEST: u8 = 6;
 pub enum RestoreError {
     /// Another version of this program wrote it. Use that one, or replay from an older checkpoint.
     #[error("the state is stored in form {found}, which this version does not know")]
-    Version {
-        /// The form that it names.
-        found: u8,
-    },
+    Version { found: u8 },
     /// It cannot have been saved like this. Replay from an older checkpoint.
     #[error("the state is damaged before byte {at}: {reason}")]
     Damaged {
-        /// Up to where it was read.
         at: usize,
         /// What is wrong, for people.
         reason: &'static str,

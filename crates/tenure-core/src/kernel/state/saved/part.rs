@@ -1,15 +1,18 @@
-//! What the parts of the APIs consist of: each type lists its fields once, for both directions.
+//! What the parts of a saved state consist of: each type lists its fields once, for both directions.
 
 use std::sync::Arc;
 
 use super::RestoreError;
 use super::bytes::{Put, Take};
-use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::value::{Fence, Span, Tick, Ticket};
+use crate::kernel::answer::End;
+use crate::kernel::event::Cause;
+use crate::kernel::mode::Mode;
+use crate::kernel::name::{Holder, Labels, Principal, Resource};
+use crate::kernel::value::{Digest, Fence, Nonce, RequestKey, Span, Tick, Ticket};
 use crate::kernel::want::{Others, Want};
-use crate::rules::names::is_text;
+use crate::lease::ReleaseReason;
+use crate::rules::names::{InvalidInput, is_text};
 
-/// A value that stands in a checkpoint.
 pub(super) trait Saved: Sized {
     fn put(&self, put: &mut Put<'_>);
 
@@ -80,6 +83,24 @@ macro_rules! saved_as {
         })+
     };
 }
+pub(super) use saved_as;
+
+/// Saves whether there is a value, and that.
+macro_rules! saved_option {
+    ($($name:ty;)+) => {
+        $(impl Saved for Option<$name> {
+            fn put(&self, put: &mut Put<'_>) {
+                self.is_some().put(put);
+                self.iter().for_each(|value| value.put(put));
+            }
+
+            fn read(take: &mut Take<'_>) -> Result<Self, RestoreError> {
+                bool::read(take)?.then(|| Saved::read(take)).transpose()
+            }
+        })+
+    };
+}
+pub(super) use saved_option;
 
 saved_as! {
     u64: |put, number| put.number(*number), |take| take.number();
@@ -90,7 +111,10 @@ saved_as! {
     Ticket: |put, ticket| put.number(ticket.0), |take| take.number().map(Ticket);
     Span: |put, span| put.number(span.0), |take| take.number().map(Span);
     Tick: |put, tick| put.past(*tick), |take| take.past();
-    [u8; 32]: |put, bytes| put.bytes(bytes), |take| take.array();
+    Nonce: |put, nonce| put.bytes(&nonce.0), |take| take.array().map(Nonce);
+    Digest: |put, digest| put.bytes(&digest.0), |take| take.array().map(Digest);
+    Labels: |put, labels| put.list(labels.iter(), Put::label), |take| labels(take);
+    End: |put, end| put.byte(code_of_end(*end)), |take| end(take);
     Arc<str>: |put, text| put.text(text), |take| text(take);
     Holder: |put, name| put.text(name.as_str()), |take| take.name(Holder::parse);
     Principal: |put, name| put.text(name.as_str()), |take| take.name(Principal::parse);
@@ -126,6 +150,30 @@ impl<T: Saved> Saved for Vec<T> {
     }
 }
 
+saved_code! { Mode, "it is held in an unknown mode"; }
+
+saved! { RequestKey { key, body } }
+
+/// What a live lease and one that is over both have.
+pub(super) struct Terms {
+    pub(super) mode: Mode,
+    pub(super) issued_at: Tick,
+    pub(super) expires_at: Tick,
+    pub(super) ttl: Span,
+    pub(super) renewals: u32,
+    pub(super) nonce: Nonce,
+    pub(super) labels: Labels,
+}
+
+impl Terms {
+    pub(super) const LEAST: usize = 6 + 16;
+}
+
+saved! {
+    Terms { mode, issued_at, expires_at after issued_at, ttl, renewals, nonce, labels }
+    "a lease has no length" unless |terms, _| terms.ttl > Span(0);
+}
+
 /// A want for one resource.
 impl Saved for Want {
     fn put(&self, put: &mut Put<'_>) {
@@ -147,16 +195,68 @@ impl Put<'_> {
         values.into_iter().for_each(|value| each(self, value));
     }
 
-    /// Whether there is a value, and that.
-    pub(super) fn optional<T: Saved>(&mut self, value: Option<&T>) {
-        value.is_some().put(self);
-        value.into_iter().for_each(|value| value.put(self));
+    fn label(&mut self, (name, value): (&str, &str)) {
+        self.text(name);
+        self.text(value);
+    }
+
+    /// A number that grows: its distance from `before`, which it becomes.
+    pub(super) fn after(&mut self, before: &mut u64, number: u64) {
+        self.number(number - *before);
+        *before = number;
+    }
+
+    /// What is wanted, but for the resources, which stand before it.
+    pub(super) fn want(&mut self, want: &Want) {
+        want.mode.put(self);
+        want.ttl.put(self);
+        want.nonce.put(self);
+        want.labels.put(self);
+    }
+
+    /// A tick that has passed.
+    pub(super) fn past(&mut self, tick: Tick) {
+        self.number(self.now.since(tick).0);
     }
 }
 
 impl Take<'_> {
-    pub(super) fn optional<T: Saved>(&mut self) -> Result<Option<T>, RestoreError> {
-        if flag(self)? { T::read(self).map(Some) } else { Ok(None) }
+    /// A list in the order of its values' keys, no two of which are the same.
+    pub(super) fn ascending<T: Saved, K: Ord>(
+        &mut self,
+        key: impl Fn(&T) -> K,
+        otherwise: &'static str,
+    ) -> Result<Vec<T>, RestoreError> {
+        let values = Vec::<T>::read(self)?;
+        self.ensure(values.is_sorted_by(|one, next| key(one) < key(next)), otherwise)?;
+        Ok(values)
+    }
+
+    /// What is wanted, but for the resources, which stand before it.
+    pub(super) fn want(&mut self, resource: Resource, others: Others) -> Result<Want, RestoreError> {
+        let (mode, (ttl, (nonce, labels))) = Saved::read(self)?;
+        self.ensure(ttl > Span(0), "a lease has no length")?;
+        Ok(Want { resource, others, mode, ttl, nonce, labels })
+    }
+
+    /// A tick that has passed.
+    pub(super) fn past(&mut self) -> Result<Tick, RestoreError> {
+        self.before(self.now)
+    }
+
+    /// A tick at or before `tick`.
+    pub(super) fn before(&mut self, tick: Tick) -> Result<Tick, RestoreError> {
+        let since = self.number()?;
+        tick.0.checked_sub(since).map(Tick).ok_or_else(|| self.damaged("it was before all time"))
+    }
+
+    /// A name, checked as if it had just come in.
+    pub(super) fn name<T>(
+        &mut self,
+        parse: impl FnOnce(&str) -> Result<T, InvalidInput>,
+    ) -> Result<T, RestoreError> {
+        let text = self.text()?;
+        parse(text).map_err(|_| self.damaged("a name is none"))
     }
 }
 
@@ -181,4 +281,81 @@ fn optional_name(take: &mut Take<'_>) -> Result<Option<Holder>, RestoreError> {
     let text = take.text()?;
     let name = (!text.is_empty()).then(|| Holder::parse(text)).transpose();
     name.map_err(|_| take.damaged("a name is none"))
+}
+
+fn labels(take: &mut Take<'_>) -> Result<Labels, RestoreError> {
+    let count = take.count(2)?;
+    take.ensure(count <= Labels::MOST, "it has too many labels")?;
+    let mut labels: Vec<(&str, &str)> = Vec::new();
+    for _ in 0..count {
+        let label = (take.text()?, take.text()?);
+        let ascends = labels.last().is_none_or(|before| before.0 < label.0);
+        take.ensure(ascends, "labels are not in their order")?;
+        labels.push(label);
+    }
+    Labels::parse(labels).map_err(|_| take.damaged("a label is none"))
+}
+
+fn end(take: &mut Take<'_>) -> Result<End, RestoreError> {
+    let code = take.byte()?;
+    let found = ENDS.into_iter().find(|end| code_of_end(*end) == code);
+    found.ok_or_else(|| take.damaged("it ended in an unknown way"))
+}
+
+/// Whatever [`code_of_end`] has a code for.
+const ENDS: [End; 10] = [
+    End::Expired,
+    End::Released(ReleaseReason::Completed),
+    End::Released(ReleaseReason::Aborted),
+    End::Released(ReleaseReason::Voluntary),
+    End::Revoked(Cause::Revoked),
+    End::Revoked(Cause::Reclaimed),
+    End::Revoked(Cause::Wiped),
+    End::Revoked(Cause::Disconnected),
+    End::Revoked(Cause::Transferred),
+    End::Revoked(Cause::Died),
+];
+
+fn code_of_end(end: End) -> u8 {
+    match end {
+        End::Expired => 0,
+        End::Released(ReleaseReason::Completed) => 1,
+        End::Released(ReleaseReason::Aborted) => 2,
+        End::Released(ReleaseReason::Voluntary) => 3,
+        End::Revoked(Cause::Revoked) => 4,
+        End::Revoked(Cause::Reclaimed) => 5,
+        End::Revoked(Cause::Wiped) => 6,
+        End::Revoked(Cause::Disconnected) => 7,
+        End::Revoked(Cause::Transferred) => 8,
+        End::Revoked(Cause::Died) => 9,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A code that moves would give old checkpoints another meaning.
+    #[test]
+    fn codes_stay_what_they_are() {
+        assert_eq!(ENDS.map(code_of_end), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(Mode::ALL.map(|mode| mode as u8), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert!(End::read(&mut Take::new(&[10])).is_err() && Mode::read(&mut Take::new(&[8])).is_err());
+    }
+
+    #[test]
+    fn labels_come_back_and_only_in_their_order() {
+        let read = |bytes: &[u8]| Labels::read(&mut Take::new(bytes));
+        let mut bytes = Vec::new();
+        let mut write = |piece: &[u8]| bytes.extend_from_slice(piece);
+        let labels = Labels::parse([("b", "2"), ("a", "")]).expect("labels");
+        let mut put = Put::new(&mut write, Tick(0));
+        labels.put(&mut put);
+        put.finish();
+        assert_eq!(bytes, b"\x02\x01a\x00\x01b\x012");
+        assert_eq!(read(&bytes), Ok(labels));
+        assert!(read(b"\x02\x01b\x012\x01a\x00").is_err(), "not ascending");
+        assert!(read(b"\x02\x01a\x00\x01a\x00").is_err(), "one name twice");
+        assert!(read(b"\x01\x01\x0a\x00").is_err(), "a control character");
+    }
 }

@@ -1,16 +1,19 @@
 //! From bytes to the state. Whatever could not have been saved is refused.
 
 use super::bytes::Take;
-use super::form::Terms;
-use super::{NEWEST, PLAIN, RestoreError};
+use super::part::{Saved, Terms};
+use super::{RestoreError, VERSION};
+use crate::kernel::answer::End;
 use crate::kernel::event::{ClockReading, Queued};
-use crate::kernel::limits::Limits;
+use crate::kernel::limits::{KEY_KEPT, Limits};
 use crate::kernel::mode::Modes;
 use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::state::entry::{Few, HolderEntry, LeaseEntry, PrincipalEntry, ResourceEntry, Rest};
+use crate::kernel::state::memory::{EndedLease, KeyEntry, KeyOutcome, Keys};
 use crate::kernel::state::own::Own;
+use crate::kernel::state::works::SpentUnderKey;
 use crate::kernel::state::{Anchor, ClockState, HashKey, Slot, State};
-use crate::kernel::value::{Fence, LedgerTag, Tick, Ticket};
+use crate::kernel::value::{Fence, LedgerTag, RequestKey, Tick, Ticket};
 use crate::kernel::want::{Others, each_can_have_its_own};
 
 impl State {
@@ -24,12 +27,12 @@ impl State {
     ) -> Result<State, RestoreError> {
         let mut take = Take::new(bytes);
         let version = take.byte()?;
-        if !(PLAIN..=NEWEST).contains(&version) {
+        if version != VERSION {
             return Err(RestoreError::Version { found: version });
         }
         let state = State::new(tag, limits, key);
         let (principals, holders, resources) = (Vec::new(), Vec::new(), Vec::new());
-        let mut restoring = Restoring { state, take, version, principals, holders, resources };
+        let mut restoring = Restoring { state, take, principals, holders, resources };
         restoring.head()?;
         restoring.principals()?;
         restoring.leases()?;
@@ -38,10 +41,10 @@ impl State {
         restoring.names()?;
         restoring.keys()?;
         restoring.ended_leases()?;
-        let parts = [Restoring::sessions, Restoring::agents, Restoring::works, Restoring::files];
-        for (_, part) in (3..=version).zip(parts) {
-            part(&mut restoring)?;
-        }
+        restoring.sessions()?;
+        restoring.agents()?;
+        restoring.works()?;
+        restoring.files()?;
         restoring.take.finish()?;
         Ok(restoring.state)
     }
@@ -50,9 +53,8 @@ impl State {
 pub(super) struct Restoring<'a> {
     pub(super) state: State,
     pub(super) take: Take<'a>,
-    version: u8,
     /// By their numbers.
-    pub(super) principals: Vec<Slot>,
+    principals: Vec<Slot>,
     /// By their numbers, the first of which is 1.
     holders: Vec<Slot>,
     resources: Vec<Slot>,
@@ -106,7 +108,7 @@ impl Restoring<'_> {
             self.take.ensure(fence <= self.state.last_fence, "a lease was never given out")?;
             let holder = self.holder()?;
             let resource = self.resource()?;
-            let terms = self.take.terms()?;
+            let terms = Terms::read(&mut self.take)?;
             ends.push((terms.expires_at, fence));
             self.state.enter_lease(LeaseEntry {
                 fence,
@@ -153,8 +155,7 @@ impl Restoring<'_> {
             for _ in 0..self.take.count(1)? {
                 let first = resources.len();
                 resources.push(self.resource()?);
-                let others = if self.version != PLAIN { self.take.count(1)? } else { 0 };
-                for _ in 0..others {
+                for _ in 0..self.take.count(1)? {
                     resources.push(self.resource()?);
                 }
                 let mut names = resources[first..].iter().map(|slot| self.state.resource_name(*slot).clone());
@@ -190,36 +191,134 @@ impl Restoring<'_> {
         Ok(())
     }
 
+    fn keys(&mut self) -> Result<(), RestoreError> {
+        let mut keys = Vec::new();
+        for principal in self.principals.clone() {
+            let mut before = None;
+            for _ in 0..self.take.count(34)? {
+                let key = RequestKey::read(&mut self.take)?;
+                let ascends = before.is_none_or(|before| before < key.key);
+                self.take.ensure(ascends, "keys are not in their order")?;
+                before = Some(key.key);
+                keys.push(((principal, key.key), self.key(principal, key)?));
+            }
+        }
+        self.state.keys = Keys::from_sorted(keys);
+        Ok(())
+    }
+
+    fn key(&mut self, principal: Slot, key: RequestKey) -> Result<KeyEntry, RestoreError> {
+        let count = self.take.count(1)?;
+        if count == 0 {
+            let ticket = Ticket(self.take.number()?);
+            if ticket == Ticket(0) {
+                let spent = SpentUnderKey::read(&mut self.take)?;
+                let given_out = spent.lease <= self.state.last_fence;
+                self.take.ensure(given_out, "a key leads to a lease that never was")?;
+                let outcome = KeyOutcome::Spent(Box::new(spent));
+                return Ok(KeyEntry { body: key.body, outcome, live: 0, forget_at: Some(self.forget_at()?) });
+            }
+            let waiting = self.state.waits.get_mut(&ticket);
+            let waiting = waiting.ok_or_else(|| self.take.damaged("a key waits for nothing"))?;
+            let own = self.state.holders.get(waiting.holder).principal == principal;
+            self.take.ensure(own, "a key leads to somebody else's ticket")?;
+            let earlier = waiting.queued.key.replace(key);
+            self.take.ensure(earlier.is_none(), "two keys lead to one ticket")?;
+            let outcome = KeyOutcome::Waiting(ticket);
+            return Ok(KeyEntry { body: key.body, outcome, live: 0, forget_at: None });
+        }
+        let (mut leases, mut live, mut fence) = (Vec::with_capacity(count), 0, Fence(0));
+        for _ in 0..count {
+            fence = Fence(self.take.after(fence.0)?);
+            self.take.ensure(fence <= self.state.last_fence, "a key leads to a lease that never was")?;
+            if let Some(slot) = self.state.by_fence.get(fence) {
+                let lease = self.state.leases.get_mut(slot);
+                let own = self.state.holders.get(lease.holder).principal == principal;
+                self.take.ensure(own, "a key leads to somebody else's lease")?;
+                let earlier = lease.key.replace(Box::new(key));
+                self.take.ensure(earlier.is_none(), "two keys lead to one lease")?;
+                live += 1;
+            }
+            leases.push(fence);
+        }
+        let forget_at = if live == 0 { Some(self.forget_at()?) } else { None };
+        Ok(KeyEntry { body: key.body, outcome: KeyOutcome::Leases(leases), live, forget_at })
+    }
+
+    /// No later than for a key whose last lease ended just now: the queue of keys goes by that.
+    fn forget_at(&mut self) -> Result<Tick, RestoreError> {
+        let forget_at = Tick(self.take.after(self.state.now.0)?);
+        let latest = self.state.now.saturating_add(KEY_KEPT);
+        self.take.ensure(forget_at <= latest, "a key is kept too long")?;
+        Ok(forget_at)
+    }
+
+    fn ended_leases(&mut self) -> Result<(), RestoreError> {
+        let mut before = Tick(0);
+        for _ in 0..self.take.count(8 + Terms::LEAST)? {
+            let fence = Fence(self.take.after(0)?);
+            let over = self.state.by_fence.get(fence).is_none() && self.state.ended(fence).is_none();
+            self.take.ensure(fence <= self.state.last_fence && over, "an ended lease lives or never was")?;
+            let resource = self.take.name(Resource::parse)?;
+            let holder = self.take.name(Holder::parse)?;
+            let principal = self.principal()?;
+            let principal = self.state.principals.get(principal).name.clone();
+            let terms = Terms::read(&mut self.take)?;
+            let ended_at = self.take.past()?;
+            self.take.ensure(ended_at >= before, "ends are not in their order")?;
+            before = ended_at;
+            self.state.ended.add(EndedLease {
+                fence,
+                resource,
+                holder,
+                principal,
+                mode: terms.mode,
+                issued_at: terms.issued_at,
+                expires_at: terms.expires_at,
+                ttl: terms.ttl,
+                renewals: terms.renewals,
+                nonce: terms.nonce,
+                labels: terms.labels,
+                ended_at,
+                end: End::read(&mut self.take)?,
+                work: None,
+            });
+        }
+        Ok(())
+    }
+
     fn resource(&mut self) -> Result<Slot, RestoreError> {
-        let number = usize::try_from(self.take.number()?).ok();
-        if number == Some(0) {
+        let number = self.take.number()?;
+        if number == 0 {
             let name = self.take.name(Resource::parse)?;
             let entry = ResourceEntry { name, leases: Few::None, queue: Default::default() };
             let slot = self.state.resources.push(entry);
             self.resources.push(slot);
             return Ok(slot);
         }
-        let found = number.and_then(|number| self.resources.get(number - 1));
-        found.copied().ok_or_else(|| self.take.damaged("there is no such resource"))
+        self.numbered(&self.resources, number - 1, "there is no such resource")
     }
 
-    pub(super) fn principal(&mut self) -> Result<Slot, RestoreError> {
-        let number = usize::try_from(self.take.number()?).ok();
-        let found = number.and_then(|number| self.principals.get(number));
-        found.copied().ok_or_else(|| self.take.damaged("there is no such principal"))
+    fn principal(&mut self) -> Result<Slot, RestoreError> {
+        let number = self.take.number()?;
+        self.numbered(&self.principals, number, "there is no such principal")
     }
 
     fn holder(&mut self) -> Result<Slot, RestoreError> {
-        let number = usize::try_from(self.take.number()?).ok();
-        if number == Some(0) {
+        let number = self.take.number()?;
+        if number == 0 {
             let name = self.take.name(Holder::parse)?;
             let principal = self.principal()?;
             let slot = self.new_holder(name, principal, None);
             self.holders.push(slot);
             return Ok(slot);
         }
-        let found = number.and_then(|number| self.holders.get(number - 1));
-        found.copied().ok_or_else(|| self.take.damaged("there is no such holder"))
+        self.numbered(&self.holders, number - 1, "there is no such holder")
+    }
+
+    fn numbered(&self, slots: &[Slot], place: u64, missing: &'static str) -> Result<Slot, RestoreError> {
+        let found = usize::try_from(place).ok().and_then(|place| slots.get(place));
+        found.copied().ok_or_else(|| self.take.damaged(missing))
     }
 
     fn new_holder(&mut self, name: Holder, principal: Slot, rest: Option<Rest>) -> Slot {

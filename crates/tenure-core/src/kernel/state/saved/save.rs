@@ -2,14 +2,13 @@
 
 use std::num::NonZeroU32;
 
-use super::NEWEST;
+use super::VERSION;
 use super::bytes::Put;
-use super::form::Terms;
+use super::part::{Saved, Terms};
 use crate::kernel::name::Resource;
-use crate::kernel::state::entry::LeaseEntry;
-use crate::kernel::state::memory::{EndedLease, KeyEntry, KeyOutcome};
+use crate::kernel::state::memory::{KeyEntry, KeyOutcome};
 use crate::kernel::state::{Slot, State, Waiting};
-use crate::kernel::value::{Digest, Fence, Ticket};
+use crate::kernel::value::{Digest, Fence};
 
 impl State {
     /// Writes the state as bytes, piece by piece, from which [`State::restore`] makes one that decides and
@@ -59,7 +58,7 @@ struct Saving<'a> {
 impl Saving<'_> {
     fn head(&mut self) {
         let (state, put) = (self.state, &mut self.put);
-        put.byte(NEWEST);
+        put.byte(VERSION);
         put.number(state.now.0);
         put.byte(u8::from(state.clock.is_some()));
         if let Some(clock) = &state.clock {
@@ -92,24 +91,22 @@ impl Saving<'_> {
     fn leases(&mut self) {
         let state = self.state;
         self.put.count(state.leases.len());
-        let mut before = Fence(0);
+        let mut before = 0;
         for slot in state.by_fence.from(Fence(0)) {
             let lease = state.leases.get(slot);
-            self.put.number(lease.fence.0 - before.0);
-            before = lease.fence;
+            self.put.after(&mut before, lease.fence.0);
             self.holder(lease.holder);
             self.resource(lease.resource);
-            self.put.terms(&terms_of_lease(lease));
+            terms!(lease).put(&mut self.put);
         }
     }
 
     fn waits(&mut self) {
         self.put.count(self.state.waits.len());
-        let mut before = Ticket(0);
+        let mut before = 0;
         for (ticket, waiting) in &self.state.waits {
             let Waiting { queued, holder, .. } = waiting;
-            self.put.number(ticket.0 - before.0);
-            before = *ticket;
+            self.put.after(&mut before, ticket.0);
             self.holder(*holder);
             self.put.past(queued.at);
             self.put.number(queued.until.since(queued.at).0);
@@ -149,14 +146,16 @@ impl Saving<'_> {
                 put.count(0);
                 put.number(ticket.0);
             }
-            KeyOutcome::Spent(spent) => put.spent(spent),
+            // No lease, and no ticket either.
+            KeyOutcome::Spent(spent) => {
+                put.count(0);
+                put.number(0);
+                spent.put(put);
+            }
             KeyOutcome::Leases(leases) => {
                 put.count(leases.len());
-                let mut before = Fence(0);
-                for fence in leases {
-                    put.number(fence.0 - before.0);
-                    before = *fence;
-                }
+                let mut before = 0;
+                leases.iter().for_each(|fence| put.after(&mut before, fence.0));
             }
         }
         if let Some(forget_at) = entry.forget_at {
@@ -172,9 +171,8 @@ impl Saving<'_> {
             self.put.text(ended.holder.as_str());
             let principal = self.state.find_principal(&ended.principal);
             self.principal(principal.expect("principals are never forgotten"));
-            self.put.terms(&terms_of_ended(ended));
-            self.put.past(ended.ended_at);
-            self.put.end(ended.end);
+            terms!(ended).put(&mut self.put);
+            (ended.ended_at, ended.end).put(&mut self.put);
         }
     }
 
@@ -213,29 +211,20 @@ impl Saving<'_> {
     }
 }
 
-fn terms_of_lease(lease: &LeaseEntry) -> Terms {
-    Terms {
-        mode: lease.mode,
-        issued_at: lease.issued_at,
-        expires_at: lease.expires_at,
-        ttl: lease.ttl,
-        renewals: lease.renewals,
-        nonce: lease.nonce,
-        labels: lease.labels.clone(),
-    }
+macro_rules! terms {
+    ($lease:ident) => {
+        Terms {
+            mode: $lease.mode,
+            issued_at: $lease.issued_at,
+            expires_at: $lease.expires_at,
+            ttl: $lease.ttl,
+            renewals: $lease.renewals,
+            nonce: $lease.nonce,
+            labels: $lease.labels.clone(),
+        }
+    };
 }
-
-fn terms_of_ended(ended: &EndedLease) -> Terms {
-    Terms {
-        mode: ended.mode,
-        issued_at: ended.issued_at,
-        expires_at: ended.expires_at,
-        ttl: ended.ttl,
-        renewals: ended.renewals,
-        nonce: ended.nonce,
-        labels: ended.labels.clone(),
-    }
-}
+use terms;
 
 /// Numbers from 1 for slots, in the order in which they are added.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::RestoreError;
 use super::bytes::{Put, Take};
-use super::part::{Saved, saved, saved_code};
+use super::part::{Saved, saved, saved_as, saved_code, saved_option};
 use super::restore::Restoring;
 use crate::kernel::intent::{Intent, IntentKey, Session, SessionEnd, SessionState, Target};
 use crate::kernel::name::Holder;
@@ -27,25 +27,9 @@ saved_code! {
     SessionEnd, "a session ended in an unknown way";
 }
 
-impl Saved for IntentKey {
-    fn put(&self, put: &mut Put<'_>) {
-        self.0.put(put);
-    }
+saved_as! { IntentKey: |put, key| put.bytes(&key.0), |take| take.array().map(IntentKey); }
 
-    fn read(take: &mut Take<'_>) -> Result<Self, RestoreError> {
-        take.array().map(IntentKey)
-    }
-}
-
-impl Saved for Option<(Holder, Fence)> {
-    fn put(&self, put: &mut Put<'_>) {
-        put.optional(self.as_ref());
-    }
-
-    fn read(take: &mut Take<'_>) -> Result<Self, RestoreError> {
-        take.optional()
-    }
-}
+saved_option! { (Holder, Fence); }
 
 impl Saved for Intent {
     fn put(&self, put: &mut Put<'_>) {
@@ -93,13 +77,10 @@ impl Put<'_> {
 impl Restoring<'_> {
     pub(super) fn sessions(&mut self) -> Result<(), RestoreError> {
         let revision = self.take.number()?;
-        let mut before: Option<Holder> = None;
-        for session in Vec::<Session>::read(&mut self.take)? {
+        let by_id = |session: &Session| session.id.clone();
+        for session in self.take.ascending(by_id, "sessions are not in their order")? {
             let goes_on = session.state != SessionState::Ended;
             self.take.ensure(goes_on, "a session that is over goes on")?;
-            let ascends = before.is_none_or(|before| before < session.id);
-            self.take.ensure(ascends, "sessions are not in their order")?;
-            before = Some(session.id.clone());
             self.enter_session(session, revision)?;
         }
         let mut before = (Tick(0), 0);

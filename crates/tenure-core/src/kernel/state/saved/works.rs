@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::RestoreError;
-use super::bytes::Put;
+use super::bytes::{Put, Take};
+use super::part::{Saved, saved};
 use super::restore::Restoring;
 use crate::authority::{Authority, Budget, LeaseScope};
 use crate::kernel::state::State;
@@ -14,44 +15,61 @@ use crate::kernel::value::Fence;
 /// scope.
 const LEAST: usize = 3 * 4 + 3;
 
+saved! { SpentUnderKey { lease, left } }
+
+impl Saved for Budget {
+    fn put(&self, put: &mut Put<'_>) {
+        self.amounts().into_iter().for_each(|amount| put.number(amount));
+    }
+
+    fn read(take: &mut Take<'_>) -> Result<Self, RestoreError> {
+        let mut amounts = [0; 4];
+        for amount in &mut amounts {
+            *amount = take.number()?;
+        }
+        let budget = Budget::from_amounts(amounts);
+        take.ensure(budget.check().is_ok(), "a budget is too large")?;
+        Ok(budget)
+    }
+}
+
+impl Saved for Work {
+    fn put(&self, put: &mut Put<'_>) {
+        put.number(self.authority.parent.map_or(0, |parent| parent.0));
+        let scope = self.authority.scope.canonical_bytes();
+        put.count(scope.len());
+        put.bytes(&scope);
+        [self.authority.budget, self.spent, self.given].iter().for_each(|budget| budget.put(put));
+    }
+
+    fn read(take: &mut Take<'_>) -> Result<Self, RestoreError> {
+        let parent = take.number()?;
+        let parent = (parent > 0).then_some(Fence(parent));
+        let length = take.count(1)?;
+        let scope = LeaseScope::from_canonical_bytes(take.slice(length)?);
+        let scope = scope.map_err(|_| take.damaged("a scope is none"))?;
+        let (budget, (spent, given)) = Saved::read(take)?;
+        let authority = Arc::new(Authority { parent, scope, budget });
+        let work = Work::recalled(authority, spent, given);
+        work.ok_or_else(|| take.damaged("more was used up than there was"))
+    }
+}
+
 impl Put<'_> {
     /// Of leases that live, by their numbers, then of those that are over.
     pub(super) fn works(&mut self, state: &State) {
-        self.count(state.works.iter().count());
-        let mut before = Fence(0);
-        for (fence, work) in state.works.iter() {
-            self.work(&mut before, *fence, work);
+        self.works_of(state.works.iter().map(|(fence, work)| (*fence, work)).collect());
+        let over = state.ended.iter().filter_map(|ended| Some((ended.fence, ended.work.as_deref()?)));
+        self.works_of(over.collect());
+    }
+
+    fn works_of(&mut self, works: Vec<(Fence, &Work)>) {
+        self.count(works.len());
+        let mut before = 0;
+        for (fence, work) in works {
+            self.after(&mut before, fence.0);
+            work.put(self);
         }
-        let over = || state.ended.iter().filter_map(|ended| Some((ended.fence, ended.work.as_deref()?)));
-        self.count(over().count());
-        let mut before = Fence(0);
-        for (fence, work) in over() {
-            self.work(&mut before, fence, work);
-        }
-    }
-
-    /// What a key leads to that something was spent under.
-    pub(super) fn spent(&mut self, spent: &SpentUnderKey) {
-        self.count(0);
-        self.number(0);
-        self.number(spent.lease.0);
-        self.budget(spent.left);
-    }
-
-    fn work(&mut self, before: &mut Fence, fence: Fence, work: &Work) {
-        self.number(fence.0 - before.0);
-        *before = fence;
-        self.number(work.authority.parent.map_or(0, |parent| parent.0));
-        let scope = work.authority.scope.canonical_bytes();
-        self.count(scope.len());
-        self.bytes(&scope);
-        self.budget(work.authority.budget);
-        self.budget(work.spent);
-        self.budget(work.given);
-    }
-
-    fn budget(&mut self, budget: Budget) {
-        budget.amounts().into_iter().for_each(|amount| self.number(amount));
     }
 }
 
@@ -60,7 +78,7 @@ impl Restoring<'_> {
         let mut fence = Fence(0);
         for _ in 0..self.take.count(LEAST)? {
             fence = Fence(self.take.after(fence.0)?);
-            let work = self.work()?;
+            let work = Work::read(&mut self.take)?;
             let lives = self.state.by_fence.get(fence).is_some();
             self.take.ensure(lives, "there is authority of a lease that does not live")?;
             // Numbers grow, so the parent was read before.
@@ -71,40 +89,12 @@ impl Restoring<'_> {
         let mut fence = Fence(0);
         for _ in 0..self.take.count(LEAST)? {
             fence = Fence(self.take.after(fence.0)?);
-            let work = self.work()?;
+            let work = Work::read(&mut self.take)?;
             let ended = self.state.ended.get_mut(fence);
             let ended = ended.ok_or_else(|| self.take.damaged("there is authority of no lease"))?;
             ended.work = Some(Box::new(work));
         }
         let fits = self.state.invariant_every_child_is_a_part_of_its_parent().is_ok();
         self.take.ensure(fits, "a lease is more than a part of its parent")
-    }
-
-    pub(super) fn spent(&mut self) -> Result<SpentUnderKey, RestoreError> {
-        let lease = Fence(self.take.number()?);
-        self.take.ensure(lease <= self.state.last_fence, "a key leads to a lease that never was")?;
-        Ok(SpentUnderKey { lease, left: self.budget()? })
-    }
-
-    fn work(&mut self) -> Result<Work, RestoreError> {
-        let parent = self.take.number()?;
-        let parent = (parent > 0).then_some(Fence(parent));
-        let length = self.take.count(1)?;
-        let scope = LeaseScope::from_canonical_bytes(self.take.slice(length)?);
-        let scope = scope.map_err(|_| self.take.damaged("a scope is none"))?;
-        let (budget, spent, given) = (self.budget()?, self.budget()?, self.budget()?);
-        let authority = Arc::new(Authority { parent, scope, budget });
-        let work = Work::recalled(authority, spent, given);
-        work.ok_or_else(|| self.take.damaged("more was used up than there was"))
-    }
-
-    fn budget(&mut self) -> Result<Budget, RestoreError> {
-        let mut amounts = [0; 4];
-        for amount in &mut amounts {
-            *amount = self.take.number()?;
-        }
-        let budget = Budget::from_amounts(amounts);
-        self.take.ensure(budget.check().is_ok(), "a budget is too large")?;
-        Ok(budget)
     }
 }

@@ -8,6 +8,7 @@ use crate::kernel::intent::{
 };
 use crate::kernel::mode::Mode;
 use crate::kernel::name::Holder;
+use crate::kernel::state::apply::ensure;
 use crate::kernel::state::{Misfit, State};
 use crate::kernel::value::{Fence, Tick};
 use crate::rules::names::is_text;
@@ -114,8 +115,4 @@ impl State {
         self.sessions.enter(session);
         Ok(())
     }
-}
-
-fn ensure(holds: bool, otherwise: &'static str) -> Result<(), Misfit> {
-    if holds { Ok(()) } else { Err(Misfit(otherwise)) }
 }

@@ -12,7 +12,6 @@ use crate::kernel::name::Holder;
 use crate::kernel::value::Tick;
 use crate::rules::time::is_over;
 
-/// Everything that is known of sessions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sessions {
     by_id: BTreeMap<Holder, Session>,
@@ -40,7 +39,6 @@ impl Sessions {
         self.by_id.get(id)
     }
 
-    /// The session that goes on under a key.
     pub(crate) fn under(&self, key: IntentKey, kind: TargetKind) -> Option<&Session> {
         self.keys.get(&(key, kind)).and_then(|id| self.by_id.get(id))
     }
@@ -135,7 +133,6 @@ impl Sessions {
 }
 
 impl State {
-    /// A session, if it is known or remembered.
     pub fn session(&self, id: &Holder) -> Option<&Session> {
         self.sessions.get(id)
     }
@@ -150,12 +147,10 @@ impl State {
         self.sessions.since(revision)
     }
 
-    /// How many changes of sessions there were.
     pub fn sessions_revision(&self) -> u64 {
         self.sessions.revision()
     }
 
-    /// Whether any session is known or remembered.
     pub(crate) fn has_sessions(&self) -> bool {
         !self.sessions.is_empty()
     }
@@ -175,7 +170,6 @@ impl State {
         self.sessions.overdue(now)
     }
 
-    /// Drops sessions that need not be remembered any longer.
     pub(super) fn forget_sessions(&mut self) {
         self.sessions.forget(self.now);
     }
