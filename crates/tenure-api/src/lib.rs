@@ -10,7 +10,6 @@ mod agent;
 mod code;
 mod control;
 mod event;
-mod explanation;
 mod file;
 mod lease;
 mod problem;
@@ -30,7 +29,6 @@ pub use agent::{
 pub use code::Code;
 pub use control::ControlStatus;
 pub use event::ServerEvent;
-pub use explanation::{Explanation, Refused};
 pub use file::{
     AuditedTree, Blame, BlamedLine, BlockerReport, BlockerReports, CommitNote, FileAsk, FileChange,
     FileCommit, FileEventKind, FileForce, FileGive, FileNews, FileOwner, FileSpeaker, FileStaged,
@@ -38,7 +36,7 @@ pub use file::{
 };
 pub use lease::{Granted, GrantedAll, Lease, LeaseState, OneLease, Page, Recall, Renewed};
 pub use problem::Problem;
-pub use queue::{Queue, Waiter};
+pub use queue::{Explanation, Queue, Refused, Waiter};
 pub use request::{Acquire, AcquireAll, ChangeMode, CreateToken, Release, Renew, Revoke, Transfer};
 pub use session::{IntentAccepted, IntentRequest, SessionView, Sessions};
 pub use token::{CreatedToken, RevokedToken, Token, Tokens};

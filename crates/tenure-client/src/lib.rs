@@ -37,7 +37,6 @@ mod connection;
 mod error;
 mod farewell;
 mod fence;
-mod fence_file;
 mod hold;
 mod keeper;
 #[cfg(test)]
@@ -50,8 +49,7 @@ pub use client::Client;
 pub use clock::{ALLOWANCE, believed_until, boot_microseconds};
 pub use connection::{InvalidUrl, TlsError};
 pub use error::Error;
-pub use fence::{FenceGate, StaleFence};
-pub use fence_file::{FenceFile, FenceFileError};
+pub use fence::{FenceFile, FenceFileError, FenceGate, StaleFence};
 pub use hold::{Guard, HoldError, Holding, Lost, Place, Wait};
 pub use keeper::{Attempt, Call, Effect, Input, Keeper, Outcome};
 pub use key::{IdempotencyKey, InvalidKey, Secret};

@@ -13,8 +13,7 @@ use tenure_core::ledger::EventRecord;
 use tenure_core::stored;
 
 use crate::batch::Hash;
-use crate::ledger::{Head, Seq};
-use crate::ledger_id::LedgerId;
+use crate::ledger::{Head, LedgerId, Seq};
 use crate::signing::{CheckpointSeal, KeyEntry, Keyring, NodeKey};
 
 const NAME: &[u8; 20] = b"tenure-checkpoint-1\n";

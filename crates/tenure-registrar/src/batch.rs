@@ -9,7 +9,6 @@ use tenure_ledger::Records;
 use tenure_ledger::signing::{Leaf, LedgerId};
 
 use crate::registrar::{Caller, Write};
-use crate::seal::leaf_reference;
 
 /// What one durable write will hold, and whom to answer after it.
 #[derive(Debug)]
@@ -211,4 +210,14 @@ fn good_until(state: &State, last: Option<&Event>, answer: &Answer) -> Option<Ti
         Answer::Renewed { lease, .. } | Answer::Continued { lease, .. } => Some(end(lease)),
         _ => None,
     }
+}
+
+/// Version of the reference, so that another form can follow.
+const LEAF: u8 = 1;
+
+/// What stands in an event's `registrar_signature`: the number of its leaf in the batch that holds it.
+pub fn leaf_reference(leaf: usize) -> [u8; 5] {
+    let leaf = u32::try_from(leaf).expect("a batch has few events");
+    let [a, b, c, d] = leaf.to_be_bytes();
+    [LEAF, a, b, c, d]
 }

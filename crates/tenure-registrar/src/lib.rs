@@ -13,12 +13,11 @@
 
 mod batch;
 mod registrar;
-mod seal;
 mod settings;
 pub mod shell;
 mod stamper;
 
+pub use batch::leaf_reference;
 pub use registrar::{AppendFailure, Caller, Effect, Input, Registrar, Reply, StartFailure, Write};
-pub use seal::leaf_reference;
 pub use settings::Settings;
 pub use stamper::Stamper;

@@ -23,7 +23,6 @@ mod limits;
 mod lining_up;
 mod mode;
 mod name;
-mod pending;
 mod policy;
 mod serve;
 mod squatting;

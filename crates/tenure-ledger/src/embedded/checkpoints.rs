@@ -5,8 +5,7 @@ use std::io;
 use super::Damage;
 use super::disk::Disk;
 use crate::checkpoint::{Checkpoint, CheckpointHead};
-use crate::ledger::{Head, Seq};
-use crate::ledger_id::LedgerId;
+use crate::ledger::{Head, LedgerId, Seq};
 
 const UNFINISHED: &str = "checkpoint.new";
 

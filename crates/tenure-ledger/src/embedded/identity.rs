@@ -5,8 +5,7 @@ use std::{fs, io};
 use super::Damage;
 use super::disk::Disk;
 use super::open_error::OpenError;
-use crate::ledger::Seq;
-use crate::ledger_id::LedgerId;
+use crate::ledger::{LedgerId, Seq};
 
 const FILE: &str = "identity";
 

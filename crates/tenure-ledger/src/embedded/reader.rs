@@ -6,8 +6,7 @@ use super::Damage;
 use super::catalog::Catalog;
 use super::segment::{Segment, SegmentHead};
 use crate::batch::Batch;
-use crate::ledger::{Head, ReadError, Seq};
-use crate::ledger_id::LedgerId;
+use crate::ledger::{Head, LedgerId, ReadError, Seq};
 
 /// Reads a ledger that somebody else writes, in the same process. It can be cloned and shared.
 #[derive(Debug, Clone)]

@@ -6,8 +6,7 @@ use super::Damage;
 use super::record::{self, Found};
 use super::sector::{Marker, SECTOR, Sector, gather, look_at, spread};
 use crate::batch::{Batch, Hash};
-use crate::ledger::{Head, Seq};
-use crate::ledger_id::LedgerId;
+use crate::ledger::{Head, LedgerId, Seq};
 
 /// What the first sector of a segment says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,7 @@ use super::Damage;
 use super::identity::Identity;
 use super::segment::{Segment, SegmentHead};
 use crate::batch::Batch;
-use crate::ledger::{Head, Seq};
-use crate::ledger_id::LedgerId;
+use crate::ledger::{Head, LedgerId, Seq};
 
 /// Checks segments in their order, and hands out the batches in them, each once.
 #[derive(Debug)]

@@ -9,8 +9,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::directory;
 use crate::batch::Hash;
-use crate::ledger::{Head, Seq};
-use crate::ledger_id::LedgerId;
+use crate::ledger::{Head, LedgerId, Seq};
 
 /// How far a ledger had come when it was last written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

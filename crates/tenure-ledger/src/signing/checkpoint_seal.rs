@@ -7,7 +7,7 @@
 
 use super::key::{KeyId, NodeKey, SignatureBytes};
 use super::keyring::Keyring;
-use crate::ledger_id::LedgerId;
+use crate::ledger::LedgerId;
 
 /// Who vouches for a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

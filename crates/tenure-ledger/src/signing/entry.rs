@@ -7,7 +7,7 @@ use tenure_core::stored::{self, key_event};
 use thiserror::Error;
 
 use super::key::{KeyId, NodeKey, PublicKey, SignatureBytes};
-use crate::ledger_id::LedgerId;
+use crate::ledger::LedgerId;
 
 const ADDED: &str = "key.added";
 const RETIRED: &str = "key.retired";

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::entry::{KeyAdded, KeyEntry, KeyRetired};
 use super::key::{KeyId, PublicKey, SignatureBytes};
-use crate::ledger_id::LedgerId;
+use crate::ledger::LedgerId;
 
 /// The keys of one ledger, each vouched for by one before it.
 ///

@@ -30,7 +30,7 @@ use tenure_core::kernel::{Event, Fence, Holder, Issued, LeaseView, Mode, Resourc
 
 use super::bytes::put_text;
 use crate::batch::{BatchBytes, Hash};
-use crate::ledger_id::LedgerId;
+use crate::ledger::LedgerId;
 
 const PREFIX: &[u8; 15] = b"tenure.lease.v1";
 const AUTHORITY_PREFIX: &[u8; 19] = b"tenure.authority.v1";

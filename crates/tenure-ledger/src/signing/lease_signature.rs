@@ -12,7 +12,7 @@ use super::keyring::Keyring;
 use super::leaf::Leaf;
 use super::merkle::{LONGEST_PATH, Node, Place, TreeError, climb};
 use super::seal::{self, SignatureError};
-use crate::ledger_id::LedgerId;
+use crate::ledger::LedgerId;
 
 const VERSION: u8 = 1;
 

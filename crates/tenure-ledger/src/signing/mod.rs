@@ -36,7 +36,7 @@ pub mod merkle;
 mod passport;
 mod seal;
 
-pub use crate::ledger_id::LedgerId;
+pub use crate::ledger::LedgerId;
 pub use bytes::FormError;
 pub(crate) use checkpoint_seal::CheckpointSeal;
 pub use entry::{KeyAdded, KeyEntry, KeyEntryError, KeyRetired};

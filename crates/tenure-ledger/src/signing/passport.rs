@@ -27,7 +27,7 @@ use super::bytes::{FormError, Reader, put_text};
 use super::key::{KeyId, PublicKey};
 use super::leaf::{Leaf, Terms, mode_code, mode_of};
 use super::lease_signature::LeaseSignature;
-use crate::ledger_id::LedgerId;
+use crate::ledger::LedgerId;
 
 const VERSION: u8 = 1;
 /// Of a lease with authority.

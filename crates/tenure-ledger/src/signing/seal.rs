@@ -13,7 +13,7 @@ use super::keyring::{Keyring, KeyringError};
 use super::leaf::Leaf;
 use super::lease_signature::LeaseSignature;
 use super::merkle::{MOST_LEAVES, Node, Place, Tree, TreeError};
-use crate::ledger_id::LedgerId;
+use crate::ledger::LedgerId;
 
 const VERSION: u8 = 1;
 

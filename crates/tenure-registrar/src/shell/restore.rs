@@ -22,7 +22,7 @@ use thiserror::Error;
 use super::clock::Clock;
 use super::key_file::{NextKey, find_key};
 use super::service::{ServiceError, replay_opening};
-use crate::seal::leaf_reference;
+use crate::batch::leaf_reference;
 use crate::stamper::Stamper;
 
 /// How many numbers are passed over: more than any ledger gave out between two copies.

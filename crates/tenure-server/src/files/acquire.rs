@@ -12,8 +12,7 @@ use tenure_gate::paths::FileKey;
 
 use super::guarded::{Guarded, UNNAMED};
 use super::local::Local;
-use super::read::{absolute, strings};
-use super::speaker::{Speaker, Spoken};
+use super::speaker::{Speaker, Spoken, absolute, strings};
 use super::targets::Wished;
 use super::{apart, ask, audit, blame, identity, liveness, speaker, targets, turns, verdict, watching};
 use crate::app::App;

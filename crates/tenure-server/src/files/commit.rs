@@ -12,7 +12,7 @@ use tenure_core::kernel::{FileAnswer, FileCommand, Holder, Resource};
 use tenure_gate::paths::{FileKey, Target, target_of, work_tree_of};
 
 use super::local::Local;
-use super::read::{absolute, strings};
+use super::speaker::{absolute, strings};
 use super::{apart, ask, blame, identity, liveness, resting, view, violations};
 use crate::app::App;
 use crate::http::answer::{Failure, json};

@@ -13,7 +13,7 @@ use tenure_core::kernel::{FileSession, Resource};
 use tenure_gate::paths::FileKey;
 
 use super::local::Local;
-use super::read::absolute;
+use super::speaker::absolute;
 use super::view::Seen;
 use super::{FileFace, apart, targets, view};
 use crate::app::App;

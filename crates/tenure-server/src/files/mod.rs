@@ -31,7 +31,6 @@ mod local;
 mod news;
 mod observer;
 mod people;
-mod read;
 mod reports;
 pub(crate) mod resting;
 mod settings;

@@ -13,8 +13,7 @@ use tenure_gate::paths::FileKey;
 
 use super::acquire::introduce;
 use super::local::Local;
-use super::read::{absolute, strings};
-use super::speaker::{Speaker, Spoken};
+use super::speaker::{Speaker, Spoken, absolute, strings};
 use super::targets::Wished;
 use super::{apart, ask, audit, blame, contents, guarded, guards, liveness, targets, turns, watching};
 use crate::app::App;

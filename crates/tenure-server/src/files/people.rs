@@ -12,7 +12,7 @@ use tenure_core::rules::names::check_name;
 
 use super::list::{Which, shown};
 use super::local::Local;
-use super::read::absolute;
+use super::speaker::absolute;
 use super::{apart, ask, liveness, targets};
 use crate::app::App;
 use crate::http::answer::{Failure, json};

@@ -1,5 +1,6 @@
 //! For whom a hook speaks: a session, in a process that the system knows.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tenure_core::kernel::{Holder, Introduction};
@@ -117,4 +118,19 @@ fn task_of(text: &str) -> String {
         end -= 1;
     }
     plain[..end].trim().to_owned()
+}
+
+/// A path that does not depend on who asks from where.
+pub(super) fn absolute(text: &str, field: &str) -> Result<PathBuf, Failure> {
+    let path = PathBuf::from(text);
+    if path.is_absolute() { Ok(path) } else { Err(Failure::invalid(field, "must be an absolute path")) }
+}
+
+/// A list of texts, which may be missing.
+pub(super) fn strings(fields: &mut Fields, name: &'static str, most: usize) -> Result<Vec<String>, Failure> {
+    let list = fields.optional_list(name)?.unwrap_or_default();
+    if list.len() <= most {
+        return Ok(list);
+    }
+    Err(Failure::invalid(name, &format!("has {} entries; at most {most} are allowed", list.len())))
 }

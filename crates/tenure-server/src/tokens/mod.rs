@@ -6,12 +6,10 @@ mod admin;
 mod file;
 mod given;
 mod key;
-mod scope;
 mod store;
 
 pub use self::admin::{AdminToken, WeakToken};
 pub use self::file::TokenFileError;
-pub(crate) use self::given::{Given, Now};
+pub(crate) use self::given::{Given, Now, Scope, Scopes};
 pub(crate) use self::key::TokenKey;
-pub(crate) use self::scope::{Scope, Scopes};
 pub(crate) use self::store::{CreateError, TokenStore, Wish};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::rank::Rank;
+use super::Rank;
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::value::{Fence, Span, Tick, Ticket};

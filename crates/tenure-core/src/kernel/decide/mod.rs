@@ -3,14 +3,9 @@
 mod acquire;
 mod agent;
 mod change;
+mod end;
 mod file;
-mod handover;
 mod intent;
-mod reclaim;
-mod release;
-mod renew;
-mod revoke;
-mod withdraw;
 mod work;
 
 use super::answer::{Answer, Decision, Refusal};
@@ -48,16 +43,16 @@ fn answer(draft: &mut Draft<'_>, command: &Command) -> Result<Answer, Refusal> {
             check_may_hold(draft, &acquire.holder, &acquire.principal)?;
             acquire::acquire(draft, acquire, None)
         }
-        Command::Renew { lease, claim, ttl } => renew::renew(draft, *lease, claim, *ttl),
-        Command::Release { lease, claim, reason } => release::release(draft, *lease, claim, *reason),
+        Command::Renew { lease, claim, ttl } => change::renew(draft, *lease, claim, *ttl),
+        Command::Release { lease, claim, reason } => end::release(draft, *lease, claim, *reason),
         Command::Transfer { lease, claim, to, principal, nonce } => {
-            handover::transfer(draft, *lease, claim, to, principal, *nonce)
+            change::transfer(draft, *lease, claim, to, principal, *nonce)
         }
         Command::Upgrade(change) => change::upgrade(draft, change),
         Command::Downgrade(change) => change::downgrade(draft, change),
-        Command::Revoke { lease, cause, by, detail } => revoke::revoke(draft, *lease, *cause, by, detail),
-        Command::Reclaim { holder, by, detail } => reclaim::reclaim(draft, holder, by, detail),
-        Command::Withdraw { ticket, principal, end } => withdraw::withdraw(draft, *ticket, principal, *end),
+        Command::Revoke { lease, cause, by, detail } => end::revoke(draft, *lease, *cause, by, detail),
+        Command::Reclaim { holder, by, detail } => end::reclaim(draft, holder, by, detail),
+        Command::Withdraw { ticket, principal, end } => end::withdraw(draft, *ticket, principal, *end),
         Command::Agent(command) => agent::decide(draft, command),
         Command::File(command) => file::decide(draft, command),
         Command::Intent(command) => intent::decide(draft, command),

@@ -2,7 +2,6 @@
 
 mod handlers;
 mod read;
-mod show;
 
 use std::sync::Arc;
 
@@ -20,5 +19,5 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(handlers::spend))
         .routes(routes!(handlers::renew))
         .routes(routes!(handlers::release))
-        .routes(routes!(show::show))
+        .routes(routes!(handlers::show))
 }

@@ -1,15 +1,9 @@
 //! One file per request about files: what it leads to.
 
 mod acquire;
-mod adopt;
-mod commit;
 mod contend;
 mod end;
-mod force_release;
-mod give;
 mod hear;
-mod rest;
-mod resume;
 
 use std::collections::BTreeSet;
 
@@ -30,19 +24,17 @@ pub(super) fn decide(draft: &mut Draft<'_>, command: &FileCommand) -> Result<Ans
     let answer = match command {
         FileCommand::Hear { session, sign } => hear::hear(draft, session, *sign),
         FileCommand::Acquire(acquire) => acquire::acquire(draft, acquire),
-        FileCommand::Commit { sessions, resources } => commit::commit(draft, sessions, resources),
-        FileCommand::Rest { session, turn_ended_at, keep } => {
-            rest::rest(draft, session, *turn_ended_at, keep)
-        }
+        FileCommand::Commit { sessions, resources } => end::commit(draft, sessions, resources),
+        FileCommand::Rest { session, turn_ended_at, keep } => end::rest(draft, session, *turn_ended_at, keep),
         FileCommand::End { sessions, end, detail } => end::end(draft, sessions, *end, detail),
-        FileCommand::Adopt { from, to } => adopt::adopt(draft, from, to),
-        FileCommand::Give { file, to, by } => give::give(draft, file, to, by),
+        FileCommand::Adopt { from, to } => end::adopt(draft, from, to),
+        FileCommand::Give { file, to, by } => end::give(draft, file, to, by),
         FileCommand::ForceRelease { resources, by, detail } => {
-            force_release::force_release(draft, resources, by, detail)
+            end::force_release(draft, resources, by, detail)
         }
-        FileCommand::Resume { report, file, checked } => resume::resume(draft, *report, file, checked),
+        FileCommand::Resume { report, file, checked } => end::resume(draft, *report, file, checked),
         FileCommand::Violate { resource, session, detail } => {
-            commit::violate(draft, resource, session.as_ref(), detail)
+            end::violate(draft, resource, session.as_ref(), detail)
         }
     };
     answer.map(|answer| Answer::File(Box::new(answer)))
