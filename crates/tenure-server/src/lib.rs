@@ -4,7 +4,7 @@
 //! connection ──> http/accept    one task each, in bounds; a header within 5 s, a body within 10 s
 //!                http/origin    is it meant for us, and not sent by a web page from elsewhere
 //!                http/auth      who speaks, and whether that one may
-//!                http/leases    one file per route: read strictly, ask, answer
+//!                http/leases    handlers: read strictly, ask, answer
 //!                intents        what is wanted, and the worker that carries it out
 //!                agents         what agents are about to touch, and who of them waits
 //!                files          which session of a coding agent may change which file

@@ -138,10 +138,10 @@ mod tests {
         ];
         let blamed = Blamed { path: "a".to_owned(), owner: None, lines };
         let expected = "\
-    committed             9  line    9
-    claude 0123456789ab  10  line    10
-    ?                    11  line    11
-    ";
+committed             9  line    9
+claude 0123456789ab  10  line    10
+?                    11  line    11
+";
         assert_eq!(text(&blamed), expected);
     }
 }

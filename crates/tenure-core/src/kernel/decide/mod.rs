@@ -1,4 +1,4 @@
-//! One file per command: what it leads to. What takes one step has none.
+//! Decides commands: the events that they lead to, and the answer.
 
 mod acquire;
 mod agent;

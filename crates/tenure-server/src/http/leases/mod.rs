@@ -1,4 +1,4 @@
-//! Plain leases: one file per route.
+//! Routes of plain leases.
 
 mod acquire;
 mod end;

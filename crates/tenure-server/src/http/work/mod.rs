@@ -1,4 +1,4 @@
-//! Work: leases that say what their holder may do, and how much of it. One file per route.
+//! Work: leases that say what their holder may do, and how much of it. Handlers and their requests.
 
 mod handlers;
 mod read;

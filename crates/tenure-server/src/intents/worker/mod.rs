@@ -1,4 +1,4 @@
-//! What the one worker asks: one file per request. A worker in this process asks the same through the office.
+//! Requests of the worker. A worker in this process sends the same requests through the office.
 
 mod changes;
 mod handlers;

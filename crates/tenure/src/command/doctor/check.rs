@@ -160,18 +160,18 @@ mod tests {
             Check::unknown("codex.trust", "it cannot be asked").with_fix("start `codex`, open `/hooks`"),
         ];
         let expected = "\
-    CHECK              STATUS         DETAIL
-    server             ok             answers on /run/x
-    codex              not installed  nothing of Tenure
-    claude user hooks  gap
+CHECK              STATUS         DETAIL
+server             ok             answers on /run/x
+codex              not installed  nothing of Tenure
+claude user hooks  gap
     the program is [2J gone
     -> tenure install claude --user
-    codex trust        not known
+codex trust        not known
     it cannot be asked
     -> start `codex`, open `/hooks`
 
-    One gap. One thing could not be tried.
-    ";
+One gap. One thing could not be tried.
+";
         assert_eq!(text(&checks), expected);
     }
 

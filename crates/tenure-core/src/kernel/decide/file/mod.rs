@@ -1,4 +1,4 @@
-//! One file per request about files: what it leads to.
+//! Decides the commands of file sessions.
 
 mod acquire;
 mod contend;
