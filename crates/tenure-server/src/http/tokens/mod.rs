@@ -1,8 +1,6 @@
-//! Tokens that an admin makes: one file per route.
+//! Routes of API tokens.
 
-mod create;
-mod list;
-mod revoke;
+mod handlers;
 
 use std::sync::Arc;
 
@@ -10,7 +8,7 @@ use tenure_api::{Code, Token};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(crate) use self::revoke::finish_revoking;
+pub(crate) use self::handlers::finish_revoking;
 use super::answer::Failure;
 use super::auth::Caller;
 use crate::app::App;
@@ -20,7 +18,7 @@ use crate::tokens::Given;
 
 /// The routes of tokens.
 pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
-    OpenApiRouter::new().routes(routes!(list::list, create::create)).routes(routes!(revoke::revoke))
+    OpenApiRouter::new().routes(routes!(handlers::list, handlers::create)).routes(routes!(handlers::revoke))
 }
 
 /// Rejects a limited token: with it, a token without limits could be made.
