@@ -1,4 +1,4 @@
-//! Queue tickets of plain requests.
+//! Queue tickets of plain requests, and waits of agents, within one decision.
 
 use super::agent::Pending;
 use super::draft::{Draft, Place};
