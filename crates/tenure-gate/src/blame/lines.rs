@@ -1,13 +1,9 @@
-//! Which lines stayed, in time that no file can blow up.
+//! Which lines stayed between two versions of a text.
 
-use std::collections::HashMap;
-use std::ops::Range;
+use imara_diff::{Algorithm, Diff, InternedInput};
 
-/// Two stretches are compared line by line if there are no more than this many pairs.
-const MOST_PAIRS: usize = 1 << 20;
-
-/// How often a stretch is cut by lines that stand in it once. Deeper than any text that somebody wrote.
-const MOST_CUTS: usize = 64;
+/// Texts with at most this many pairs of lines are compared exactly.
+const MAX_PAIRS_COMPARED: usize = 1 << 20;
 
 /// A short digest of a line without its end.
 pub type Line = u64;
@@ -28,120 +24,23 @@ fn digest(line: &[u8]) -> Line {
     hash.as_bytes().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// For each new line, which old line it is, if it stayed. Both are in order, so no line is moved.
+/// For each new line, the old line that it is, if it stayed. Both are in order, so no line is moved.
 ///
-/// Where both ends agree, nothing is compared. A large stretch is cut at the lines that stand in it exactly once on both
-/// sides; where there is none, it counts as written anew.
+/// The most lines stay where the two texts are small enough to find that out. Larger texts are compared by Myers'
+/// algorithm with the limits that git uses, so that no file takes more than a moment.
 pub fn stayed(old: &[Line], new: &[Line]) -> Vec<Option<usize>> {
-    let mut found = vec![None; new.len()];
-    let mut open = vec![(0..old.len(), 0..new.len(), 0)];
-    while let Some((mut left, mut right, cuts)) = open.pop() {
-        trim(old, new, &mut left, &mut right, &mut found);
-        if left.is_empty() || right.is_empty() {
-            continue;
-        }
-        if left.len().saturating_mul(right.len()) <= MOST_PAIRS {
-            compare(old, new, &left, &right, &mut found);
-            continue;
-        }
-        if cuts == MOST_CUTS {
-            continue;
-        }
-        let anchors = anchors(old, new, &left, &right);
-        let ends = anchors.iter().copied().chain((!anchors.is_empty()).then_some((left.end, right.end)));
-        let (mut from_left, mut from_right) = (left.start, right.start);
-        for (at_left, at_right) in ends {
-            open.push((from_left..at_left, from_right..at_right, cuts + 1));
-            if at_right < right.end {
-                found[at_right] = Some(at_left);
-            }
-            (from_left, from_right) = (at_left + 1, at_right + 1);
-        }
-    }
-    found
-}
-
-/// Takes what is the same off both ends.
-fn trim(
-    old: &[Line],
-    new: &[Line],
-    left: &mut Range<usize>,
-    right: &mut Range<usize>,
-    found: &mut [Option<usize>],
-) {
-    let same = |(one, other): &(&Line, &Line)| one == other;
-    let head = old[left.clone()].iter().zip(&new[right.clone()]).take_while(same).count();
-    (0..head).for_each(|step| found[right.start + step] = Some(left.start + step));
-    left.start += head;
-    right.start += head;
-    let (one, other) = (old[left.clone()].iter().rev(), new[right.clone()].iter().rev());
-    let tail = one.zip(other).take_while(same).count();
-    (1..=tail).for_each(|step| found[right.end - step] = Some(left.end - step));
-    left.end -= tail;
-    right.end -= tail;
-}
-
-/// The longest common subsequence of two small stretches.
-fn compare(
-    old: &[Line],
-    new: &[Line],
-    left: &Range<usize>,
-    right: &Range<usize>,
-    found: &mut [Option<usize>],
-) {
-    let width = right.len() + 1;
-    // How long the longest one is from here to the end.
-    let mut longest = vec![0_u32; (left.len() + 1) * width];
-    for row in (0..left.len()).rev() {
-        for column in (0..right.len()).rev() {
-            longest[row * width + column] = if old[left.start + row] == new[right.start + column] {
-                longest[(row + 1) * width + column + 1] + 1
-            } else {
-                longest[(row + 1) * width + column].max(longest[row * width + column + 1])
-            };
-        }
-    }
-    let (mut row, mut column) = (0, 0);
-    while row < left.len() && column < right.len() {
-        if old[left.start + row] == new[right.start + column] {
-            found[right.start + column] = Some(left.start + row);
-            (row, column) = (row + 1, column + 1);
-        } else if longest[(row + 1) * width + column] >= longest[row * width + column + 1] {
-            row += 1;
-        } else {
-            column += 1;
-        }
-    }
-}
-
-/// Lines that stand once on both sides, as many of them as are in the same order.
-fn anchors(old: &[Line], new: &[Line], left: &Range<usize>, right: &Range<usize>) -> Vec<(usize, usize)> {
-    let once = |lines: &[Line], range: &Range<usize>| {
-        let mut places: HashMap<Line, Option<usize>> = HashMap::new();
-        for at in range.clone() {
-            places.entry(lines[at]).and_modify(|place| *place = None).or_insert(Some(at));
-        }
-        places
-    };
-    let (lefts, rights) = (once(old, left), once(new, right));
-    let pairs: Vec<_> = right
-        .clone()
-        .filter_map(|at| {
-            rights.get(&new[at]).copied().flatten()?;
-            Some((lefts.get(&new[at]).copied().flatten()?, at))
-        })
-        .collect();
-    // The longest rising row, by piles: each pair remembers the top of the pile before.
-    let mut piles: Vec<usize> = Vec::new();
-    let mut before = vec![None; pairs.len()];
-    for (index, (place, _)) in pairs.iter().enumerate() {
-        let pile = piles.partition_point(|top| pairs[*top].0 < *place);
-        before[index] = pile.checked_sub(1).map(|pile| piles[pile]);
-        if pile == piles.len() { piles.push(index) } else { piles[pile] = index }
-    }
-    let mut row: Vec<_> = std::iter::successors(piles.last().copied(), |index| before[*index]).collect();
-    row.reverse();
-    row.into_iter().map(|index| pairs[index]).collect()
+    let mut input = InternedInput::default();
+    input.update_before(old.iter().copied());
+    input.update_after(new.iter().copied());
+    let is_small = old.len().saturating_mul(new.len()) <= MAX_PAIRS_COMPARED;
+    let algorithm = if is_small { Algorithm::MyersMinimal } else { Algorithm::Myers };
+    let diff = Diff::compute(algorithm, &input);
+    // Line numbers fit into 32 bits: a text has at most 1 MiB.
+    let mut kept = (0_u32..).zip(0..old.len()).filter(|(number, _)| !diff.is_removed(*number));
+    let lines = (0_u32..).zip(new);
+    lines
+        .map(|(number, _)| if diff.is_added(number) { None } else { kept.next().map(|(_, place)| place) })
+        .collect()
 }
 
 #[cfg(test)]
