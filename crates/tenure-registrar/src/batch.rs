@@ -191,7 +191,7 @@ fn good_until(state: &State, last: Option<&Event>, answer: &Answer) -> Option<Ti
         // Nearly always: nothing needs to be looked for.
         Some(Event::Issued(issued)) if issued.fence == *lease => issued.expires_at,
         // One that is over already, though it was just granted again under its key, is past.
-        _ => state.lease(*lease).map_or(Tick(0), |view| view.expires_at),
+        _ => state.lease(*lease).map_or(Tick(0), |view| view.terms.expires_at),
     };
     match answer {
         Answer::Granted { leases } => leases.iter().map(end).min(),

@@ -16,7 +16,7 @@ impl State {
             let lease = reducer.get(&id).ok_or_else(|| format!("{id}: only the kernel knows it"))?;
             let wrong = |what: &str| format!("{id}: {what}: kernel {view:?}, reducer {lease:?}");
             same_life(&view, lease).map_err(wrong)?;
-            let work = work_id(view.resource, view.mode, &id);
+            let work = work_id(view.resource, view.terms.mode, &id);
             let active = reducer.get_active_lease_for_work(&work).map(|lease| lease.lease_id.as_str());
             ensure(lease.work_id == work && active == Some(&id), || wrong("resource"))?;
         }
@@ -41,9 +41,9 @@ fn same_life(view: &LeaseView<'_>, lease: &Lease) -> Result<(), &'static str> {
     let checks = [
         (lease.state == LeaseState::Active, "state"),
         (is_stored_as(view.holder.as_str(), &lease.actor_id), "holder"),
-        (tick(lease.issued_at_tick) == Some(view.issued_at.0), "beginning"),
-        (tick(lease.expires_at_tick) == Some(view.expires_at.0), "end"),
-        (lease.renewal_count == view.renewals, "renewals"),
+        (tick(lease.issued_at_tick) == Some(view.terms.issued_at.0), "beginning"),
+        (tick(lease.expires_at_tick) == Some(view.terms.expires_at.0), "end"),
+        (lease.renewal_count == view.terms.renewals, "renewals"),
     ];
     checks.into_iter().try_for_each(|(holds, what)| if holds { Ok(()) } else { Err(what) })
 }

@@ -40,7 +40,7 @@ impl Draft<'_> {
     /// The circle that would come of `to` getting `lease`, which somebody else no longer has.
     pub(crate) fn circle_by_handing(&self, lease: &LeaseEntry, to: &Holder) -> Option<Vec<Holder>> {
         let to = self.state.find_holder(to)?;
-        let handed = Some((self.state.resource_name(lease.resource), lease.mode, to));
+        let handed = Some((self.state.resource_name(lease.resource), lease.terms.mode, to));
         Graph { draft: self, asking: None, handed }.circle_of(to)
     }
 }

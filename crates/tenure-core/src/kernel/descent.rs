@@ -16,7 +16,7 @@ impl Draft<'_> {
         for fence in state.descendants(lease).into_iter().rev() {
             let Some(child) = state.find_lease(fence).filter(|_| !self.has_ended(fence)) else { continue };
             let at = self.now;
-            self.push_plain(if is_over(at.0, child.expires_at.0) {
+            self.push_plain(if is_over(at.0, child.terms.expires_at.0) {
                 Event::Expired { lease: fence, at }
             } else {
                 let by = state.principal_of(child.holder).1.clone();
@@ -29,7 +29,7 @@ impl Draft<'_> {
     /// When the lease is over that this one was derived from: it cannot be renewed beyond that.
     pub(super) fn end_of_parent(&self, lease: &LeaseEntry) -> Option<Tick> {
         let parent: Fence = self.state.work(lease.fence)?.authority.parent?;
-        self.state.find_lease(parent).map(|parent| parent.expires_at)
+        self.state.find_lease(parent).map(|parent| parent.terms.expires_at)
     }
 
     /// Whether a lease may last until then.

@@ -132,7 +132,7 @@ impl<'a> Draft<'a> {
 
     /// Whether a lease of the state still lives, here and now.
     pub(crate) fn lives(&self, lease: &LeaseEntry) -> bool {
-        !is_over(self.now.0, lease.expires_at.0) && !self.ended.contains(&lease.fence)
+        !is_over(self.now.0, lease.terms.expires_at.0) && !self.ended.contains(&lease.fence)
     }
 
     /// Whether somebody of the state still waits, here and now.
@@ -258,8 +258,8 @@ impl<'a> Draft<'a> {
         let slot = self.state.find_resource(resource);
         let around = self.state.slots_around_at(slot, resource);
         let leases = around.flat_map(|slot| self.state.leases_on(slot));
-        let leases = leases.filter(move |lease| !lease.mode.goes_with(mode) && self.lives(lease));
-        let leases = leases.map(|lease| (self.state.holder_name(lease.holder), lease.expires_at));
+        let leases = leases.filter(move |lease| !lease.terms.mode.goes_with(mode) && self.lives(lease));
+        let leases = leases.map(|lease| (self.state.holder_name(lease.holder), lease.terms.expires_at));
         let granted = self.granted_around(resource).filter(move |issued| !issued.mode.goes_with(mode));
         let granted = granted.map(|issued| (&issued.holder, issued.expires_at));
         let held = leases.chain(granted).map(|(holder, until)| Blocker { holder, until });
@@ -315,7 +315,7 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn expire_if_over(&mut self, lease: &LeaseEntry) {
-        if is_over(self.now.0, lease.expires_at.0) && !self.ended.contains(&lease.fence) {
+        if is_over(self.now.0, lease.terms.expires_at.0) && !self.ended.contains(&lease.fence) {
             self.push(Event::Expired { lease: lease.fence, at: self.now });
             self.mark_ended(lease);
         }

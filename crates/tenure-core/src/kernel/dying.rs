@@ -141,7 +141,7 @@ impl Draft<'_> {
 
     fn an_older_one_waits_for(&self, lease: &LeaseEntry, rank: &Rank) -> bool {
         let resource = self.state.resource_name(lease.resource);
-        self.pending_apart(resource, lease.mode).any(|pending| pending.rank < *rank)
+        self.pending_apart(resource, lease.terms.mode).any(|pending| pending.rank < *rank)
     }
 
     /// The age of an agent, as this decision leaves it.
@@ -152,7 +152,7 @@ impl Draft<'_> {
 
     fn holders_apart(&self, resource: &Resource, mode: Mode) -> impl Iterator<Item = Holder> {
         let leases = self.state.leases_around(resource);
-        let leases = leases.filter(|lease| !lease.mode.goes_with(mode) && self.lives(lease));
+        let leases = leases.filter(|lease| !lease.terms.mode.goes_with(mode) && self.lives(lease));
         let leases = leases.map(|lease| self.state.holder_name(lease.holder).clone());
         let granted = self.granted_around(resource).filter(|issued| !issued.mode.goes_with(mode));
         let held: Vec<Holder> = leases.chain(granted.map(|issued| issued.holder.clone())).collect();

@@ -113,7 +113,7 @@ impl<'a> Draft<'a> {
             return Some((issued.expires_at, &issued.resource));
         }
         let lease = self.state.find_lease(fence)?;
-        Some((renewed.unwrap_or(lease.expires_at), self.state.resource_name(lease.resource)))
+        Some((renewed.unwrap_or(lease.terms.expires_at), self.state.resource_name(lease.resource)))
     }
 
     pub(crate) fn expire_all_of(&mut self, holder: &Holder) {

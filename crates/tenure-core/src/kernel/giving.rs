@@ -43,10 +43,10 @@ impl Draft<'_> {
             on.filter(|lease| self.lives(lease) && state.holder_name(lease.holder) == agent).collect();
         // Where they lie in memory must not show in the ledger.
         own.sort_unstable_by_key(|lease| lease.fence);
-        if let Some(lease) = own.iter().find(|lease| lease.mode.covers(want.mode)) {
+        if let Some(lease) = own.iter().find(|lease| lease.terms.mode.covers(want.mode)) {
             let expires_at = self.now.saturating_add(want.ttl);
             // Another manifest of its own may have renewed it in this very decision.
-            let until = self.held_until(lease.fence).map_or(lease.expires_at, |(until, _)| until);
+            let until = self.held_until(lease.fence).map_or(lease.terms.expires_at, |(until, _)| until);
             if extends(until.0, expires_at.0) {
                 self.push(Event::Renewed { lease: lease.fence, at: self.now, expires_at, ttl: want.ttl });
             }

@@ -18,7 +18,7 @@ impl Draft<'_> {
         }
         self.pending_of(holder).next().is_some()
             || self.living_leases_of(holder).into_iter().any(|lease| {
-                let mut waiting = self.pending_apart(state.resource_name(lease.resource), lease.mode);
+                let mut waiting = self.pending_apart(state.resource_name(lease.resource), lease.terms.mode);
                 waiting.any(|pending| pending.rank.agent != *holder)
             })
     }

@@ -57,7 +57,7 @@ pub use limits::{
 pub use mode::{Mode, Modes};
 pub use name::{Holder, Labels, Principal, Resource};
 pub use state::{
-    Agent, Anchor, ClockState, EndedLease, HashKey, LeaseView, Misfit, RestoreError, Snapshot, State,
+    Agent, Anchor, ClockState, EndedLease, HashKey, LeaseView, Misfit, RestoreError, Snapshot, State, Terms,
     TicketView, Work,
 };
 pub use value::{Digest, Fence, LeaseIdText, LedgerTag, Nonce, RequestKey, Span, TICK_RATE_HZ, Tick, Ticket};

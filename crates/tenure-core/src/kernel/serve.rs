@@ -70,7 +70,8 @@ impl Draft<'_> {
     /// costs no more than its first.
     fn candidates_on(&self, resource: Slot) -> Vec<Ticket> {
         let name = self.state.resource_name(resource);
-        let held = self.state.leases_on(resource).filter(|lease| self.lives(lease)).map(|lease| lease.mode);
+        let held =
+            self.state.leases_on(resource).filter(|lease| self.lives(lease)).map(|lease| lease.terms.mode);
         let held = held.chain(self.granted_on(name).map(|issued| issued.mode));
         let mut kept_out = held.map(Modes::kept_out_by).fold(Modes::default(), Modes::union);
         let mut candidates = Vec::new();

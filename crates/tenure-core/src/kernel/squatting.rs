@@ -62,7 +62,7 @@ impl Draft<'_> {
     /// For how long an agent has held leases with its age: until now, or until the last of them was over.
     fn held_by(&self, id: &Holder) -> Span {
         let leases = self.state.find_holder(id).into_iter().flat_map(|slot| self.state.leases_of(slot));
-        let last = leases.map(|lease| lease.expires_at).max().unwrap_or(self.now);
+        let last = leases.map(|lease| lease.terms.expires_at).max().unwrap_or(self.now);
         self.state.agent(id).map_or(Span(0), |agent| agent.held(last.min(self.now)))
     }
 

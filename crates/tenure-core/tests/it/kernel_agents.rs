@@ -48,10 +48,11 @@ impl World {
     /// What must hold whatever happened, said in the plainest way.
     fn check(&self) {
         let now = Tick(self.now).max(self.state.now());
-        let live: Vec<_> = self.state.leases_from(Fence(0)).filter(|lease| now < lease.expires_at).collect();
+        let live: Vec<_> =
+            self.state.leases_from(Fence(0)).filter(|lease| now < lease.terms.expires_at).collect();
         for (index, one) in live.iter().enumerate() {
             for other in &live[..index] {
-                let apart = meet(one.resource, other.resource) && !together(one.mode, other.mode);
+                let apart = meet(one.resource, other.resource) && !together(one.terms.mode, other.terms.mode);
                 assert!(!apart || one.holder == other.holder, "{} and {}", one.resource, other.resource);
             }
         }
@@ -61,14 +62,13 @@ impl World {
         };
         for pending in self.state.pending().filter(|pending| now < pending.until) {
             let mut ahead = live.iter().filter(|lease| *lease.holder != pending.rank.agent).filter(|lease| {
-                pending
-                    .wants
-                    .iter()
-                    .any(|want| meet(&want.resource, lease.resource) && !together(want.mode, lease.mode))
+                pending.wants.iter().any(|want| {
+                    meet(&want.resource, lease.resource) && !together(want.mode, lease.terms.mode)
+                })
             });
             let first = ahead.next();
             // Unless a lease is over that nobody has announced: then the next who looks lets it in.
-            let all_announced = self.state.leases_from(Fence(0)).all(|lease| now < lease.expires_at);
+            let all_announced = self.state.leases_from(Fence(0)).all(|lease| now < lease.terms.expires_at);
             assert!(first.is_some() || !all_announced, "{:?} waits for nobody", pending.rank);
             assert!(
                 first.into_iter().chain(ahead).all(|lease| rank(lease.holder) > Some(pending.rank.clone()))
@@ -128,7 +128,7 @@ fn play(limits: Limits, steps: &[(u64, Step)]) {
                     .iter()
                     .map(|fence| {
                         let lease = world.state.lease(*fence);
-                        lease.is_some_and(|lease| *lease.holder == agent && now < lease.expires_at)
+                        lease.is_some_and(|lease| *lease.holder == agent && now < lease.terms.expires_at)
                     })
                     .collect();
                 let command = AgentCommand::Heartbeat { agent, principal, leases };
@@ -234,7 +234,7 @@ fn judge(world: &World, declare: &Declare, answer: &Answer) -> Verdict {
             assert_eq!(leases.len(), declare.wants.len());
             for (want, fence) in declare.wants.iter().zip(leases) {
                 let lease = world.state.lease(*fence).expect("it lives");
-                let is_wanted = *lease.resource == want.resource && lease.mode.covers(want.mode);
+                let is_wanted = *lease.resource == want.resource && lease.terms.mode.covers(want.mode);
                 assert!(is_wanted && *lease.holder == declare.agent);
             }
             Verdict::Granted

@@ -32,7 +32,9 @@ impl Model {
         };
         let leases: Vec<_> = state.leases_from(Fence(0)).collect();
         let pending: Vec<_> = state.pending().collect();
-        if leases.iter().any(|lease| lease.expires_at <= now) || pending.iter().any(|one| one.until <= now) {
+        if leases.iter().any(|lease| lease.terms.expires_at <= now)
+            || pending.iter().any(|one| one.until <= now)
+        {
             return None;
         }
         if state.tickets().any(|waiting| waiting.until <= now) {
@@ -40,7 +42,7 @@ impl Model {
         }
         let held = leases
             .iter()
-            .map(|lease| (age(lease.holder), lease.holder.clone(), lease.resource.clone(), lease.mode));
+            .map(|lease| (age(lease.holder), lease.holder.clone(), lease.resource.clone(), lease.terms.mode));
         let waiting = pending.iter().map(|pending| (pending.rank.clone(), pending.wants.clone()));
         let in_line = state.tickets().map(|waiting| (waiting.holder.clone(), waiting.wants.to_vec()));
         Some(Self { held: held.collect(), waiting: waiting.collect(), in_line: in_line.collect() })
@@ -156,11 +158,12 @@ pub fn outside(state: &State, now: Tick, agent: &Holder, touched: &[(Resource, M
         name == whole || beginning.ends_with('/') && name.starts_with(beginning)
     };
     let leases =
-        || state.leases_from(Fence(0)).filter(|lease| lease.holder == agent && now < lease.expires_at);
+        || state.leases_from(Fence(0)).filter(|lease| lease.holder == agent && now < lease.terms.expires_at);
     let mut outside: Vec<Resource> = Vec::new();
     for (resource, mode) in touched {
         let within = leases().any(|lease| {
-            strength(lease.mode) >= strength(*mode) && part_of(resource.as_str(), lease.resource.as_str())
+            strength(lease.terms.mode) >= strength(*mode)
+                && part_of(resource.as_str(), lease.resource.as_str())
         });
         if !within && !outside.contains(resource) {
             outside.push(resource.clone());

@@ -37,7 +37,7 @@ fn check_same_leases(world: &World, model: &Model) {
     let kernel = world
         .state
         .leases_from(Fence(0))
-        .map(|lease| (lease.fence.0, lease.resource.clone(), lease.holder.clone(), lease.expires_at.0));
+        .map(|lease| (lease.fence.0, lease.resource.clone(), lease.holder.clone(), lease.terms.expires_at.0));
     let ours = model
         .leases
         .iter()

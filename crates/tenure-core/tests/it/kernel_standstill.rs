@@ -133,7 +133,7 @@ fn handed(state: &State, lease: Fence, to: &Holder, by: &Principal) -> State {
         resource: view.resource.clone(),
         holder: to.clone(),
         principal: by.clone(),
-        mode: view.mode,
+        mode: view.terms.mode,
         at,
         expires_at: Tick(TTL.0),
         ttl: TTL,
@@ -165,8 +165,9 @@ fn ends(state: &State) -> Vec<BTreeSet<Holder>> {
     let (mut seen, mut next, mut ends) = (BTreeSet::new(), vec![state.clone()], Vec::new());
     while let Some(state) = next.pop() {
         let leases = state.leases_from(Fence(0));
-        let mut now: Vec<_> =
-            leases.map(|lease| format!("{} {} {:?}", lease.resource, lease.holder, lease.mode)).collect();
+        let mut now: Vec<_> = leases
+            .map(|lease| format!("{} {} {:?}", lease.resource, lease.holder, lease.terms.mode))
+            .collect();
         now.sort_unstable();
         now.extend(state.tickets().map(|view| format!("{:?}", view.ticket)));
         if !seen.insert(now) {

@@ -58,9 +58,9 @@ pub struct Terms<'a> {
 impl<'a> Terms<'a> {
     /// The terms of a renewal at `at`, of a lease that stays what it is in all but its end.
     pub fn of_renewed(lease: LeaseView<'a>, at: Tick, expires_at: Tick) -> Self {
-        let LeaseView { resource, holder, mode, fence, work, .. } = lease;
+        let LeaseView { resource, holder, fence, work, .. } = lease;
         let authority = work.map(|work| &*work.authority);
-        Self { resource, holder, mode, fence, at, expires_at, authority }
+        Self { resource, holder, mode: lease.terms.mode, fence, at, expires_at, authority }
     }
 
     /// The bytes that the leaf is the hash of.

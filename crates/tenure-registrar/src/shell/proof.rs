@@ -32,7 +32,7 @@ impl Proof {
         let live = state.lease(fence).map(|lease| issue(Terms::of_renewed(lease, at, expires_at)));
         live.or_else(|| {
             let ended = state.ended(fence)?;
-            let (resource, holder, mode) = (&ended.resource, &ended.holder, ended.mode);
+            let (resource, holder, mode) = (&ended.resource, &ended.holder, ended.terms.mode);
             let authority = ended.work.as_ref().map(|work| &*work.authority);
             Some(issue(Terms { resource, holder, mode, fence, at, expires_at, authority }))
         })
@@ -58,6 +58,6 @@ pub(crate) fn passport(
 
 /// A lease always ends a time to live after it was issued or last renewed.
 fn terms_now(lease: LeaseView<'_>) -> Terms<'_> {
-    let at = Tick(lease.expires_at.0.saturating_sub(lease.ttl.0));
-    Terms::of_renewed(lease, at, lease.expires_at)
+    let at = Tick(lease.terms.expires_at.0.saturating_sub(lease.terms.ttl.0));
+    Terms::of_renewed(lease, at, lease.terms.expires_at)
 }

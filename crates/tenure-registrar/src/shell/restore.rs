@@ -137,7 +137,7 @@ fn ends(state: &State, at: Tick, nobody_holds: bool) -> Vec<Event> {
     });
     let by = Principal::parse(REGISTRAR).expect("the registrar has a name");
     let leases = state.leases_from(Fence(0)).filter(|_| nobody_holds).map(|lease| {
-        if is_over(at.0, lease.expires_at.0) {
+        if is_over(at.0, lease.terms.expires_at.0) {
             return Event::Expired { lease: lease.fence, at };
         }
         let detail = "the ledger was restored, and nobody holds anything".into();

@@ -135,7 +135,7 @@ fn after_a_kill_at_any_moment_every_acknowledged_grant_is_there_with_its_exact_e
         for (fence, end) in &journal {
             let lease = replay.state().lease(*fence);
             let lease = lease.unwrap_or_else(|| panic!("round {round}: {fence:?} is lost"));
-            assert_eq!(lease.expires_at, *end, "round {round}: {fence:?}");
+            assert_eq!(lease.terms.expires_at, *end, "round {round}: {fence:?}");
         }
         highest = replay.state().last_fence();
         checkpoints += report.checkpoints;

@@ -241,7 +241,7 @@ fn a_restart_finds_every_lease_with_its_exact_end() {
             assert!(found, "round {round}");
         }
         // Whoever was answered finds it in the view.
-        ends.push((round, service.view().read(|state| state.lease(Fence(round)).unwrap().expires_at)));
+        ends.push((round, service.view().read(|state| state.lease(Fence(round)).unwrap().terms.expires_at)));
         service.stop().unwrap();
         clock.0.fetch_add(90_000_000, Ordering::SeqCst);
     }

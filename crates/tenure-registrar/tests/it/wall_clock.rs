@@ -76,7 +76,7 @@ impl Watched {
         assert!(matches!(refused, Answer::Refused(Refusal::Held { .. })), "{when}: {refused:?}");
         let now = service.view().now();
         let (ends, told, newest) = service.view().read(|state| {
-            let ends = state.lease(self.fence).expect("the lease lives").expires_at;
+            let ends = state.lease(self.fence).expect("the lease lives").terms.expires_at;
             (ends, wall_of(state, ends), wall_of(state, now))
         });
         assert_eq!(ends, self.ends, "{when}: the lease ends when it ended");
@@ -103,7 +103,7 @@ fn a_wall_clock_that_is_set_by_decades_changes_no_lease_and_no_time_goes_back() 
     let granted = answer(&service, acquire("db", "ann", 600));
     let Answer::Granted { leases } = granted else { panic!("not granted: {granted:?}") };
     let fence = leases[0];
-    let ends = service.view().read(|state| state.lease(fence).unwrap().expires_at);
+    let ends = service.view().read(|state| state.lease(fence).unwrap().terms.expires_at);
     let mut watched = Watched { fence, ends, told: 0, newest: 0 };
     watched.check(&service, "at first");
 

@@ -147,13 +147,13 @@ struct Found {
 
 fn found(state: &kernel::State, agent: &Holder, fence: Fence, now: Tick) -> Option<Found> {
     if let Some(lease) = state.lease(fence).filter(|lease| lease.holder == agent) {
-        let (resource, mode, expires_at) = (lease.resource.clone(), lease.mode, lease.expires_at);
+        let (resource, mode, expires_at) = (lease.resource.clone(), lease.terms.mode, lease.terms.expires_at);
         // What is over is over, announced or not.
         let end = is_over(now.0, expires_at.0).then_some((End::Expired, expires_at));
         return Some(Found { fence, resource, mode, expires_at, end });
     }
     let lease = state.ended(fence).filter(|lease| lease.holder == *agent)?;
-    let (resource, mode, expires_at) = (lease.resource.clone(), lease.mode, lease.expires_at);
+    let (resource, mode, expires_at) = (lease.resource.clone(), lease.terms.mode, lease.terms.expires_at);
     Some(Found { fence, resource, mode, expires_at, end: Some((lease.end, lease.ended_at)) })
 }
 

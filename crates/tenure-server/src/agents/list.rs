@@ -103,7 +103,7 @@ pub(super) async fn resource(
     let now = app.registrar.now();
     let (leases, waiting) = app.registrar.read(|state| {
         let around =
-            state.leases_around_resource(&resource).filter(|lease| !is_over(now.0, lease.expires_at.0));
+            state.leases_around_resource(&resource).filter(|lease| !is_over(now.0, lease.terms.expires_at.0));
         let seen = around.filter(|lease| caller.may_see(lease.resource.as_str()));
         let mut leases: Vec<_> = seen.map(|lease| view::living(state, &lease, now)).collect();
         leases.sort_unstable_by_key(|lease| lease.fence);

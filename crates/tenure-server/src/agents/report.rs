@@ -114,9 +114,9 @@ fn stands(
     now: Tick,
 ) -> PendingIntent {
     let reach = Reach::of(resource.as_str());
-    let mut own = state.leases_of_holder(agent).filter(|lease| !is_over(now.0, lease.expires_at.0));
+    let mut own = state.leases_of_holder(agent).filter(|lease| !is_over(now.0, lease.terms.expires_at.0));
     let is_held =
-        own.any(|lease| lease.mode.covers(mode) && Reach::of(lease.resource.as_str()).covers(reach));
+        own.any(|lease| lease.terms.mode.covers(mode) && Reach::of(lease.resource.as_str()).covers(reach));
     let mut apart = view::holders_apart(state, resource, mode, now);
     let now = match () {
         () if is_held => "HELD",

@@ -16,11 +16,11 @@ pub(super) fn lease(state: &State, fence: Fence, at: Tick) -> Option<AgentLease>
     Some(AgentLease {
         id: state.tag().lease_id(fence),
         resource: ended.resource.as_str().to_owned(),
-        predicate: ended.mode.as_str().to_owned(),
+        predicate: ended.terms.mode.as_str().to_owned(),
         agent_id: ended.holder.as_str().to_owned(),
-        acquired_at: time_of(state, ended.issued_at),
-        expires_at: time_of(state, ended.expires_at),
-        ttl: ended.ttl.as_millis(),
+        acquired_at: time_of(state, ended.terms.issued_at),
+        expires_at: time_of(state, ended.terms.expires_at),
+        ttl: ended.terms.ttl.as_millis(),
         fence: fence.0,
         remaining_ms: 0,
     })
@@ -31,13 +31,13 @@ pub(super) fn living(state: &State, lease: &LeaseView<'_>, at: Tick) -> AgentLea
     AgentLease {
         id: state.tag().lease_id(lease.fence),
         resource: lease.resource.as_str().to_owned(),
-        predicate: lease.mode.as_str().to_owned(),
+        predicate: lease.terms.mode.as_str().to_owned(),
         agent_id: lease.holder.as_str().to_owned(),
-        acquired_at: time_of(state, lease.issued_at),
-        expires_at: time_of(state, lease.expires_at),
-        ttl: lease.ttl.as_millis(),
+        acquired_at: time_of(state, lease.terms.issued_at),
+        expires_at: time_of(state, lease.terms.expires_at),
+        ttl: lease.terms.ttl.as_millis(),
         fence: lease.fence.0,
-        remaining_ms: remaining(at.0, lease.expires_at.0) / 1_000,
+        remaining_ms: remaining(at.0, lease.terms.expires_at.0) / 1_000,
     }
 }
 
@@ -50,7 +50,7 @@ pub(super) fn agent(
     now: Tick,
 ) -> Option<AgentView> {
     let is_seen = |resource: &Resource| caller.may_see(resource.as_str());
-    let held = state.leases_of_holder(id).filter(|lease| !is_over(now.0, lease.expires_at.0));
+    let held = state.leases_of_holder(id).filter(|lease| !is_over(now.0, lease.terms.expires_at.0));
     let mut leases: Vec<_> =
         held.filter(|lease| is_seen(lease.resource)).map(|lease| living(state, &lease, now)).collect();
     leases.sort_unstable_by_key(|lease| lease.fence);
@@ -110,7 +110,7 @@ pub(super) fn holders_apart<'a>(
     now: Tick,
 ) -> impl Iterator<Item = LeaseView<'a>> {
     let around = state.leases_around_resource(resource);
-    around.filter(move |lease| !lease.mode.goes_with(mode) && !is_over(now.0, lease.expires_at.0))
+    around.filter(move |lease| !lease.terms.mode.goes_with(mode) && !is_over(now.0, lease.terms.expires_at.0))
 }
 
 /// Each name once, in their order.

@@ -90,16 +90,16 @@ impl Seen {
         let due = session.turn_ended_at.map(|at| at.saturating_add(state.limits().file_idle));
         let found = session.owner();
         // Who gets a file is heard of, though signs of life within a second count once.
-        let seen_at = session.seen_at.max(lease.issued_at);
+        let seen_at = session.seen_at.max(lease.terms.issued_at);
         let view = FileView {
             path: String::new(),
             root: None,
             resource: lease.resource.as_str().to_owned(),
             owner: unlooked(&found),
-            acquired_at: time_of(state, lease.issued_at),
+            acquired_at: time_of(state, lease.terms.issued_at),
             last_heartbeat_at: time_of(state, seen_at),
             lease_state: if waiters.is_empty() { "OWNED" } else { "CONTENDED" }.to_owned(),
-            held_ms: now.since(lease.issued_at).as_millis(),
+            held_ms: now.since(lease.terms.issued_at).as_millis(),
             idle_ms: now.since(seen_at).as_millis(),
             released_in_ms: due.map(|due| due.since(now).as_millis()),
             waiters,

@@ -67,7 +67,8 @@ fn granted_to_nobody(state: &State) -> Vec<(Fence, Principal)> {
     let Some(clock) = state.clock() else { return Vec::new() };
     let started = clock.anchor.tick;
     let leases = state.leases_from(Fence::default());
-    let nobodys =
-        leases.filter(|lease| lease.issued_at > started && !lease.has_key && !lease.mode.is_of_agents());
+    let nobodys = leases.filter(|lease| {
+        lease.terms.issued_at > started && !lease.has_key && !lease.terms.mode.is_of_agents()
+    });
     nobodys.map(|lease| (lease.fence, lease.principal.clone())).collect()
 }

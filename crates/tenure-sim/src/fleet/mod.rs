@@ -326,7 +326,7 @@ impl Fleet {
         let fence = leases[0];
         self.host.laws().acknowledged(fence)?;
         let view = self.host.registrar().and_then(|registrar| registrar.state().lease(fence));
-        let valid_for = view.map_or(Span(0), |view| view.expires_at.since(stamp));
+        let valid_for = view.map_or(Span(0), |view| view.terms.expires_at.since(stamp));
         self.granted.extend(view.map(|view| (fence, view.resource.clone())));
         Ok(Outcome::Valid { fence, valid_for })
     }

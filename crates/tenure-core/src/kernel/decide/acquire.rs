@@ -230,13 +230,15 @@ fn own_lease(
     let slot = state.find_resource(resource)?;
     let mut leases = state.leases_on(slot);
     let own = leases.find(|lease| {
-        lease.mode == want.mode && draft.lives(lease) && *state.holder_name(lease.holder) == acquire.holder
+        lease.terms.mode == want.mode
+            && draft.lives(lease)
+            && *state.holder_name(lease.holder) == acquire.holder
     });
     let served = || {
         let mut granted = draft.granted_on(resource);
         granted.find(|issued| issued.mode == want.mode && issued.holder == acquire.holder)
     };
-    own.map(|lease| (lease.fence, lease.expires_at))
+    own.map(|lease| (lease.fence, lease.terms.expires_at))
         .or_else(|| served().map(|issued| (issued.fence, issued.expires_at)))
 }
 

@@ -17,8 +17,8 @@ use crate::rules::time::extends;
 /// not keep out yet would be, so they are in the way too.
 pub(super) fn upgrade(draft: &mut Draft<'_>, change: &ChangeMode) -> Result<Answer, Refusal> {
     let lease = super::living(draft, change.lease, Some(&change.claim))?;
-    if change.mode == lease.mode || !change.mode.covers(lease.mode) {
-        return Err(Refusal::WrongDirection { from: lease.mode, to: change.mode, upgrade: true });
+    if change.mode == lease.terms.mode || !change.mode.covers(lease.terms.mode) {
+        return Err(Refusal::WrongDirection { from: lease.terms.mode, to: change.mode, upgrade: true });
     }
     draft.settle(draft.state.resource_name(lease.resource));
     if let Some((holder, until)) = in_the_way(draft, lease, change) {
@@ -32,8 +32,8 @@ pub(super) fn upgrade(draft: &mut Draft<'_>, change: &ChangeMode) -> Result<Answ
 /// Always possible: whoever goes with the new mode is let in.
 pub(super) fn downgrade(draft: &mut Draft<'_>, change: &ChangeMode) -> Result<Answer, Refusal> {
     let lease = super::living(draft, change.lease, Some(&change.claim))?;
-    if change.mode == lease.mode || !lease.mode.covers(change.mode) {
-        return Err(Refusal::WrongDirection { from: lease.mode, to: change.mode, upgrade: false });
+    if change.mode == lease.terms.mode || !lease.terms.mode.covers(change.mode) {
+        return Err(Refusal::WrongDirection { from: lease.terms.mode, to: change.mode, upgrade: false });
     }
     change_mode(draft, lease, change, "downgraded")
 }
@@ -42,16 +42,16 @@ fn in_the_way(draft: &Draft<'_>, lease: &LeaseEntry, change: &ChangeMode) -> Opt
     let state = draft.state;
     let resource = state.resource_name(lease.resource);
     let others = state.leases_around(resource).filter(|other| other.fence != lease.fence);
-    let mut others = others.filter(|other| draft.lives(other) && !other.mode.goes_with(change.mode));
+    let mut others = others.filter(|other| draft.lives(other) && !other.terms.mode.goes_with(change.mode));
     if let Some(other) = others.next() {
-        return Some((state.holder_name(other.holder).clone(), other.expires_at));
+        return Some((state.holder_name(other.holder).clone(), other.terms.expires_at));
     }
     // Whoever was let in on the way, by a wait or a lease that was found to be over.
     let mut served = draft.granted_around(resource);
     if let Some(issued) = served.find(|issued| !issued.mode.goes_with(change.mode)) {
         return Some((issued.holder.clone(), issued.expires_at));
     }
-    let newly_apart = Modes::kept_out_by(change.mode).except(Modes::kept_out_by(lease.mode));
+    let newly_apart = Modes::kept_out_by(change.mode).except(Modes::kept_out_by(lease.terms.mode));
     let overtaken = state.slots_around(resource).find_map(|slot| {
         let is_overtaken =
             |waiting: &&Waiting| waiting.modes_on(slot).meets(newly_apart) && draft.waits(waiting);
@@ -60,7 +60,7 @@ fn in_the_way(draft: &Draft<'_>, lease: &LeaseEntry, change: &ChangeMode) -> Opt
     let overtaken = overtaken.map(|waiting| (waiting.queued.holder.clone(), waiting.queued.until));
     overtaken.or_else(|| {
         let mut agents = draft.pending_apart(resource, change.mode);
-        let is_new = |pending: &&Pending| !wants_apart(&pending.wants, resource, lease.mode);
+        let is_new = |pending: &&Pending| !wants_apart(&pending.wants, resource, lease.terms.mode);
         let agent = agents.find(is_new)?;
         Some((agent.rank.agent.clone(), agent.until))
     })
@@ -87,11 +87,11 @@ pub(super) fn renew(
 ) -> Result<Answer, Refusal> {
     let lease = super::living(draft, fence, Some(claim))?;
     draft.check_is_not_held_back()?;
-    let ttl = ttl.unwrap_or(lease.ttl);
+    let ttl = ttl.unwrap_or(lease.terms.ttl);
     super::acquire::check_ttl(draft, ttl)?;
     let expires_at = draft.now.checked_add(ttl).ok_or(Refusal::Exhausted)?;
-    if !extends(lease.expires_at.0, expires_at.0) {
-        return Ok(Answer::Renewed { lease: fence, expires_at: lease.expires_at });
+    if !extends(lease.terms.expires_at.0, expires_at.0) {
+        return Ok(Answer::Renewed { lease: fence, expires_at: lease.terms.expires_at });
     }
     draft.check_may_renew()?;
     if let Some(end) = draft.end_of_parent(lease)
@@ -135,7 +135,7 @@ pub(super) fn transfer(
     continue_as(
         draft,
         lease,
-        Successor { holder: to, principal, mode: lease.mode, nonce, detail: "transferred" },
+        Successor { holder: to, principal, mode: lease.terms.mode, nonce, detail: "transferred" },
     )
 }
 
@@ -145,12 +145,14 @@ fn check_fits_beside(draft: &Draft<'_>, lease: &LeaseEntry, to: &Holder) -> Resu
     let resource = state.resource_name(lease.resource);
     let mut others = state.leases_around(resource).filter(|other| other.fence != lease.fence);
     let apart = others.find(|other| {
-        draft.lives(other) && !other.mode.goes_with(lease.mode) && state.holder_name(other.holder) != to
+        draft.lives(other)
+            && !other.terms.mode.goes_with(lease.terms.mode)
+            && state.holder_name(other.holder) != to
     });
     let Some(other) = apart else { return Ok(()) };
     let (resource, holder) = (state.resource_name(other.resource), state.holder_name(other.holder).clone());
     let waiting = draft.waiting_on(resource);
-    Err(Refusal::Held { resource: resource.clone(), holder, until: other.expires_at, waiting })
+    Err(Refusal::Held { resource: resource.clone(), holder, until: other.terms.expires_at, waiting })
 }
 
 pub(super) struct Successor<'a> {
@@ -174,14 +176,14 @@ pub(super) fn continue_as(
     if state.work(lease.fence).is_some() {
         return Err(Refusal::AuthorityBound);
     }
-    if draft.now.checked_add(lease.ttl).is_none() || draft.fences_left() == 0 {
+    if draft.now.checked_add(lease.terms.ttl).is_none() || draft.fences_left() == 0 {
         return Err(Refusal::Exhausted);
     }
     let by = state.principal_of(lease.holder).1;
     draft.revoke(lease, Cause::Transferred, by, successor.detail);
     let resource = state.resource_name(lease.resource);
-    let want = Want::new(resource.clone(), successor.mode, lease.ttl, successor.nonce);
-    let want = want.labelled(lease.labels.clone());
+    let want = Want::new(resource.clone(), successor.mode, lease.terms.ttl, successor.nonce);
+    let want = want.labelled(lease.terms.labels.clone());
     let fence = draft.issue(Grant {
         holder: successor.holder,
         principal: successor.principal,

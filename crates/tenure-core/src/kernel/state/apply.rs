@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::entry::{Few, HolderEntry, LeaseEntry, PrincipalEntry, ResourceEntry, Rest, Waiting};
+use super::entry::{Few, HolderEntry, LeaseEntry, PrincipalEntry, ResourceEntry, Rest, Terms, Waiting};
 use super::memory::EndedLease;
 use super::own::Own;
 use super::table::Spot;
@@ -45,7 +45,7 @@ impl State {
             }
             Event::Expired { lease, at } => {
                 let slot = self.known(*lease)?;
-                ensure(is_over(at.0, self.leases.get(slot).expires_at.0), "it ends a lease too early")?;
+                ensure(is_over(at.0, self.leases.get(slot).terms.expires_at.0), "it ends a lease too early")?;
                 self.end_lease(slot, *at, End::Expired);
             }
             Event::Revoked { lease, at, cause, .. } => {
@@ -97,11 +97,12 @@ impl State {
         self.check_issue_of_file(issued)?;
         let mut resource = self.resources.look_up(issued.resource.as_str());
         if let Some(resource) = resource.slot() {
-            let fits = self.leases_on(resource).all(|lease| lease.mode.goes_with(issued.mode));
+            let fits = self.leases_on(resource).all(|lease| lease.terms.mode.goes_with(issued.mode));
             ensure(fits, "its resource is held")?;
         }
-        let fits_beside =
-            |lease: &LeaseEntry| lease.mode.goes_with(issued.mode) || holder.slot() == Some(lease.holder);
+        let fits_beside = |lease: &LeaseEntry| {
+            lease.terms.mode.goes_with(issued.mode) || holder.slot() == Some(lease.holder)
+        };
         let fits =
             self.reaches.around(&issued.resource).flat_map(|(_, slot)| self.leases_on(slot)).all(fits_beside);
         ensure(fits, "what overlaps its resource is held")?;
@@ -129,17 +130,19 @@ impl State {
         let resource = self.intern_resource(resource, &issued.resource);
         let principal = self.enter_lease(LeaseEntry {
             fence: issued.fence,
-            issued_at: issued.at,
-            expires_at: issued.expires_at,
-            ttl: issued.ttl,
-            nonce: issued.nonce,
-            labels: issued.labels.clone(),
+            terms: Terms {
+                mode: issued.mode,
+                issued_at: issued.at,
+                expires_at: issued.expires_at,
+                ttl: issued.ttl,
+                renewals: 0,
+                nonce: issued.nonce,
+                labels: issued.labels.clone(),
+            },
             key: issued.key.map(Box::new),
             resource,
             holder,
             place: 0,
-            renewals: 0,
-            mode: issued.mode,
         });
         self.expiries.insert((issued.expires_at, issued.fence));
         if issued.principal.as_str() == FILES {
@@ -161,11 +164,11 @@ impl State {
     fn apply_renewed(&mut self, lease: Fence, at: Tick, expires_at: Tick, ttl: Span) -> Result<(), Misfit> {
         let slot = self.living(lease, at)?;
         let entry = self.leases.get_mut(slot);
-        let gives_time = extends(entry.expires_at.0, expires_at.0) && ttl > Span(0);
+        let gives_time = extends(entry.terms.expires_at.0, expires_at.0) && ttl > Span(0);
         ensure(gives_time, "it renews without giving time")?;
-        let before = std::mem::replace(&mut entry.expires_at, expires_at);
-        let length = std::mem::replace(&mut entry.ttl, ttl);
-        entry.renewals = entry.renewals.saturating_add(1);
+        let before = std::mem::replace(&mut entry.terms.expires_at, expires_at);
+        let length = std::mem::replace(&mut entry.terms.ttl, ttl);
+        entry.terms.renewals = entry.terms.renewals.saturating_add(1);
         self.lengths.remove(length);
         self.lengths.add(ttl);
         self.expiries.remove((before, lease));
@@ -222,16 +225,17 @@ impl State {
     /// A lease that still had time at `at`: only those can be renewed, given back or taken away.
     fn living(&self, lease: Fence, at: Tick) -> Result<Slot, Misfit> {
         let slot = self.known(lease)?;
-        ensure(!is_over(at.0, self.leases.get(slot).expires_at.0), "the lease was over")?;
+        ensure(!is_over(at.0, self.leases.get(slot).terms.expires_at.0), "the lease was over")?;
         Ok(slot)
     }
 
     fn end_lease(&mut self, slot: Slot, at: Tick, end: End) {
         let lease = self.leases.remove(slot);
+        let expires_at = lease.terms.expires_at;
         let work = self.end_work(lease.fence);
-        self.lengths.remove(lease.ttl);
+        self.lengths.remove(lease.terms.ttl);
         self.by_fence.remove(lease.fence);
-        self.expiries.remove((lease.expires_at, lease.fence));
+        self.expiries.remove((expires_at, lease.fence));
         let holder = self.holders.get_mut(lease.holder);
         if let Some(moved) = holder.leases.swap_remove(lease.place as usize) {
             self.leases.get_mut(moved).place = lease.place;
@@ -252,13 +256,7 @@ impl State {
             resource,
             holder,
             principal: principal.name.clone(),
-            mode: lease.mode,
-            issued_at: lease.issued_at,
-            expires_at: lease.expires_at,
-            ttl: lease.ttl,
-            renewals: lease.renewals,
-            nonce: lease.nonce,
-            labels: lease.labels,
+            terms: lease.terms,
             ended_at: at,
             end,
             work,
@@ -267,7 +265,7 @@ impl State {
         self.rest_holder_if_idle(lease.holder, at);
         if !self.agents.is_empty() {
             // What was over before anybody said so was held until it was over.
-            self.agent_has_lost(lease.fence, lease.holder, at.min(lease.expires_at));
+            self.agent_has_lost(lease.fence, lease.holder, at.min(expires_at));
         }
     }
 

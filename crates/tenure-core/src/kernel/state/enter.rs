@@ -12,7 +12,7 @@ impl State {
     pub(super) fn enter_lease(&mut self, mut lease: LeaseEntry) -> Slot {
         let place = self.holders.get(lease.holder).leases.len();
         lease.place = u32::try_from(place).expect("fewer than 2^32 leases fit into memory");
-        let (fence, ttl) = (lease.fence, lease.ttl);
+        let (fence, ttl) = (lease.fence, lease.terms.ttl);
         let (holder, resource) = (lease.holder, lease.resource);
         let slot = self.leases.insert(lease);
         let holder = self.holders.get_mut(holder);

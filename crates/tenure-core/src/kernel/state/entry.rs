@@ -10,22 +10,30 @@ use crate::kernel::mode::{Mode, Modes};
 use crate::kernel::name::{Holder, Labels, Principal, Resource};
 use crate::kernel::value::{Fence, Nonce, RequestKey, Span, Tick, Ticket};
 
+/// What was promised to a lease's holder; a renewal changes the end, the TTL and the count of renewals.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Terms {
+    pub mode: Mode,
+    pub issued_at: Tick,
+    /// The lease is expired from this tick on.
+    pub expires_at: Tick,
+    pub ttl: Span,
+    pub renewals: u32,
+    /// The lease's token is made from it. It is kept after the end: a late caller must still prove that the lease was its own.
+    pub nonce: Nonce,
+    pub labels: Labels,
+}
+
 /// A live lease. A million of these should fit into a small machine: no field without a need.
 #[derive(Debug, Clone)]
 pub(crate) struct LeaseEntry {
     pub(crate) fence: Fence,
-    pub(crate) issued_at: Tick,
-    pub(crate) expires_at: Tick,
-    pub(crate) ttl: Span,
-    pub(crate) nonce: Nonce,
-    pub(crate) labels: Labels,
+    pub(crate) terms: Terms,
     pub(crate) key: Option<Box<RequestKey>>,
     pub(crate) resource: Slot,
     pub(crate) holder: Slot,
     /// Where it stands among its holder's leases.
     pub(crate) place: u32,
-    pub(crate) renewals: u32,
-    pub(crate) mode: Mode,
 }
 
 /// A resource that somebody holds or waits for.

@@ -32,7 +32,7 @@ impl State {
             for (index, one) in leases.iter().enumerate() {
                 for other in &leases[index + 1..] {
                     let both = || format!("{:?} and {:?} on {}", one.fence, other.fence, resource.name);
-                    ensure(one.mode.goes_with(other.mode), both)?;
+                    ensure(one.terms.mode.goes_with(other.terms.mode), both)?;
                 }
             }
             let unused = leases.is_empty() && resource.queue.is_empty();
@@ -52,11 +52,15 @@ impl State {
             let fence = lease.fence;
             let on_resource = self.resources.get(lease.resource).leases.as_slice();
             ensure(self.by_fence.get(fence) == Some(slot), || format!("{fence:?} not by number"))?;
-            ensure(self.expiries.contains((lease.expires_at, fence)), || format!("{fence:?} not by end"))?;
+            ensure(self.expiries.contains((lease.terms.expires_at, fence)), || {
+                format!("{fence:?} not by end")
+            })?;
             ensure(on_resource.contains(&slot), || format!("{fence:?} not on its resource"))?;
             ensure(fence <= self.last_fence, || format!("{fence:?} was never given out"))?;
             ensure(self.ended.get(fence).is_none(), || format!("{fence:?} lives and is over"))?;
-            ensure(lasts(lease.issued_at.0, lease.expires_at.0), || format!("{fence:?} has no time"))?;
+            ensure(lasts(lease.terms.issued_at.0, lease.terms.expires_at.0), || {
+                format!("{fence:?} has no time")
+            })?;
             let of_holder = &self.holders.get(lease.holder).leases;
             let found = of_holder.get(lease.place as usize) == Some(slot);
             ensure(found, || format!("{fence:?} not with its holder"))?;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::entry::Terms;
 use super::slab::{Slab, Slot};
 use super::works::{SpentUnderKey, Work};
 use crate::kernel::answer::End;
@@ -17,15 +18,7 @@ pub struct EndedLease {
     pub resource: Resource,
     pub holder: Holder,
     pub principal: Principal,
-    pub mode: Mode,
-    pub issued_at: Tick,
-    /// Its end as last promised.
-    pub expires_at: Tick,
-    pub ttl: Span,
-    pub renewals: u32,
-    /// For its token: a late caller must still prove that the lease was its own.
-    pub nonce: Nonce,
-    pub labels: Labels,
+    pub terms: Terms,
     pub ended_at: Tick,
     pub end: End,
     /// What became of its authority, if it had any.

@@ -27,6 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use agents::Agent;
 pub(crate) use agents::wants_apart;
 pub use apply::Misfit;
+pub use entry::Terms;
 pub(crate) use entry::{LeaseEntry, Waiting};
 pub(crate) use invariants::ensure;
 pub use memory::EndedLease;

@@ -141,8 +141,9 @@ impl State {
             ensure(same, || format!("{name} is found in a wrong place"))?;
             for (_, other) in self.reaches.around(name) {
                 for lease in self.leases_on(slot) {
-                    let apart =
-                        |one: &&LeaseEntry| !one.mode.goes_with(lease.mode) && one.holder != lease.holder;
+                    let apart = |one: &&LeaseEntry| {
+                        !one.terms.mode.goes_with(lease.terms.mode) && one.holder != lease.holder
+                    };
                     let found = self.leases_on(other).find(apart);
                     ensure(found.is_none(), || {
                         format!("{name} and {} are both held", self.resource_name(other))

@@ -1,6 +1,7 @@
 //! The state as plain, sorted data: what two states are compared by.
 
 use super::agents::Agent;
+use super::entry::Terms;
 use super::memory::{EndedLease, KeyEntry};
 use super::{ClockState, State, Work};
 use crate::kernel::agent::Pending;
@@ -40,13 +41,7 @@ struct Lease {
     fence: Fence,
     resource: Resource,
     holder: Holder,
-    mode: Mode,
-    issued_at: Tick,
-    expires_at: Tick,
-    ttl: Span,
-    renewals: u32,
-    nonce: Nonce,
-    labels: Labels,
+    terms: Terms,
     key: Option<RequestKey>,
 }
 
@@ -59,13 +54,7 @@ impl State {
                 fence: entry.fence,
                 resource: self.resource_name(entry.resource).clone(),
                 holder: self.holder_name(entry.holder).clone(),
-                mode: entry.mode,
-                issued_at: entry.issued_at,
-                expires_at: entry.expires_at,
-                ttl: entry.ttl,
-                renewals: entry.renewals,
-                nonce: entry.nonce,
-                labels: entry.labels.clone(),
+                terms: entry.terms.clone(),
                 key: entry.key.as_deref().copied(),
             }
         });

@@ -1,8 +1,8 @@
 //! What the world may see of the state.
 
-use super::State;
 use super::Work;
 use super::entry::{LeaseEntry, Waiting};
+use super::{State, Terms};
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Labels, Principal, Resource};
 use crate::kernel::value::{Fence, Nonce, Span, Tick, Ticket};
@@ -14,14 +14,7 @@ pub struct LeaseView<'a> {
     pub resource: &'a Resource,
     pub holder: &'a Holder,
     pub principal: &'a Principal,
-    pub mode: Mode,
-    pub issued_at: Tick,
-    /// When it is over: at this tick it is dead.
-    pub expires_at: Tick,
-    pub ttl: Span,
-    pub renewals: u32,
-    pub nonce: Nonce,
-    pub labels: &'a Labels,
+    pub terms: &'a Terms,
     /// Whether it was asked for under a key, so that the same request finds it again.
     pub has_key: bool,
     /// What became of its authority, if it has any.
@@ -110,13 +103,7 @@ impl State {
             resource: self.resource_name(entry.resource),
             holder: self.holder_name(entry.holder),
             principal: self.principal_of(entry.holder).1,
-            mode: entry.mode,
-            issued_at: entry.issued_at,
-            expires_at: entry.expires_at,
-            ttl: entry.ttl,
-            renewals: entry.renewals,
-            nonce: entry.nonce,
-            labels: &entry.labels,
+            terms: &entry.terms,
             has_key: entry.key.is_some(),
             work: self.work(entry.fence),
         }

@@ -93,7 +93,7 @@ impl State {
             Event::Renewed { lease, expires_at, .. } => {
                 let parent = self.work(*lease).and_then(|work| work.authority.parent);
                 let parent = parent.and_then(|parent| self.find_lease(parent));
-                let fits = parent.is_none_or(|parent| *expires_at <= parent.expires_at);
+                let fits = parent.is_none_or(|parent| *expires_at <= parent.terms.expires_at);
                 ensure(fits, "it renews a lease beyond its parent's end")
             }
             _ => Ok(()),
@@ -106,11 +106,11 @@ impl State {
         let work_id = work_id.ok_or(Misfit("it has authority over what is no work of its own"))?;
         ensure(authority.budget.check().is_ok(), "its budget is too large")?;
         let Some(parent) = authority.parent else { return Ok(()) };
-        let lease = self.find_lease(parent).filter(|lease| !is_over(issued.at.0, lease.expires_at.0));
+        let lease = self.find_lease(parent).filter(|lease| !is_over(issued.at.0, lease.terms.expires_at.0));
         let lease = lease.ok_or(Misfit("it is derived from a lease that is over"))?;
         let work = self.work(parent).ok_or(Misfit("it is derived from a lease without authority"))?;
         ensure(self.may_have_child(parent), "too much is derived from one lease")?;
-        let has = (&work.authority.scope, work.left, lease.expires_at);
+        let has = (&work.authority.scope, work.left, lease.terms.expires_at);
         let fits = check_derived(has, work_id, (&authority.scope, authority.budget, issued.expires_at));
         ensure(fits.is_ok(), "it is more than a part of the lease that it is derived from")
     }
@@ -149,7 +149,7 @@ impl State {
     pub(super) fn apply_work(&mut self, event: &WorkEvent) -> Result<(), Misfit> {
         match event {
             WorkEvent::Spent { lease, at, amount, purpose, key } => {
-                let entry = self.find_lease(*lease).filter(|entry| !is_over(at.0, entry.expires_at.0));
+                let entry = self.find_lease(*lease).filter(|entry| !is_over(at.0, entry.terms.expires_at.0));
                 let entry = entry.ok_or(Misfit("it spends from a lease that is over"))?;
                 let principal = self.holders.get(entry.holder).principal;
                 let work = self.works.0.get_mut(lease);
@@ -192,8 +192,8 @@ impl State {
                 given = given.plus(authority.budget).ok_or("more was given than can be counted")?;
                 let within = authority.scope.is_within(&work.authority.scope);
                 hold(within, || format!("{child:?} may do more than {fence:?}"))?;
-                let end = self.find_lease(*child).map(|child| child.expires_at);
-                hold(end <= Some(lease.expires_at), || format!("{child:?} outlives {fence:?}"))?;
+                let end = self.find_lease(*child).map(|child| child.terms.expires_at);
+                hold(end <= Some(lease.terms.expires_at), || format!("{child:?} outlives {fence:?}"))?;
             }
             hold(work.given.covers(given), || format!("{fence:?} gave more than it says"))?;
             let parent = work.authority.parent.map(|parent| (parent, self.work(parent)));

@@ -134,7 +134,8 @@ fn plainly(state: &State, now: Tick) -> BTreeSet<(&Holder, &Holder, bool)> {
         let meets =
             |name: &Resource| tenure_core::rules::overlap::overlap(name.as_str(), want.resource.as_str());
         for lease in state.leases_from(tenure_core::kernel::Fence(0)) {
-            if now < lease.expires_at && meets(lease.resource) && !lease.mode.goes_with(want.mode) {
+            if now < lease.terms.expires_at && meets(lease.resource) && !lease.terms.mode.goes_with(want.mode)
+            {
                 pairs.insert((want.holder, lease.holder, true));
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_api::{Lease, LeaseState, Waiter};
 use tenure_core::kernel::{
     Anchor, End, EndedLease, Event, Fence, Holder, Issued, Labels, LeaseView, LedgerTag, Mode, Queued,
-    Resource, Span, Tick, TicketView, Want, WorkEvent,
+    Resource, Span, Terms, Tick, TicketView, Want, WorkEvent,
 };
 use tenure_core::rules::time::remaining;
 
@@ -50,27 +50,23 @@ impl Facts {
     }
 
     pub(super) fn of_live(lease: LeaseView<'_>) -> Self {
-        let start = Start {
-            resource: lease.resource.clone(),
-            holder: lease.holder.clone(),
-            mode: lease.mode,
-            at: lease.issued_at,
-            labels: lease.labels.clone(),
-        };
-        let LeaseView { fence, expires_at, ttl, renewals, .. } = lease;
-        Self { fence, start: Some(start), expires_at, ttl, renewals, end: None, is_later: false }
+        Self::of_terms(lease.fence, lease.resource, lease.holder, lease.terms)
     }
 
     /// A lease that is over, as it was before its end.
     pub(super) fn of_ended(lease: &EndedLease) -> Self {
+        Self::of_terms(lease.fence, &lease.resource, &lease.holder, &lease.terms)
+    }
+
+    fn of_terms(fence: Fence, resource: &Resource, holder: &Holder, terms: &Terms) -> Self {
         let start = Start {
-            resource: lease.resource.clone(),
-            holder: lease.holder.clone(),
-            mode: lease.mode,
-            at: lease.issued_at,
-            labels: lease.labels.clone(),
+            resource: resource.clone(),
+            holder: holder.clone(),
+            mode: terms.mode,
+            at: terms.issued_at,
+            labels: terms.labels.clone(),
         };
-        let EndedLease { fence, expires_at, ttl, renewals, .. } = *lease;
+        let Terms { expires_at, ttl, renewals, .. } = *terms;
         Self { fence, start: Some(start), expires_at, ttl, renewals, end: None, is_later: false }
     }
 

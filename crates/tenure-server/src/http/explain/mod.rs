@@ -59,7 +59,8 @@ pub(super) async fn explain(
 
 /// Who holds it, or something that overlaps it, oldest first.
 fn held(state: &kernel::State, resource: &Resource, caller: &Caller, now: Tick) -> Vec<Lease> {
-    let alive = state.leases_around_resource(resource).filter(|lease| !is_over(now.0, lease.expires_at.0));
+    let alive =
+        state.leases_around_resource(resource).filter(|lease| !is_over(now.0, lease.terms.expires_at.0));
     let alive = alive.filter(|lease| caller.may_see(lease.resource.as_str()));
     let mut leases: Vec<_> = alive.map(|lease| live(state, lease, now)).collect();
     leases.sort_unstable_by_key(|lease| lease.fence);
@@ -68,8 +69,9 @@ fn held(state: &kernel::State, resource: &Resource, caller: &Caller, now: Tick) 
 
 /// The lease on it that ended last, announced or not.
 fn last_end(state: &kernel::State, resource: &Resource, now: Tick) -> Option<Lease> {
-    let unannounced = state.leases_on_resource(resource).filter(|lease| is_over(now.0, lease.expires_at.0));
-    if let Some(lease) = unannounced.max_by_key(|lease| (lease.expires_at, lease.fence)) {
+    let unannounced =
+        state.leases_on_resource(resource).filter(|lease| is_over(now.0, lease.terms.expires_at.0));
+    if let Some(lease) = unannounced.max_by_key(|lease| (lease.terms.expires_at, lease.fence)) {
         return Some(live(state, lease, now));
     }
     let announced = state.ended_leases().filter(|lease| lease.resource == *resource);

@@ -139,8 +139,12 @@ pub(in crate::http) fn granted(
     stamp: Tick,
 ) -> Result<Granted, Failure> {
     let shown = app.registrar.read(|state| {
-        let live = state.lease(fence).map(|lease| (lease.issued_at, lease.expires_at, lease.nonce));
-        let ended = || state.ended(fence).map(|lease| (lease.issued_at, lease.expires_at, lease.nonce));
+        let live = state
+            .lease(fence)
+            .map(|lease| (lease.terms.issued_at, lease.terms.expires_at, lease.terms.nonce));
+        let ended = || {
+            state.ended(fence).map(|lease| (lease.terms.issued_at, lease.terms.expires_at, lease.terms.nonce))
+        };
         let (issued_at, expires_at, nonce) = live.or_else(ended)?;
         // A request that waited came in long before its lease began.
         let lease = find(state, fence, stamp.max(issued_at))?;

@@ -136,8 +136,8 @@ impl<'a> Recalls<'a> {
     /// Who waits because this lease lives, if anybody does.
     pub(super) fn of(&mut self, lease: &LeaseView<'a>) -> Option<Recall> {
         let (state, at) = (self.state, self.at);
-        let look = || recall(state, lease.resource, lease.mode, at);
-        self.known.entry((lease.resource, lease.mode)).or_insert_with(look).clone()
+        let look = || recall(state, lease.resource, lease.terms.mode, at);
+        self.known.entry((lease.resource, lease.terms.mode)).or_insert_with(look).clone()
     }
 }
 

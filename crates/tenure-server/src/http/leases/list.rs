@@ -123,7 +123,8 @@ fn page(state: &kernel::State, filter: &Filter, now: Tick) -> Page {
 /// The first leases that fit and are not announced to be over: those that live, or those that are over all the same.
 fn unannounced(state: &kernel::State, filter: &Filter, now: Tick, over: bool, most: usize) -> Vec<Lease> {
     let fits = |lease: &LeaseView<'_>| {
-        filter.fits(lease.fence, lease.resource, lease.holder) && is_over(now.0, lease.expires_at.0) == over
+        filter.fits(lease.fence, lease.resource, lease.holder)
+            && is_over(now.0, lease.terms.expires_at.0) == over
     };
     let mut found: Vec<_> = match (&filter.resource, &filter.holder) {
         (Some(resource), _) => state.leases_on_resource(resource).filter(fits).collect(),

@@ -72,8 +72,8 @@ struct Named {
 fn named(app: &App, caller: &Caller, id: &LeaseId) -> Result<Named, Failure> {
     app.registrar.read(|state| {
         let fence = state.tag().fence_of(&id.0).ok_or_else(not_found)?;
-        let live = state.lease(fence).map(|lease| (lease.resource, lease.nonce));
-        let ended = || state.ended(fence).map(|lease| (&lease.resource, lease.nonce));
+        let live = state.lease(fence).map(|lease| (lease.resource, lease.terms.nonce));
+        let ended = || state.ended(fence).map(|lease| (&lease.resource, lease.terms.nonce));
         let (resource, nonce) = live.or_else(ended).ok_or_else(not_found)?;
         caller.require_resource(resource.as_str())?;
         Ok(Named { fence, nonce })

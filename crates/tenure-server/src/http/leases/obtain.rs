@@ -110,13 +110,14 @@ fn taken<'a>(
     now: Tick,
 ) -> Option<(&'a Resource, String, Tick)> {
     let mut leases = state.leases_on_resource(resource);
-    let held = leases.find(|lease| !lease.mode.goes_with(mode) && !is_over(now.0, lease.expires_at.0));
+    let held =
+        leases.find(|lease| !lease.terms.mode.goes_with(mode) && !is_over(now.0, lease.terms.expires_at.0));
     let mut before = state.queue_of(resource).take_while(|waiting| waiting.ticket < ticket);
     let waits = || {
         let in_time = |waiting: &TicketView<'_>| !is_over(now.0, waiting.until.0);
         let waiting = before.find(|waiting| in_time(waiting) && waiting.is_kept_out_of(resource, mode))?;
         Some((waiting.holder, waiting.until))
     };
-    let (holder, until) = held.map(|lease| (lease.holder, lease.expires_at)).or_else(waits)?;
+    let (holder, until) = held.map(|lease| (lease.holder, lease.terms.expires_at)).or_else(waits)?;
     Some((resource, holder.as_str().to_owned(), until))
 }

@@ -63,7 +63,7 @@ fn is_continued(refusal: &Refusal) -> bool {
 fn continuation(state: &kernel::State, before: Fence, nonce: Nonce, at: Tick) -> Option<Fence> {
     let resource = &state.ended(before)?.resource;
     let mut leases = state.leases_on_resource(resource);
-    let found = leases.find(|lease| lease.nonce == nonce && !is_over(at.0, lease.expires_at.0));
+    let found = leases.find(|lease| lease.terms.nonce == nonce && !is_over(at.0, lease.terms.expires_at.0));
     found.map(|lease| lease.fence)
 }
 

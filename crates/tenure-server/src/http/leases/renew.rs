@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tenure_api::{Renew, Renewed};
-use tenure_core::kernel::{Answer, Claim, Command, Span};
+use tenure_core::kernel::{Answer, Claim, Command, LeaseView, Span, Terms};
 
 use super::show::{find, live};
 use super::{LeaseId, proven};
@@ -52,7 +52,10 @@ pub(in crate::http) async fn renew_one(
     let Answer::Renewed { lease: fence, expires_at } = answer else { return Err(unexpected()) };
     let lease = app.registrar.read(|state| match state.lease(fence) {
         // The end that was answered, not one that came after it.
-        Some(lease) => Some(live(state, tenure_core::kernel::LeaseView { expires_at, ..lease }, stamp)),
+        Some(lease) => {
+            let terms = &Terms { expires_at, ..lease.terms.clone() };
+            Some(live(state, LeaseView { terms, ..lease }, stamp))
+        }
         None => find(state, fence, stamp),
     });
     let lease = lease.ok_or_else(unexpected)?;

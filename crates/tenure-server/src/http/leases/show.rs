@@ -57,8 +57,8 @@ pub(super) fn live_among<'a>(
     recalls: &mut Recalls<'a>,
 ) -> Lease {
     let shown = as_active(state, &lease, at);
-    if is_over(at.0, lease.expires_at.0) {
-        over(shown, End::Expired, time_of(state, lease.expires_at))
+    if is_over(at.0, lease.terms.expires_at.0) {
+        over(shown, End::Expired, time_of(state, lease.terms.expires_at))
     } else {
         Lease { recall: recalls.of(&lease), ..shown }
     }
@@ -69,15 +69,15 @@ fn as_active(state: &kernel::State, lease: &LeaseView<'_>, at: Tick) -> Lease {
         id: state.tag().lease_id(lease.fence),
         resource: lease.resource.as_str().to_owned(),
         holder: lease.holder.as_str().to_owned(),
-        mode: lease.mode.as_str().to_owned(),
+        mode: lease.terms.mode.as_str().to_owned(),
         state: LeaseState::Active,
         fence: lease.fence.0,
-        ttl_ms: lease.ttl.as_millis(),
-        remaining_ms: remaining(at.0, lease.expires_at.0) / 1_000,
-        acquired_at: time_of(state, lease.issued_at),
-        expires_at: time_of(state, lease.expires_at),
-        renewal_count: lease.renewals,
-        labels: lease.labels.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        ttl_ms: lease.terms.ttl.as_millis(),
+        remaining_ms: remaining(at.0, lease.terms.expires_at.0) / 1_000,
+        acquired_at: time_of(state, lease.terms.issued_at),
+        expires_at: time_of(state, lease.terms.expires_at),
+        renewal_count: lease.terms.renewals,
+        labels: lease.terms.labels.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         ended_at: None,
         end: None,
         recall: None,
@@ -91,13 +91,7 @@ pub(in crate::http) fn ended(state: &kernel::State, lease: &EndedLease) -> Lease
         resource: &lease.resource,
         holder: &lease.holder,
         principal: &lease.principal,
-        mode: lease.mode,
-        issued_at: lease.issued_at,
-        expires_at: lease.expires_at,
-        ttl: lease.ttl,
-        renewals: lease.renewals,
-        nonce: lease.nonce,
-        labels: &lease.labels,
+        terms: &lease.terms,
         // It is not shown.
         has_key: false,
         work: None,

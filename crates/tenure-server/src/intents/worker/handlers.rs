@@ -82,7 +82,7 @@ pub(in crate::intents) async fn guard(
     let (answer, _) = answered(response.reply, || app.registrar.now())?;
     let kernel::Answer::Granted { leases } = answer else { return Err(unexpected()) };
     let fence = *leases.first().ok_or_else(unexpected)?;
-    let until = app.registrar.read(|state| state.lease(fence).map(|lease| lease.expires_at));
+    let until = app.registrar.read(|state| state.lease(fence).map(|lease| lease.terms.expires_at));
     // Gone already is a guard with no time left.
     let remaining_ms = until.map_or(0, |until| super::remaining_ms(app, until));
     let lease_id = app.registrar.read(|state| state.tag().lease_id(fence));

@@ -86,8 +86,8 @@ async fn ask(app: &App, command: IntentCommand) -> Result<IntentAnswer, Failure>
 /// How long the guard with this fence still lives. Refuses one that does not.
 fn guard_lives(state: &kernel::State, guard: Fence, now: Tick) -> Result<Duration, Failure> {
     let lease = state.lease(guard).filter(|lease| lease.resource.as_str() == GUARD);
-    let living = lease.filter(|lease| !is_over(now.0, lease.expires_at.0)).ok_or_else(guard_lost)?;
-    Ok(Duration::from_micros(remaining(now.0, living.expires_at.0)))
+    let living = lease.filter(|lease| !is_over(now.0, lease.terms.expires_at.0)).ok_or_else(guard_lost)?;
+    Ok(Duration::from_micros(remaining(now.0, living.terms.expires_at.0)))
 }
 
 /// How long something still lasts, at this moment.

@@ -218,7 +218,7 @@ impl Fleet {
     fn guard_lives_for(&self, answer: &Answer, stamp: Tick) -> Span {
         let Answer::Granted { leases } = answer else { return Span(0) };
         let view = self.host.registrar().and_then(|registrar| registrar.state().lease(leases[0]));
-        view.map_or(Span(0), |view| view.expires_at.since(stamp))
+        view.map_or(Span(0), |view| view.terms.expires_at.since(stamp))
     }
 
     pub(super) fn studio_hears(&mut self, asked: Asked, told: Told, log: &mut Log) {

@@ -90,7 +90,7 @@ fn leases(state: &State) -> impl Iterator<Item = LeaseView<'_>> {
 
 /// How many live, how many are over but not announced, and how many wait.
 fn counts(state: &State, at: Tick) -> (usize, usize, usize) {
-    let live = leases(state).filter(|lease| !is_over(at.0, lease.expires_at.0)).count();
+    let live = leases(state).filter(|lease| !is_over(at.0, lease.terms.expires_at.0)).count();
     let waiting = state.tickets().filter(|waiting| !is_over(at.0, waiting.until.0)).count();
     (live, state.live_leases() - live, waiting)
 }
@@ -101,16 +101,16 @@ fn as_text(past: &Past, at: Tick) -> String {
         ["LEASE", "RESOURCE", "HOLDER", "MODE", "FENCE", "ISSUED TICK", "EXPIRES TICK", "REMAINING MS"];
     let mut table = Table::with_heads(&heads);
     for lease in leases(state) {
-        let left = remaining(at.0, lease.expires_at.0) / 1_000;
-        let is_over = is_over(at.0, lease.expires_at.0);
+        let left = remaining(at.0, lease.terms.expires_at.0) / 1_000;
+        let is_over = is_over(at.0, lease.terms.expires_at.0);
         table.row([
             state.tag().lease_id(lease.fence),
             lease.resource.to_string(),
             lease.holder.to_string(),
-            lease.mode.as_str().to_owned(),
+            lease.terms.mode.as_str().to_owned(),
             lease.fence.0.to_string(),
-            lease.issued_at.0.to_string(),
-            lease.expires_at.0.to_string(),
+            lease.terms.issued_at.0.to_string(),
+            lease.terms.expires_at.0.to_string(),
             if is_over { "over".to_owned() } else { left.to_string() },
         ]);
     }
@@ -128,21 +128,21 @@ fn as_json(past: &Past, at: Tick) -> Value {
     let state = past.state();
     let time = |tick| state.clock().map(|clock| time_of(clock.anchor, tick));
     let lease = |lease: LeaseView<'_>| {
-        let is_over = is_over(at.0, lease.expires_at.0);
+        let is_over = is_over(at.0, lease.terms.expires_at.0);
         json!({
             "id": state.tag().lease_id(lease.fence),
             "resource": lease.resource.as_str(),
             "holder": lease.holder.as_str(),
             "principal": lease.principal.as_str(),
-            "mode": lease.mode.as_str(),
+            "mode": lease.terms.mode.as_str(),
             "state": if is_over { "OVER" } else { "ACTIVE" },
             "fence": lease.fence.0,
-            "issuedTick": lease.issued_at.0,
-            "issuedAt": time(lease.issued_at),
-            "expiresTick": lease.expires_at.0,
-            "expiresAt": time(lease.expires_at),
-            "remainingMs": remaining(at.0, lease.expires_at.0) / 1_000,
-            "renewalCount": lease.renewals,
+            "issuedTick": lease.terms.issued_at.0,
+            "issuedAt": time(lease.terms.issued_at),
+            "expiresTick": lease.terms.expires_at.0,
+            "expiresAt": time(lease.terms.expires_at),
+            "remainingMs": remaining(at.0, lease.terms.expires_at.0) / 1_000,
+            "renewalCount": lease.terms.renewals,
         })
     };
     let (live, over, waiting) = counts(state, at);

@@ -123,12 +123,12 @@ fn beat(draft: &mut Draft<'_>, agent: &Holder, fence: Fence, settled: &Settled) 
     if !draft.lives(lease) {
         return Pulse::Over(settled.revoked.get(&fence).copied().map_or(End::Expired, End::Revoked));
     }
-    let expires_at = draft.now.saturating_add(lease.ttl);
-    let until = settled.renewed.get(&fence).copied().unwrap_or(lease.expires_at);
+    let expires_at = draft.now.saturating_add(lease.terms.ttl);
+    let until = settled.renewed.get(&fence).copied().unwrap_or(lease.terms.expires_at);
     if !extends(until.0, expires_at.0) || !draft.may_last_until(lease, expires_at) {
         return Pulse::Until(until);
     }
-    draft.push(Event::Renewed { lease: fence, at: draft.now, expires_at, ttl: lease.ttl });
+    draft.push(Event::Renewed { lease: fence, at: draft.now, expires_at, ttl: lease.terms.ttl });
     Pulse::Until(expires_at)
 }
 
@@ -154,9 +154,9 @@ fn touch(
     for (resource, mode) in touched {
         let reach = Reach::of(resource.as_str());
         let within = |name: &Resource| Reach::of(name.as_str()).covers(reach);
-        let covering = living
-            .iter()
-            .filter(|lease| lease.mode.covers(*mode) && within(draft.state.resource_name(lease.resource)));
+        let covering = living.iter().filter(|lease| {
+            lease.terms.mode.covers(*mode) && within(draft.state.resource_name(lease.resource))
+        });
         let before = used.len();
         used.extend(covering.map(|lease| lease.fence));
         if used.len() == before && !outside.iter().any(|(known, _)| known == resource) {

@@ -87,9 +87,9 @@ fn grace(draft: &mut Draft<'_>, report: &Report) -> Result<(), Refusal> {
     let graced = draft.state.agent(&report.agent).map(|agent| agent.graced.clone()).unwrap_or_default();
     for lease in draft.living_leases_of(&report.agent) {
         if !graced.contains(&lease.fence) {
-            let expires_at = lease.expires_at.checked_add(RESTART_GRACE).ok_or(Refusal::Exhausted)?;
+            let expires_at = lease.terms.expires_at.checked_add(RESTART_GRACE).ok_or(Refusal::Exhausted)?;
             if draft.may_last_until(lease, expires_at) {
-                let (lease, ttl) = (lease.fence, lease.ttl);
+                let (lease, ttl) = (lease.fence, lease.terms.ttl);
                 draft.push(Event::Renewed { lease, at: draft.now, expires_at, ttl });
             }
         }

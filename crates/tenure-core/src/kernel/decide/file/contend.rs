@@ -100,7 +100,7 @@ fn block(draft: &mut Draft<'_>, ticket: &FileTicket, family: &[Holder], file: &F
     // It may have the file by another of its names, or a folder that it is in.
     let around = file.names().flat_map(|(resource, _)| state.leases_around(resource));
     let own = around.filter(|lease| draft.lives(lease) && state.holder_name(lease.holder) == owner);
-    let held_since = own.map(|lease| lease.issued_at).min().unwrap_or(now);
+    let held_since = own.map(|lease| lease.terms.issued_at).min().unwrap_or(now);
     let found = Blocked {
         at: now,
         owner: known.map_or_else(|| Owner::named(owner.clone()), |session| session.owner()),

@@ -63,7 +63,7 @@ pub(super) fn hand_up(draft: &mut Draft<'_>, lease: &LeaseEntry, heir: &Holder) 
     let resource = draft.state.resource_name(lease.resource);
     draft.revoke(lease, Cause::Transferred, &files(), "its subagent is done");
     draft.close_tickets_for(heir, [resource], TicketEnd::Served);
-    draft.grant_file(heir, resource, lease.nonce, Some(lease.fence))?;
+    draft.grant_file(heir, resource, lease.terms.nonce, Some(lease.fence))?;
     Ok(())
 }
 
@@ -182,7 +182,7 @@ pub(super) fn adopt(draft: &mut Draft<'_>, from: &Holder, to: &Introduction) -> 
         let resource = state.resource_name(lease.resource);
         draft.close_tickets_for(&to.id, [resource], TicketEnd::Served);
         // Whoever waits for it waits on: it has not become free.
-        draft.grant_file(&to.id, resource, lease.nonce, Some(lease.fence))?;
+        draft.grant_file(&to.id, resource, lease.terms.nonce, Some(lease.fence))?;
     }
     Ok(FileAnswer::Noted)
 }

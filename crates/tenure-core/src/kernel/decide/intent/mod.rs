@@ -46,7 +46,7 @@ fn guarded<'a>(draft: &Draft<'a>, fence: Fence) -> Result<&'a LeaseEntry, Refusa
     let is_guard = |lease: &&LeaseEntry| {
         // Several could hold it together in another mode, and anybody could hold it as a plain lease.
         state.resource_name(lease.resource).as_str() == GUARD
-            && lease.mode == Mode::Exclusive
+            && lease.terms.mode == Mode::Exclusive
             && state.principal_of(lease.holder).1.as_str() == ORCHESTRATOR
     };
     lease.filter(is_guard).ok_or(Refusal::GuardLost)
@@ -324,8 +324,8 @@ fn keep_one(draft: &mut Draft<'_>, session: &Holder, guard: Fence, ttl: Span) ->
 
 fn renew(draft: &mut Draft<'_>, lease: &LeaseEntry, ttl: Span) -> Tick {
     let expires_at = draft.now.saturating_add(ttl);
-    if !extends(lease.expires_at.0, expires_at.0) {
-        return lease.expires_at;
+    if !extends(lease.terms.expires_at.0, expires_at.0) {
+        return lease.terms.expires_at;
     }
     draft.push(Event::Renewed { lease: lease.fence, at: draft.now, expires_at, ttl });
     expires_at

@@ -83,7 +83,7 @@ fn derive(draft: &mut Draft<'_>, derive: &Derive) -> Result<Answer, Refusal> {
     super::acquire::check_ttl(draft, child.ttl)?;
     let authority = authority_of(child, Some(derive.parent))?;
     let expires_at = draft.now.checked_add(child.ttl).ok_or(Refusal::Exhausted)?;
-    let has = (&work.authority.scope, work.left, parent.expires_at);
+    let has = (&work.authority.scope, work.left, parent.terms.expires_at);
     check_derived(has, &child.work_id, (&child.scope, child.budget, expires_at))
         .map_err(|error| Refusal::of_derive(&error, draft))?;
     if !draft.state.may_have_child(derive.parent) {

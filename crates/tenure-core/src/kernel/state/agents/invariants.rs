@@ -18,8 +18,8 @@ impl State {
             for want in &waiting.wants {
                 for lease in self.leases_around(&want.resource) {
                     let holder = self.holder_name(lease.holder);
-                    let is_past = is_over(self.now.0, lease.expires_at.0);
-                    if is_past || lease.mode.goes_with(want.mode) || *holder == who.agent {
+                    let is_past = is_over(self.now.0, lease.terms.expires_at.0);
+                    if is_past || lease.terms.mode.goes_with(want.mode) || *holder == who.agent {
                         continue;
                     }
                     let is_younger = self.rank_of(holder).is_some_and(|rank| rank > *who);
@@ -44,7 +44,7 @@ impl State {
         ensure(self.agents.clocks.len() == clocks, || "clocks of agents are miscounted".into())?;
         for (fence, _) in self.touches() {
             let lease = self.find_lease(fence).ok_or_else(|| format!("{fence:?} is over, and noted"))?;
-            ensure(lease.mode.changes(), || format!("{fence:?} changes nothing, and is noted"))?;
+            ensure(lease.terms.mode.changes(), || format!("{fence:?} changes nothing, and is noted"))?;
         }
         let both = self.agents.touched.len() == self.agents.by_touch.len();
         ensure(both, || "touches of agents are miscounted".into())

@@ -278,6 +278,6 @@ impl State {
     pub(crate) fn own_lease_on(&self, agent: &Holder, resource: &Resource) -> Option<(Fence, Mode)> {
         let slot = self.find_resource(resource)?;
         let own = self.leases_on(slot).find(|lease| self.holder_name(lease.holder) == agent)?;
-        Some((own.fence, own.mode))
+        Some((own.fence, own.terms.mode))
     }
 }

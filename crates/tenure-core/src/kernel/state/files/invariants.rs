@@ -22,7 +22,7 @@ impl State {
             }
             if is_session && !leases.is_empty() {
                 ensure(is_ours, || format!("{} holds files in another name", holder.name))?;
-                let exclusive = leases.iter().all(|lease| lease.mode == Mode::Exclusive);
+                let exclusive = leases.iter().all(|lease| lease.terms.mode == Mode::Exclusive);
                 ensure(exclusive, || format!("{} shares a file", holder.name))?;
             }
             let waits = self.waits_of(slot).next().is_some();

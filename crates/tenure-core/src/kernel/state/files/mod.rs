@@ -115,7 +115,7 @@ impl State {
     /// Who holds a file: the lease, since when, and whose it is. At most one does.
     pub fn file_lease(&self, resource: &Resource) -> Option<(Fence, Tick, &Holder)> {
         let lease = self.leases_on(self.find_resource(resource)?).next()?;
-        Some((lease.fence, lease.issued_at, self.holder_name(lease.holder)))
+        Some((lease.fence, lease.terms.issued_at, self.holder_name(lease.holder)))
     }
 
     pub(crate) fn file_ticket_for(&self, session: &Holder, resource: &Resource) -> Option<&FileTicket> {

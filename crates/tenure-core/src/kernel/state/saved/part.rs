@@ -8,6 +8,7 @@ use crate::kernel::answer::End;
 use crate::kernel::event::Cause;
 use crate::kernel::mode::Mode;
 use crate::kernel::name::{Holder, Labels, Principal, Resource};
+use crate::kernel::state::Terms;
 use crate::kernel::value::{Digest, Fence, Nonce, RequestKey, Span, Tick, Ticket};
 use crate::kernel::want::{Others, Want};
 use crate::lease::ReleaseReason;
@@ -153,17 +154,6 @@ impl<T: Saved> Saved for Vec<T> {
 saved_code! { Mode, "it is held in an unknown mode"; }
 
 saved! { RequestKey { key, body } }
-
-/// What a live lease and one that is over both have.
-pub(super) struct Terms {
-    pub(super) mode: Mode,
-    pub(super) issued_at: Tick,
-    pub(super) expires_at: Tick,
-    pub(super) ttl: Span,
-    pub(super) renewals: u32,
-    pub(super) nonce: Nonce,
-    pub(super) labels: Labels,
-}
 
 impl Terms {
     pub(super) const LEAST: usize = 6 + 16;

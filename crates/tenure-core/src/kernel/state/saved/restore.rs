@@ -1,14 +1,14 @@
 //! From bytes to the state. Whatever could not have been saved is refused.
 
 use super::bytes::Take;
-use super::part::{Saved, Terms};
+use super::part::Saved;
 use super::{RestoreError, VERSION};
 use crate::kernel::answer::End;
 use crate::kernel::event::{ClockReading, Queued};
 use crate::kernel::limits::{KEY_KEPT, Limits};
 use crate::kernel::mode::Modes;
 use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::state::entry::{Few, HolderEntry, LeaseEntry, PrincipalEntry, ResourceEntry, Rest};
+use crate::kernel::state::entry::{Few, HolderEntry, LeaseEntry, PrincipalEntry, ResourceEntry, Rest, Terms};
 use crate::kernel::state::memory::{EndedLease, KeyEntry, KeyOutcome, Keys};
 use crate::kernel::state::own::Own;
 use crate::kernel::state::works::SpentUnderKey;
@@ -110,20 +110,7 @@ impl Restoring<'_> {
             let resource = self.resource()?;
             let terms = Terms::read(&mut self.take)?;
             ends.push((terms.expires_at, fence));
-            self.state.enter_lease(LeaseEntry {
-                fence,
-                issued_at: terms.issued_at,
-                expires_at: terms.expires_at,
-                ttl: terms.ttl,
-                nonce: terms.nonce,
-                labels: terms.labels,
-                key: None,
-                resource,
-                holder,
-                place: 0,
-                renewals: terms.renewals,
-                mode: terms.mode,
-            });
+            self.state.enter_lease(LeaseEntry { fence, terms, key: None, resource, holder, place: 0 });
             if self.state.resources.get(resource).leases.as_slice().len() == 2 {
                 shared.push(resource);
             }
@@ -137,8 +124,8 @@ impl Restoring<'_> {
     fn check_modes(&self, resource: Slot) -> Result<(), RestoreError> {
         let mut kept_out = Modes::default();
         for lease in self.state.leases_on(resource) {
-            self.take.ensure(!kept_out.contains(lease.mode), "two leases do not go together")?;
-            kept_out = kept_out.union(Modes::kept_out_by(lease.mode));
+            self.take.ensure(!kept_out.contains(lease.terms.mode), "two leases do not go together")?;
+            kept_out = kept_out.union(Modes::kept_out_by(lease.terms.mode));
         }
         Ok(())
     }
@@ -272,13 +259,7 @@ impl Restoring<'_> {
                 resource,
                 holder,
                 principal,
-                mode: terms.mode,
-                issued_at: terms.issued_at,
-                expires_at: terms.expires_at,
-                ttl: terms.ttl,
-                renewals: terms.renewals,
-                nonce: terms.nonce,
-                labels: terms.labels,
+                terms,
                 ended_at,
                 end: End::read(&mut self.take)?,
                 work: None,

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use super::VERSION;
 use super::bytes::Put;
-use super::part::{Saved, Terms};
+use super::part::Saved;
 use crate::kernel::name::Resource;
 use crate::kernel::state::memory::{KeyEntry, KeyOutcome};
 use crate::kernel::state::{Slot, State, Waiting};
@@ -97,7 +97,7 @@ impl Saving<'_> {
             self.put.after(&mut before, lease.fence.0);
             self.holder(lease.holder);
             self.resource(lease.resource);
-            terms!(lease).put(&mut self.put);
+            lease.terms.put(&mut self.put);
         }
     }
 
@@ -171,7 +171,7 @@ impl Saving<'_> {
             self.put.text(ended.holder.as_str());
             let principal = self.state.find_principal(&ended.principal);
             self.principal(principal.expect("principals are never forgotten"));
-            terms!(ended).put(&mut self.put);
+            ended.terms.put(&mut self.put);
             (ended.ended_at, ended.end).put(&mut self.put);
         }
     }
@@ -210,21 +210,6 @@ impl Saving<'_> {
         self.put.number(u64::from(number.get()) - 1);
     }
 }
-
-macro_rules! terms {
-    ($lease:ident) => {
-        Terms {
-            mode: $lease.mode,
-            issued_at: $lease.issued_at,
-            expires_at: $lease.expires_at,
-            ttl: $lease.ttl,
-            renewals: $lease.renewals,
-            nonce: $lease.nonce,
-            labels: $lease.labels.clone(),
-        }
-    };
-}
-use terms;
 
 /// Numbers from 1 for slots, in the order in which they are added.
 #[derive(Default)]

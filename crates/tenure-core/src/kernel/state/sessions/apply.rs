@@ -74,9 +74,9 @@ impl State {
     fn is_guard_of(&self, fence: Fence, worker: &Holder, at: Tick) -> bool {
         self.find_lease(fence).is_some_and(|lease| {
             self.resource_name(lease.resource).as_str() == GUARD
-                && lease.mode == Mode::Exclusive
+                && lease.terms.mode == Mode::Exclusive
                 && self.holder_name(lease.holder) == worker
-                && !is_over(at.0, lease.expires_at.0)
+                && !is_over(at.0, lease.terms.expires_at.0)
         })
     }
 

@@ -17,7 +17,7 @@ impl State {
         let is_own = || {
             self.waits_of(holder).next().is_none()
                 && self.principal_of(holder).1.as_str() == ORCHESTRATOR
-                && leases.iter().all(|lease| lease.mode == Mode::Exclusive)
+                && leases.iter().all(|lease| lease.terms.mode == Mode::Exclusive)
         };
         let holds =
             |resource: &Resource| leases.iter().any(|lease| self.resource_name(lease.resource) == resource);
