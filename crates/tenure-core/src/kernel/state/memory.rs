@@ -7,9 +7,8 @@ use super::slab::{Slab, Slot};
 use super::works::{SpentUnderKey, Work};
 use crate::kernel::answer::End;
 use crate::kernel::limits::{ENDED_KEPT, ENDED_LEASES_KEPT, KEY_KEPT};
-use crate::kernel::mode::Mode;
-use crate::kernel::name::{Holder, Labels, Principal, Resource};
-use crate::kernel::value::{Digest, Fence, Nonce, RequestKey, Span, Tick, Ticket};
+use crate::kernel::name::{Holder, Principal, Resource};
+use crate::kernel::value::{Digest, Fence, RequestKey, Tick, Ticket};
 use crate::rules::time::is_over;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,9 +8,8 @@ use crate::kernel::agent::Pending;
 use crate::kernel::event::Queued;
 use crate::kernel::file::{FileSession, FileTicket, LeftFile};
 use crate::kernel::intent::Session;
-use crate::kernel::mode::Mode;
-use crate::kernel::name::{Holder, Labels, Principal, Resource};
-use crate::kernel::value::{Digest, Fence, Nonce, RequestKey, Span, Tick, Ticket};
+use crate::kernel::name::{Holder, Principal, Resource};
+use crate::kernel::value::{Digest, Fence, RequestKey, Tick, Ticket};
 
 /// Everything that the events add up to, without how it is laid out in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use super::Work;
 use super::entry::{LeaseEntry, Waiting};
 use super::{State, Terms};
 use crate::kernel::mode::Mode;
-use crate::kernel::name::{Holder, Labels, Principal, Resource};
-use crate::kernel::value::{Fence, Nonce, Span, Tick, Ticket};
+use crate::kernel::name::{Holder, Principal, Resource};
+use crate::kernel::value::{Fence, Tick, Ticket};
 use crate::kernel::want::Want;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
