@@ -73,9 +73,9 @@ pub struct Packages {
 pub const SCHEMATHESIS: Packages = Packages { folder: "schemathesis", packages: &["schemathesis==4.32.5"] };
 /// The official client of the Model Context Protocol.
 pub const MCP: Packages = Packages { folder: "mcp", packages: &["mcp==2.3.0"] };
-/// What the Python client needs and is tested with.
+/// What the Python client needs and is tested with, and what the README's example of a device needs.
 pub const PYTHON_CLIENT: Packages =
-    Packages { folder: "python-client", packages: &["httpx==0.28.1", "pytest==9.2.0", "mypy==2.4.1"] };
+    Packages { folder: "python-client", packages: &["httpx==0.28.1", "pytest==9.2.0", "mypy==2.4.1", "websockets==17.4"] };
 /// Coding agents, from npm. Any node that npm runs on will do: Claude Code asks for a newer one than Debian's, but is a
 /// program of its own, and Codex has but a launcher in it.
 pub const AGENTS: Packages =

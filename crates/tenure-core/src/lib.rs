@@ -20,10 +20,10 @@ pub mod rules;
 pub mod stored;
 pub mod wire;
 
-/// The README's examples run as tests too.
+/// The examples of the guide run as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-mod readme {}
+#[doc = include_str!("../../../docs/guides/library.md")]
+mod library_guide {}
 
 /// Declares an enum without fields, with a text for each value: `ALL` values in their order and `as_str`.
 ///

@@ -70,6 +70,7 @@ mod no_secrets;
 mod overlapping;
 mod passports;
 mod pruning;
+mod readme;
 mod real_agent;
 mod real_agents;
 mod real_forms;
