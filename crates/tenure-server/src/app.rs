@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::agents::{AgentSettings, Agents, Counters};
+use crate::agents::AgentSettings;
 use crate::control::Control;
 use crate::files::{FileFace, FileObserver};
 use crate::http::Names;
@@ -51,8 +51,7 @@ pub(crate) struct App {
     pub(crate) control: Control,
     /// What is wanted, and what became of it.
     pub(crate) intents: Intents,
-    /// Who says what it is about to touch.
-    pub(crate) agents: Agents,
+    pub(crate) agents: AgentSettings,
     /// Which session of a coding agent may change which file.
     pub(crate) files: FileFace,
     /// Who else may use the local socket, by user id.
@@ -71,13 +70,11 @@ impl App {
         let Faces { pools, control, intents, agents, files } = faces;
         let Secrets { tokens, admin, given, intents: intent_secrets } = secrets;
         let stopping = watch::Sender::new(false);
-        let metrics = Arc::new(Metrics::default());
-        let counters = Counters::new(control.desk.clone());
-        let changes = Changes::new(registrar.view(), counters.clone());
+        let metrics = Arc::new(Metrics::new());
+        let changes = Changes::new(registrar.view(), control.desk.clone());
         let observer = FileObserver::new(files.listeners(), changes.clone());
         let events = Hub::start(registrar.feed(), metrics.clone(), observer);
         let intents = Intents::new(intents, intent_secrets, changes);
-        let agents = Agents::new(agents, counters);
         let refusals = Refusals::default();
         Self {
             registrar,

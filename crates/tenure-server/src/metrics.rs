@@ -1,186 +1,171 @@
-//! What is counted. No label names a lease, a resource, a holder or a token: there would be no end to them, and whoever
-//! reads numbers need not read names.
+//! Metrics that are counted as requests and events happen. No label names a lease, resource, holder or token: their number
+//! is unbounded, and a reader of metrics may not be permitted to see them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write as _;
+use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::http::Method;
 use parking_lot::Mutex;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Metric, Registry};
 use tenure_api::Code;
+use tenure_core::kernel::{AgentEvent, Event, IntentEvent};
 
-/// What was counted since the start.
-#[derive(Default)]
-pub(crate) struct Metrics {
-    /// By route, because there are few.
-    routes: Mutex<HashMap<String, Route>>,
-    problems: Mutex<BTreeMap<&'static str, u64>>,
-    writes: Histogram,
-    connections: AtomicUsize,
-}
+/// The name of every metric begins with this and an underscore.
+pub(crate) const PREFIX: &str = "tenure";
 
-#[derive(Default)]
+/// A label set of one label: its name and value.
+pub(crate) type Label<V> = [(&'static str, V); 1];
+
+/// Requests by route. A `Family` for each of both metrics would make every request look up two label sets, and own them.
+#[derive(Debug, Clone, Default)]
+struct Routes(Arc<Mutex<HashMap<String, Route>>>);
+
+#[derive(Debug)]
 struct Route {
-    answers: BTreeMap<(&'static str, u16), u64>,
+    /// By method and status.
+    requests: BTreeMap<(&'static str, u16), u64>,
+    /// By route only: a histogram has many series.
     seconds: Histogram,
 }
 
-/// The bounds of a histogram, in microseconds: from a write to a fast disk to a wait that is long.
-const BOUNDS: [u64; 13] =
-    [100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 500_000, 1_000_000, 5_000_000, 30_000_000];
-
-#[derive(Default)]
-pub(crate) struct Histogram {
-    buckets: [AtomicU64; BOUNDS.len()],
-    count: AtomicU64,
-    microseconds: AtomicU64,
+pub(crate) struct Metrics {
+    /// All metrics below.
+    pub(crate) registry: Registry,
+    routes: Routes,
+    problems: Family<Label<&'static str>, Counter>,
+    pub(crate) ledger_write_seconds: Histogram,
+    pub(crate) connections: Gauge,
+    pub(crate) event_streams: Gauge,
+    events: Counter,
+    intents_accepted: Counter,
+    agent_waits: Counter,
+    agent_deaths: Counter,
+    agent_strays: Counter,
+    agents_used_up: Counter,
 }
 
 impl Metrics {
-    /// Counts an answer. `route` is one of ours, or nothing where there was none.
-    pub(crate) fn answered(
+    pub(crate) fn new() -> Self {
+        let mut registry = Registry::with_prefix(PREFIX);
+        let r = &mut registry;
+        let routes = Routes::default();
+        r.register_collector(Box::new(routes.clone()));
+        Self {
+            routes,
+            problems: add(r, "problems", "Problem responses, by error code", Family::default()),
+            ledger_write_seconds: add(r, "ledger_write_seconds", "Duration of durable writes", histogram()),
+            connections: add(r, "connections", "Open connections", Gauge::default()),
+            event_streams: add(r, "event_streams", "Open event streams", Gauge::default()),
+            events: add(r, "events", "Durable events since the start", Counter::default()),
+            intents_accepted: add(r, "intents_accepted", "New intent sessions", Counter::default()),
+            agent_waits: add(r, "agent_waits", "Manifests that had to wait", Counter::default()),
+            agent_deaths: add(r, "agent_deaths", "Manifests aborted by wait-die", Counter::default()),
+            agent_strays: add(r, "agent_strays", "Resources touched without a lease", Counter::default()),
+            agents_used_up: add(r, "agents_used_up", "Agents over their lease time", Counter::default()),
+            registry,
+        }
+    }
+
+    /// Counts a response. `route` is the path template, `None` for an unknown path.
+    pub(crate) fn count_response(
         &self,
         route: Option<&str>,
         method: &Method,
         status: u16,
         code: Option<Code>,
-        took: Duration,
+        elapsed: Duration,
     ) {
-        let route = route.unwrap_or("none");
-        let mut routes = self.routes.lock();
-        if !routes.contains_key(route) {
-            routes.insert(route.to_owned(), Route::default());
-        }
-        if let Some(entry) = routes.get_mut(route) {
-            *entry.answers.entry((name_of(method), status)).or_default() += 1;
-            entry.seconds.add(took);
-        }
-        drop(routes);
+        // Clients may invent methods.
+        const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
         if let Some(code) = code {
-            let mut problems = self.problems.lock();
-            *problems.entry(code.as_str()).or_default() += 1;
+            self.problems.get_or_create(&[("code", code.as_str())]).inc();
         }
+        let method = METHODS.into_iter().find(|known| method == *known).unwrap_or("other");
+        let route = route.unwrap_or("none");
+        let routes = &mut *self.routes.0.lock();
+        let route = match routes.get_mut(route) {
+            Some(route) => route,
+            None => routes
+                .entry(route.to_owned())
+                .or_insert_with(|| Route { requests: BTreeMap::new(), seconds: histogram() }),
+        };
+        *route.requests.entry((method, status)).or_default() += 1;
+        route.seconds.observe(elapsed.as_secs_f64());
     }
 
-    /// Counts a write to the ledger.
-    pub(crate) fn written(&self, took: Duration) {
-        self.writes.add(took);
+    /// Counts a durable event.
+    pub(crate) fn count_event(&self, event: &Event) {
+        self.events.inc();
+        let (counter, count) = match event {
+            Event::Intent(event) if matches!(**event, IntentEvent::Accepted(_)) => {
+                (&self.intents_accepted, 1)
+            }
+            Event::Agent(event) => match &**event {
+                AgentEvent::Waits(_) => (&self.agent_waits, 1),
+                AgentEvent::Died { .. } => (&self.agent_deaths, 1),
+                AgentEvent::Strayed { outside, .. } => (&self.agent_strays, outside.len() as u64),
+                AgentEvent::UsedUp { .. } => (&self.agents_used_up, 1),
+                _ => return,
+            },
+            _ => return,
+        };
+        counter.inc_by(count);
     }
+}
 
-    /// Counts a connection as long as the answer lives.
-    pub(crate) fn connected(self: &Arc<Self>) -> Connected {
-        self.connections.fetch_add(1, Ordering::Relaxed);
-        Connected(self.clone())
-    }
-
-    pub(crate) fn connections(&self) -> usize {
-        self.connections.load(Ordering::Relaxed)
-    }
-
-    /// Everything that was counted, as Prometheus reads it.
-    pub(crate) fn put(&self, text: &mut String) {
-        let routes = self.routes.lock();
-        let sorted: BTreeMap<_, _> = routes.iter().collect();
-        head(text, "tenure_requests_total", "counter", "Requests that were answered.");
-        for (route, entry) in &sorted {
-            for ((method, status), count) in &entry.answers {
-                let labels = format!("route=\"{route}\",method=\"{method}\",status=\"{status}\"");
-                line(text, "tenure_requests_total", &labels, count);
+impl Collector for Routes {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let routes = self.0.lock();
+        let mut requests =
+            encoder.encode_descriptor("requests", "Requests answered.", None, MetricType::Counter)?;
+        for (name, route) in &*routes {
+            for ((method, status), count) in &route.requests {
+                let labels = ([("route", name.as_str()), ("method", method)], [("status", *status)]);
+                ConstCounter::new(*count).encode(requests.encode_family(&labels)?)?;
             }
         }
-        head(text, "tenure_request_seconds", "histogram", "How long it took until the answer began.");
-        for (route, entry) in &sorted {
-            entry.seconds.put(text, "tenure_request_seconds", &format!("route=\"{route}\""));
+        let help = "Time until the response began.";
+        let mut seconds = encoder.encode_descriptor("request_seconds", help, None, MetricType::Histogram)?;
+        for (name, route) in &*routes {
+            route.seconds.encode(seconds.encode_family(&[("route", name.as_str())])?)?;
         }
-        drop(routes);
-        head(text, "tenure_problems_total", "counter", "Requests that did not get what they wanted.");
-        let problems = self.problems.lock();
-        for (code, count) in &*problems {
-            line(text, "tenure_problems_total", &format!("code=\"{code}\""), count);
-        }
-        drop(problems);
-        head(text, "tenure_ledger_write_seconds", "histogram", "How long a durable write took.");
-        self.writes.put(text, "tenure_ledger_write_seconds", "");
+        Ok(())
     }
 }
 
-pub(crate) struct Connected(Arc<Metrics>);
+fn add<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register(name, help, metric.clone());
+    metric
+}
 
-impl Drop for Connected {
+/// Buckets in seconds: from a write to a fast disk to a long wait in a queue.
+fn histogram() -> Histogram {
+    Histogram::new([0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0])
+}
+
+/// Counts one in a gauge until it is dropped.
+pub(crate) struct GaugeGuard(Gauge);
+
+impl GaugeGuard {
+    pub(crate) fn new(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for GaugeGuard {
     fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+        self.0.dec();
     }
-}
-
-impl Histogram {
-    fn add(&self, took: Duration) {
-        let microseconds = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        let bucket = BOUNDS.partition_point(|bound| *bound < microseconds);
-        if let Some(bucket) = self.buckets.get(bucket) {
-            bucket.fetch_add(1, Ordering::Relaxed);
-        }
-        self.count.fetch_add(1, Ordering::Relaxed);
-        self.microseconds.fetch_add(microseconds, Ordering::Relaxed);
-    }
-
-    fn put(&self, text: &mut String, name: &str, labels: &str) {
-        let comma = if labels.is_empty() { "" } else { "," };
-        // Read first, so that no bucket holds more than all of them.
-        let buckets = BOUNDS.iter().zip(&self.buckets);
-        let counts: Vec<_> = buckets.map(|(bound, bucket)| (bound, bucket.load(Ordering::Relaxed))).collect();
-        let mut sum = 0;
-        for (bound, count) in counts {
-            sum += count;
-            line(
-                text,
-                &format!("{name}_bucket"),
-                &format!("{labels}{comma}le=\"{}\"", in_seconds(*bound)),
-                &sum,
-            );
-        }
-        let count = self.count.load(Ordering::Relaxed).max(sum);
-        line(text, &format!("{name}_bucket"), &format!("{labels}{comma}le=\"+Inf\""), &count);
-        line(text, &format!("{name}_sum"), labels, &in_seconds(self.microseconds.load(Ordering::Relaxed)));
-        line(text, &format!("{name}_count"), labels, &count);
-    }
-}
-
-pub(crate) fn head(text: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-}
-
-pub(crate) fn line(text: &mut String, name: &str, labels: &str, value: &dyn std::fmt::Display) {
-    let _ = if labels.is_empty() {
-        writeln!(text, "{name} {value}")
-    } else {
-        writeln!(text, "{name}{{{labels}}} {value}")
-    };
-}
-
-pub(crate) fn single(text: &mut String, name: &str, kind: &str, help: &str, value: &dyn std::fmt::Display) {
-    head(text, name, kind, help);
-    line(text, name, "", value);
-}
-
-/// Without a floating point: 0.000250 is what is meant, not nearly that.
-fn in_seconds(microseconds: u64) -> String {
-    format!("{}.{:06}", microseconds / 1_000_000, microseconds % 1_000_000)
-}
-
-/// A caller may invent methods: they are all one label.
-fn name_of(method: &Method) -> &'static str {
-    const KNOWN: [(Method, &str); 7] = [
-        (Method::GET, "GET"),
-        (Method::HEAD, "HEAD"),
-        (Method::POST, "POST"),
-        (Method::PUT, "PUT"),
-        (Method::DELETE, "DELETE"),
-        (Method::PATCH, "PATCH"),
-        (Method::OPTIONS, "OPTIONS"),
-    ];
-    KNOWN.iter().find(|(known, _)| known == method).map_or("other", |(_, name)| name)
 }
 
 #[cfg(test)]
@@ -188,23 +173,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_counted_is_written_as_prometheus_reads_it() {
-        let metrics = Metrics::default();
+    fn metrics_are_encoded_as_openmetrics() {
+        let metrics = Metrics::new();
         let took = Duration::from_micros(300);
-        metrics.answered(Some("/v1/leases"), &Method::POST, 409, Some(Code::Held), took);
-        metrics.answered(Some("/v1/leases"), &Method::POST, 409, Some(Code::Held), took);
-        metrics.answered(None, &Method::from_bytes(b"INVENTED").unwrap(), 404, Some(Code::NotFound), took);
-        metrics.written(Duration::from_secs(100));
+        metrics.count_response(Some("/v1/leases"), &Method::POST, 409, Some(Code::Held), took);
+        metrics.count_response(Some("/v1/leases"), &Method::POST, 409, Some(Code::Held), took);
+        let invented = Method::from_bytes(b"INVENTED").unwrap();
+        metrics.count_response(None, &invented, 404, Some(Code::NotFound), took);
+        metrics.ledger_write_seconds.observe(100.0);
         let mut text = String::new();
-        metrics.put(&mut text);
+        prometheus_client::encoding::text::encode(&mut text, &metrics.registry).unwrap();
         for line in [
             "tenure_requests_total{route=\"/v1/leases\",method=\"POST\",status=\"409\"} 2",
             "tenure_requests_total{route=\"none\",method=\"other\",status=\"404\"} 1",
-            "tenure_request_seconds_bucket{route=\"/v1/leases\",le=\"0.000250\"} 0",
-            "tenure_request_seconds_bucket{route=\"/v1/leases\",le=\"0.000500\"} 2",
-            "tenure_request_seconds_sum{route=\"/v1/leases\"} 0.000600",
+            "tenure_request_seconds_bucket{le=\"0.00025\",route=\"/v1/leases\"} 0",
+            "tenure_request_seconds_bucket{le=\"0.0005\",route=\"/v1/leases\"} 2",
+            "tenure_request_seconds_sum{route=\"/v1/leases\"} 0.0006",
             "tenure_problems_total{code=\"HELD\"} 2",
-            "tenure_ledger_write_seconds_bucket{le=\"30.000000\"} 0",
+            "tenure_ledger_write_seconds_bucket{le=\"30.0\"} 0",
             "tenure_ledger_write_seconds_bucket{le=\"+Inf\"} 1",
             "tenure_ledger_write_seconds_count 1",
         ] {

@@ -38,7 +38,7 @@ pub(super) async fn declare(
     caller: Caller,
     ManifestBody(fields): ManifestBody,
 ) -> Result<Response, Failure> {
-    let declare = read(fields, &caller, &app.agents.settings)?;
+    let declare = read(fields, &caller, &app.agents)?;
     declare.wants.iter().try_for_each(|want| caller.require_resource(want.resource.as_str()))?;
     let (wanted, rank) = (Wanted::by_agent(&declare), (declare.agent.clone(), declare.priority));
     let decided = ask(&app, &caller, AgentCommand::Declare(declare)).await;

@@ -11,7 +11,6 @@
 //!
 //! Nothing here decides who waits and who dies: see `kernel/dying.rs` in the core.
 
-mod counters;
 mod graph;
 mod intents;
 mod leases;
@@ -28,26 +27,12 @@ use tenure_core::kernel::{AgentAnswer, AgentCommand, Answer, Command, Tick};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(crate) use self::counters::Counters;
 pub use self::settings::AgentSettings;
 use crate::app::App;
 use crate::http::answer::Failure;
 use crate::http::auth::Caller;
 use crate::http::refusal::{answered, unexpected};
 use crate::tokens::Scope;
-
-/// The agents face.
-pub(crate) struct Agents {
-    settings: AgentSettings,
-    /// What happened to agents since the start.
-    pub(crate) counters: Arc<Counters>,
-}
-
-impl Agents {
-    pub(crate) fn new(settings: AgentSettings, counters: Arc<Counters>) -> Self {
-        Self { settings, counters }
-    }
-}
 
 /// The routes of agents.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {

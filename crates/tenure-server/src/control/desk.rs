@@ -88,7 +88,7 @@ impl Desk {
             view,
             uptime,
             terms,
-            counters: Counters::default(),
+            counters: Counters::new(),
             changes: broadcast::Sender::new(MOST_CHANGES),
             hands: watch::Sender::new(0),
             deadline_moved: Notify::new(),

@@ -1,4 +1,4 @@
-//! `GET /metrics`: numbers for Prometheus, and the layer that counts.
+//! `GET /metrics`: metrics for Prometheus, and the middleware that counts responses.
 
 use std::sync::Arc;
 
@@ -6,26 +6,32 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
 use tenure_api::Code;
 use tenure_core::kernel::SessionState;
 use tokio::time::Instant;
 
 use crate::app::App;
-use crate::metrics::{head, line, single};
+use crate::metrics::{Label, PREFIX};
 
-/// Counts every answer.
+/// Counts every response.
 pub(super) async fn count(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let began = Instant::now();
+    let started = Instant::now();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let method = request.method().clone();
     let response = next.run(request).await;
     let code = response.extensions().get::<Code>().copied();
     let route = route.as_ref().map(MatchedPath::as_str);
-    app.metrics.answered(route, &method, response.status().as_u16(), code, began.elapsed());
+    app.metrics.count_response(route, &method, response.status().as_u16(), code, started.elapsed());
     response
 }
 
-/// Numbers for Prometheus.
+/// Metrics for Prometheus.
 ///
 /// No label names a lease, a resource, a holder or a token.
 #[utoipa::path(
@@ -33,51 +39,45 @@ pub(super) async fn count(State(app): State<Arc<App>>, request: Request, next: N
     path = "/metrics",
     tag = "service",
     operation_id = "metrics",
-    responses((status = 200, description = "Numbers in the text format, version 0.0.4", body = String, content_type = "text/plain; version=0.0.4; charset=utf-8")),
+    responses((status = 200, description = "OpenMetrics 1.0 text", body = String, content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8")),
 )]
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
-    let mut text = String::with_capacity(16 << 10);
-    head(&mut text, "tenure_build_info", "gauge", "Which version this is.");
-    line(&mut text, "tenure_build_info", concat!("version=\"", env!("CARGO_PKG_VERSION"), "\""), &1);
-    let ready = u8::from(app.why_not_ready().is_none());
-    single(&mut text, "tenure_ready", "gauge", "Whether requests are answered.", &ready);
-    put_state(&mut text, &app);
-    put_sessions(&mut text, &app);
-    app.agents.counters.put(&mut text, &app);
-    app.control.desk.counters.put(&mut text);
-    app.metrics.put(&mut text);
+    let mut body = String::with_capacity(16 << 10);
+    text::encode_registry(&mut body, &current(&app))
+        .and_then(|()| text::encode(&mut body, &app.metrics.registry))
+        .expect("a String takes any text");
     let headers = [
-        (header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"),
+        (header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8"),
         (header::CACHE_CONTROL, "no-store"),
     ];
-    (headers, text).into_response()
+    (headers, body).into_response()
 }
 
-fn put_sessions(text: &mut String, app: &App) {
-    let states = app.registrar.read(|state| {
-        let mut counts = [0_usize; SessionState::ALL.len()];
-        state.sessions().for_each(|session| counts[session.state as usize] += 1);
-        counts
+/// Metrics that are read from the state of the server at scrape time. They get a registry per scrape: a `Collector` in the
+/// registry of [`Metrics`](crate::metrics::Metrics) would need a reference back to `App`.
+fn current(app: &App) -> Registry {
+    let (registrar, feed) = (&app.registrar, app.registrar.feed());
+    let sessions = Family::<Label<&str>, Gauge>::default();
+    let by_state = SessionState::ALL.map(|state| sessions.get_or_create_owned(&[("state", state.as_str())]));
+    let (leases, waiting, agents, agents_waiting) = registrar.read(|state| {
+        for session in state.sessions() {
+            by_state[session.state as usize].inc();
+        }
+        (state.live_leases(), state.waiting_count(), state.agents().count(), state.pending().count())
     });
-    head(text, "tenure_sessions", "gauge", "Sessions that go on, or are over and remembered.");
-    for (state, count) in SessionState::ALL.iter().zip(states) {
-        line(text, "tenure_sessions", &format!("state=\"{}\"", state.as_str()), &count);
-    }
-    let accepted = app.intents.accepted();
-    single(text, "tenure_intents_accepted_total", "counter", "Intents that became sessions.", &accepted);
-}
-
-fn put_state(text: &mut String, app: &App) {
-    let registrar = &app.registrar;
-    let (live, waiting) = registrar.read(|state| (state.live_leases(), state.waiting_count()));
-    let feed = registrar.feed();
-    let mut put = |name, kind, help, value: &dyn std::fmt::Display| single(text, name, kind, help, value);
-    put("tenure_leases", "gauge", "Leases that nobody has announced to be over.", &live);
-    put("tenure_waiting", "gauge", "Requests that wait in line.", &waiting);
-    put("tenure_connections", "gauge", "Connections that are open.", &app.metrics.connections());
-    put("tenure_inbox_depth", "gauge", "Requests that wait to be decided.", &registrar.inbox_depth());
-    put("tenure_ledger_seq", "gauge", "The number of the last event in the ledger.", &feed.head().seq.0);
-    put("tenure_ledger_batches_total", "counter", "Durable writes since the start.", &feed.batches());
-    put("tenure_events_total", "counter", "Events since the start.", &app.events.events());
-    put("tenure_event_streams", "gauge", "Who listens to events.", &app.events.listeners());
+    let mut registry = Registry::with_prefix(PREFIX);
+    registry.register("build", "Version of the server", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+    let mut gauge = |name, help, value: usize| registry.register(name, help, ConstGauge::new(value));
+    gauge("ready", "Readiness: 1 while requests are answered", app.why_not_ready().is_none().into());
+    gauge("leases", "Active leases", leases);
+    gauge("waiting", "Requests waiting in a queue", waiting);
+    gauge("inbox_depth", "Requests waiting for the writer", registrar.inbox_depth());
+    gauge("agents", "Known agents", agents);
+    gauge("agents_waiting", "Manifests waiting for their leases", agents_waiting);
+    registry.register("sessions", "Intent sessions, by state", sessions);
+    registry.register("ledger_seq", "Number of the last event", ConstGauge::new(feed.head().seq.0));
+    registry.register("ledger_batches", "Durable writes since the start", ConstCounter::new(feed.batches()));
+    let control_events = app.control.desk.counters.events.clone();
+    registry.register("control_events", "Control lease changes and blocked inputs", control_events);
+    registry
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use tenure_core::kernel::{Event, Fence, GUARD, IntentEvent, State, guard};
+use tenure_core::kernel::{Event, Fence, GUARD, State, guard};
 use tenure_ledger::Seq;
 use tenure_registrar::shell::{Observer, View};
 use tokio::sync::watch;
@@ -20,7 +20,6 @@ pub(crate) struct Changes {
     is_due: AtomicBool,
     /// The guard's fence; 0 where nobody has had it.
     guard: AtomicU64,
-    accepted: AtomicU64,
     /// Who else is told of everything, first.
     next: Arc<dyn Observer>,
 }
@@ -40,14 +39,8 @@ impl Changes {
             signal: watch::Sender::new(0),
             is_due: AtomicBool::new(false),
             guard: AtomicU64::new(held.unwrap_or(0)),
-            accepted: AtomicU64::new(0),
             next,
         })
-    }
-
-    /// How many intents became sessions since the start.
-    pub(crate) fn accepted(&self) -> u64 {
-        self.accepted.load(Ordering::Relaxed)
     }
 
     fn is_guard(&self, lease: Fence) -> bool {
@@ -59,11 +52,7 @@ impl Observer for Changes {
     fn happens(&self, seq: Seq, event: &Event, before: &State) {
         self.next.happens(seq, event, before);
         match event {
-            Event::Intent(event) => {
-                let is_new = matches!(**event, IntentEvent::Accepted(_));
-                self.accepted.fetch_add(u64::from(is_new), Ordering::Relaxed);
-                self.is_due.store(true, Ordering::Relaxed);
-            }
+            Event::Intent(_) => self.is_due.store(true, Ordering::Relaxed),
             Event::Issued(issued) if issued.resource.as_str() == GUARD => {
                 self.guard.store(issued.fence.0, Ordering::Relaxed);
             }

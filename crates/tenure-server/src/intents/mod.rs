@@ -63,11 +63,6 @@ impl Intents {
         self.api_leases.store(on, Ordering::Release);
     }
 
-    /// How many intents became sessions since the start.
-    pub(crate) fn accepted(&self) -> u64 {
-        self.changes.accepted()
-    }
-
     fn patience(&self) -> Span {
         Span::from_millis(self.settings.start_within_ms)
     }

@@ -11,7 +11,10 @@ fn numbers_say_how_much_and_never_who() {
         .is_problem(409, "HELD");
     server.get("/v1/nowhere/at-all").is_problem(404, "NOT_FOUND");
     let answer = server.get("/metrics");
-    assert_eq!(answer.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    assert_eq!(
+        answer.header("content-type"),
+        Some("application/openmetrics-text; version=1.0.0; charset=utf-8")
+    );
     let text = answer.text;
     for line in [
         "tenure_ready 1",
@@ -21,6 +24,7 @@ fn numbers_say_how_much_and_never_who() {
         "tenure_requests_total{route=\"/v1/leases\",method=\"POST\",status=\"409\"} 1",
         "tenure_requests_total{route=\"none\",method=\"GET\",status=\"404\"} 1",
         "tenure_problems_total{code=\"HELD\"} 1",
+        "# TYPE tenure_requests counter",
         "# TYPE tenure_ledger_write_seconds histogram",
     ] {
         assert!(text.lines().any(|found| found == line), "no {line} in {text}");
@@ -31,6 +35,7 @@ fn numbers_say_how_much_and_never_who() {
     for name in ["secret-resource", "secret-holder", "other-holder", "at-all", &id, &token, &server.token] {
         assert!(!text.contains(name), "{name} in {text}");
     }
+    assert!(text.ends_with("\n# EOF\n"), "{text}");
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let value = line.rsplit_once(' ').unwrap().1;
         assert!(value.parse::<f64>().is_ok(), "{line}");

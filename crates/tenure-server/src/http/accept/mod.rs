@@ -33,7 +33,7 @@ pub(crate) use self::limits::Upgrade;
 use self::stream::Accepted;
 pub(crate) use self::stream::{Peer, Stream};
 use self::talk::{Talk, talk};
-use crate::metrics::Metrics;
+use crate::metrics::{GaugeGuard, Metrics};
 use crate::tls::Tls;
 
 /// What was asked must be answered within this time when the server stops. The rest of the 10 s is for the ledger.
@@ -87,7 +87,7 @@ pub(crate) async fn serve(
             }
             continue;
         };
-        let (talking, stop, counted) = (talking.clone(), stop.clone(), metrics.connected());
+        let (talking, stop, counted) = (talking.clone(), stop.clone(), GaugeGuard::new(&metrics.connections));
         connections.spawn(async move {
             talk(stream, peer, is_tls, talking, stop).await;
             drop((permit, counted));

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -12,7 +11,7 @@ use tenure_registrar::shell::{Feed, Observer};
 use tokio::sync::{Semaphore, watch};
 
 use super::happened::Happened;
-use crate::metrics::Metrics;
+use crate::metrics::{GaugeGuard, Metrics};
 
 /// So many of the last events are kept, at most.
 const MOST_EVENTS: usize = 16_384;
@@ -26,8 +25,6 @@ pub(crate) struct Hub {
     recent: Mutex<Recent>,
     signal: watch::Sender<Signal>,
     pub(super) readers: Arc<Semaphore>,
-    listeners: AtomicUsize,
-    events: AtomicUsize,
     metrics: Arc<Metrics>,
     /// Who else is told of everything, first.
     next: Arc<dyn Observer>,
@@ -59,8 +56,6 @@ impl Hub {
             recent: Mutex::default(),
             signal: watch::Sender::new(Signal { batches: 0, has_ended: false }),
             readers: Arc::new(Semaphore::new(MOST_READERS)),
-            listeners: AtomicUsize::new(0),
-            events: AtomicUsize::new(0),
             metrics,
             next,
         });
@@ -74,23 +69,13 @@ impl Hub {
         self.signal.send_modify(|signal| signal.has_ended = true);
     }
 
-    pub(crate) fn listeners(&self) -> usize {
-        self.listeners.load(Ordering::Relaxed)
-    }
-
-    /// How many events there were since the start.
-    pub(crate) fn events(&self) -> usize {
-        self.events.load(Ordering::Relaxed)
-    }
-
     pub(super) fn signal(&self) -> watch::Receiver<Signal> {
         self.signal.subscribe()
     }
 
     /// Counts a listener as long as the answer lives.
-    pub(super) fn listen(self: &Arc<Self>) -> Listener {
-        self.listeners.fetch_add(1, Ordering::Relaxed);
-        Listener(self.clone())
+    pub(super) fn listen(&self) -> GaugeGuard {
+        GaugeGuard::new(&self.metrics.event_streams)
     }
 
     /// The next events after `after`, a few at a time. `head` is the last event that anybody could have been told.
@@ -115,7 +100,7 @@ impl Observer for Hub {
         self.next.happens(seq, event, before);
         let anchor = before.clock().map_or(Anchor::default(), |clock| clock.anchor);
         let happened = Arc::new(Happened::new(seq.0, event, &before, before.tag(), anchor));
-        self.events.fetch_add(1, Ordering::Relaxed);
+        self.metrics.count_event(event);
         let mut recent = self.recent.lock();
         recent.weight += happened.weight();
         recent.events.push_back(happened);
@@ -127,15 +112,7 @@ impl Observer for Hub {
 
     fn told(&self, took: Duration) {
         self.next.told(took);
-        self.metrics.written(took);
+        self.metrics.ledger_write_seconds.observe(took.as_secs_f64());
         self.signal.send_modify(|signal| signal.batches += 1);
-    }
-}
-
-pub(super) struct Listener(Arc<Hub>);
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        self.0.listeners.fetch_sub(1, Ordering::Relaxed);
     }
 }
