@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn the_description_in_the_repository_has_no_reference_that_leads_nowhere() {
+    fn committed_openapi_document_has_no_dangling_reference() {
         let text = include_str!("../../docs/openapi.json");
         let text = dereferenced(&serde_json::from_str(text).unwrap()).to_string();
         assert!(text.len() > 100_000 && !text.contains("\"$ref\""), "{} bytes", text.len());

@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_above_its_limit_without_a_limit_or_unknown_is_named() {
+    fn violations_name_figures_above_their_limit_and_missing_limits() {
         let figure = |name, value| Figure { name, value, items: Vec::new() };
         let limits = |pairs: &[(&str, u64)]| {
             pairs.iter().map(|(name, limit)| ((*name).to_owned(), *limit)).collect::<BTreeMap<_, _>>()
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_type_is_identified_and_ends() {
+    fn lease_type_has_an_identifier_and_an_expiry() {
         let text = "pub struct A {\n    pub fence: Fence,\n    pub(crate) expires_at: Tick,\n}\n\
                     struct B {\n    fence: Fence,\n}\npub(crate) struct C<'a> {\n    lease_id: &'a str,\n    remaining_ms: u64,\n}\n\
                     #[cfg(test)]\nstruct D {\n    fence: Fence,\n    expires_at: Tick,\n}\n";
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_word_is_a_whole_part_of_a_name() {
+    fn private_word_matches_whole_name_parts_only() {
         let words = BTreeSet::from(["asked".to_owned()]);
         let text =
             "pub(crate) async fn was_asked() {}\nfn basked() {}\nconst fn asked() {}\nlet asked = 1;\n";

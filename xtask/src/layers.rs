@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_without_a_row_and_a_row_without_a_crate_are_named() {
+    fn crate_and_table_mismatches_are_named() {
         let mut packages = packages(&[]);
         packages[0] = package("tenure-other", &[]);
         assert_eq!(
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_layers_must_be_the_same() {
+    fn layer_table_in_architecture_must_match() {
         let text = "a\n<!-- layers:begin -->\n| x |\n|---|\n<!-- layers:end -->\nb\n";
         assert!(check_table(text, "| x |\n|---|\n").is_ok());
         let problem = check_table(text, "| y |\n|---|\n").expect_err("x is not y").to_string();
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn the_repository_is_as_the_table_says() {
+    fn repository_matches_the_layer_table() {
         let problem = check(&Workspace::find().expect("the repository")).err();
         assert!(problem.is_none(), "{}", problem.expect("a problem"));
     }

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn output_is_watched_line_by_line() {
+    fn watch_passes_output_line_by_line() {
         let mut seen = Vec::new();
         let shell = Shell::new().expect("a shell");
         let script = cmd!(shell, "/bin/sh -c 'printf \"one\\ntwo\"'");

@@ -12,7 +12,7 @@ fn check(text: &str, rows: &str) {
 }
 
 #[test]
-fn a_row_is_named_by_its_number() {
+fn requirement_id_is_found_in_text() {
     check("// S2-41", "S2-41");
     check("// S2-41, S0-3 and O-14.", "O-14 S0-3 S2-41");
     check("(S2-41)", "S2-41");
@@ -20,7 +20,7 @@ fn a_row_is_named_by_its_number() {
 }
 
 #[test]
-fn what_only_looks_like_a_row_is_none() {
+fn similar_text_is_not_a_requirement_id() {
     for text in
         ["XS2-41", "S2-41a", "S2-41_b", "S2-", "S22-1", "T2-1", "S2 -41", "PRO-14", "_O-14", "S+-1", "ÄO-1é"]
     {
@@ -29,7 +29,7 @@ fn what_only_looks_like_a_row_is_none() {
 }
 
 #[test]
-fn a_range_names_every_row_in_it() {
+fn range_names_every_requirement_in_it() {
     for text in
         ["S2-5 to S2-8", "S2-5 to 8", "S2-5..=8", "S2-5..S2-8", "S2-5..=S2-8", "S2-5 – S2-8", "S2-5–8"]
     {
@@ -38,26 +38,26 @@ fn a_range_names_every_row_in_it() {
 }
 
 #[test]
-fn a_range_of_two_faces_or_backwards_names_only_its_ends() {
+fn invalid_range_names_only_its_ends() {
     check("S2-5 to S3-8", "S2-5 S3-8");
     check("S2-8 to S2-5", "S2-5 S2-8");
     check("S2-5 together", "S2-5");
 }
 
 #[test]
-fn a_range_that_is_too_wide_names_only_its_ends() {
+fn too_wide_range_names_only_its_ends() {
     assert_eq!(rows_in("S2-1 to S2-31").len(), 31);
     check("S2-1 to S2-32", "S2-1 S2-32");
     check("S2-1 to 4294967295", "S2-1");
 }
 
 #[test]
-fn ranges_in_one_sentence_do_not_disturb_each_other() {
+fn several_ranges_in_one_sentence_are_separate() {
     check("S2-1 to S2-2, S2-4 to S2-5; O-15", "O-15 S2-1 S2-2 S2-4 S2-5");
 }
 
 #[test]
-fn the_requirements_state_a_row_at_the_start_of_a_line() {
+fn requirements_are_stated_at_the_start_of_a_line() {
     let text =
         "# Rows of S0-9\n- S0-1 [M] first\n- S2-41 [I] see S0-7\n  - S0-2 inner\n- O-14 (S2) hole\n- other\n";
     assert_eq!(names(&stated(text)), "O-14 S0-1 S2-41");
@@ -75,7 +75,7 @@ fn only_the_tests_of_a_file_count() {
 }
 
 #[test]
-fn a_row_that_is_done_must_be_stated_and_named() {
+fn done_requirement_must_be_stated_and_named_by_a_test() {
     let done: BTreeSet<Row> =
         DONE.iter().flat_map(|(face, first, last)| range(face, *first, *last)).collect();
     assert!(check_done(&done, &done).is_ok());
@@ -89,7 +89,7 @@ fn a_row_that_is_done_must_be_stated_and_named() {
 }
 
 #[test]
-fn neighbours_are_shown_as_a_range() {
+fn consecutive_requirements_are_formatted_as_a_range() {
     let rows = rows_in("O-1, S2-1, S2-3 to S2-5, S2-7, S2-8, S3-9");
     let rows: Vec<_> = rows.iter().collect();
     assert_eq!(shown(&rows), "O-1, S2-1, S2-3 to S2-5, S2-7 to S2-8, S3-9");

@@ -145,7 +145,7 @@ mod tests {
     const SECRET: &str = "tnr_qZ3-0aB_cDeFgHiJkLmNoPqRsTuVwXyZ0123456789A";
 
     #[test]
-    fn a_secret_is_found_however_it_is_written() {
+    fn secret_is_found_in_every_encoding() {
         let mut scan = Scan::default();
         scan.add(SECRET);
         let hex: String = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_that_a_secret_stands_for_are_found_too() {
+    fn decoded_bytes_of_a_secret_are_found() {
         let mut scan = Scan::default();
         scan.add(SECRET);
         scan.add("00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff");
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_is_what_everybody_writes() {
+    fn base64_matches_a_known_vector() {
         assert_eq!(base64_inside(b"Man", 0, STANDARD), b"TWFu");
         assert_eq!(from_base64(b"TWFu").unwrap(), b"Man");
     }

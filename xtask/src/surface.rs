@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn literals_are_told_apart() {
+    fn literal_patterns_match_only_their_kind() {
         let is_match = |pattern: &str, word: &str| Regex::new(pattern).expect("a pattern").is_match(word);
         let is_environment_variable = |word: &str| is_match(ENVIRONMENT_VARIABLE, word);
         assert!(is_environment_variable("TENURE_URL") && is_environment_variable("XG2G_IDEM_SECRET"));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_not_stored() {
+    fn protobuf_comments_and_non_u8_exit_codes_are_omitted() {
         assert_eq!(
             stored("// a\nmessage A { // b\n\n  string c = 1;\n}\n"),
             "message A {\n  string c = 1;\n}\n"

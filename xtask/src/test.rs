@@ -214,7 +214,7 @@ mod tests {
     const SECRET: &str = "tnr_qZ3-0aB_cDeFgHiJkLmNoPqRsTuVwXyZ0123456789A";
 
     #[test]
-    fn a_leak_is_a_problem_that_does_not_repeat_it() {
+    fn leaked_secret_is_reported_without_showing_it() {
         let workspace = Workspace::find().expect("the repository");
         let (shell, folder) = (&workspace.shell, workspace.shell.create_temp_dir().expect("a folder"));
         let write =

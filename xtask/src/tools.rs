@@ -74,8 +74,10 @@ pub const SCHEMATHESIS: Packages = Packages { folder: "schemathesis", packages: 
 /// The official client of the Model Context Protocol.
 pub const MCP: Packages = Packages { folder: "mcp", packages: &["mcp==2.3.0"] };
 /// What the Python client needs and is tested with, and what the README's example of a device needs.
-pub const PYTHON_CLIENT: Packages =
-    Packages { folder: "python-client", packages: &["httpx==0.28.1", "pytest==9.2.0", "mypy==2.4.1", "websockets==17.4"] };
+pub const PYTHON_CLIENT: Packages = Packages {
+    folder: "python-client",
+    packages: &["httpx==0.28.1", "pytest==9.2.0", "mypy==2.4.1", "websockets==17.4"],
+};
 /// Coding agents, from npm. Any node that npm runs on will do: Claude Code asks for a newer one than Debian's, but is a
 /// program of its own, and Codex has but a launcher in it.
 pub const AGENTS: Packages =
@@ -238,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_there_is_missing_be_it_a_program_or_a_part_of_python() {
+    fn missing_program_or_python_module_is_detected() {
         let shell = Shell::new().expect("a shell");
         assert!(Need::Program("cargo").is_met(&shell));
         assert!(!Need::Program("there-is-no-such-program").is_met(&shell));
@@ -259,14 +261,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_installed_is_new_enough() {
+    fn installed_versions_meet_their_minimum() {
         for tool in [NEXTEST, DENY] {
             assert!(tool.install >= tool.minimum, "{}", tool.name);
         }
     }
 
     #[test]
-    fn what_is_there_in_another_version_is_not_there() {
+    fn installation_of_another_version_is_incomplete() {
         let shell = Shell::new().expect("a shell");
         let folder = shell.create_temp_dir().expect("a folder");
         assert!(!AGENTS.is_complete(folder.path()), "an installation that was cut off left no mark");
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn every_agent_has_one_version() {
+    fn every_agent_package_has_a_pinned_version() {
         for package in AGENTS.packages {
             let version = package.rsplit_once('@').map(|(_, version)| version).unwrap_or_default();
             assert!(Version::parse(version).is_ok(), "{package}");

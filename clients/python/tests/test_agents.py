@@ -12,7 +12,7 @@ from tenure.wire import get, path
 
 
 # S3-11, S3-12
-def test_a_claim_is_kept_alive_and_given_back_at_once(client: Client) -> None:
+def test_held_manifest_is_renewed_and_released_at_the_end_of_the_block(client: Client) -> None:
     wanted = [("MUTATES", "FILE:kept/a"), ("CONSUMES", "FILE:kept/b/")]
     with client.agent("keeper", ttl=2.0, skew=0.1).declare(wanted) as claim:
         end = time.monotonic() + 4.5
@@ -25,7 +25,7 @@ def test_a_claim_is_kept_alive_and_given_back_at_once(client: Client) -> None:
         claim.check()
 
 
-def test_the_older_one_waits_and_the_younger_one_dies_and_comes_back(client: Client) -> None:
+def test_wait_die_lets_the_older_agent_wait_and_the_younger_agent_retry(client: Client) -> None:
     first = client.agent("middle", priority=2_000).declare([("MUTATES", "FILE:turn")])
     order = []
 
@@ -50,7 +50,7 @@ def _view(client: Client, agent: str) -> dict:  # type: ignore[type-arg]
         return {"waits": [], "deaths": 0}
 
 
-def test_who_gives_up_leaves_nothing_behind(client: Client) -> None:
+def test_agent_that_gives_up_leaves_no_wait(client: Client) -> None:
     with client.agent("owner", priority=2_000).declare([("MUTATES", "FILE:given-up")]):
         with pytest.raises(InTheWay) as way:
             client.agent("impatient", priority=1_000).declare([("MUTATES", "FILE:given-up")], wait=0.3)
@@ -58,7 +58,7 @@ def test_who_gives_up_leaves_nothing_behind(client: Client) -> None:
         assert _view(client, "impatient")["waits"] == []
 
 
-def test_what_is_touched_must_have_been_declared(client: Client) -> None:
+def test_touching_an_undeclared_resource_raises_scope_violation(client: Client) -> None:
     with client.agent("toucher").declare([("MUTATES", "FILE:mine/")]) as claim:
         claim.touch([("MUTATES", "FILE:mine/a")])
         with pytest.raises(ScopeViolation) as outside:
@@ -68,7 +68,7 @@ def test_what_is_touched_must_have_been_declared(client: Client) -> None:
 
 
 # S3-30, S3-31
-def test_a_claim_pauses_when_the_server_is_away_and_goes_on_when_it_is_back(own_server: Server) -> None:
+def test_held_manifest_pauses_while_the_server_is_down_and_resumes_afterwards(own_server: Server) -> None:
     with own_server.client() as client:
         with client.agent("cut-off", ttl=6.0).declare([("MUTATES", "FILE:a")]) as claim:
             own_server.stop()
@@ -82,7 +82,7 @@ def test_a_claim_pauses_when_the_server_is_away_and_goes_on_when_it_is_back(own_
 
 
 # S3-17, S3-30, S3-31
-def test_what_was_lost_is_never_sure_again_until_it_is_had_anew(own_server: Server) -> None:
+def test_lost_manifest_stays_invalid_until_reacquired(own_server: Server) -> None:
     with own_server.client() as client:
         with client.agent("lost", ttl=2.0, skew=0.2).declare([("MUTATES", "FILE:a"), ("CONSUMES", "FILE:b")]) as claim:
             before, priority = claim.leases, claim.agent.core.priority
@@ -101,7 +101,7 @@ def test_what_was_lost_is_never_sure_again_until_it_is_had_anew(own_server: Serv
 
 
 # S3-30
-def test_a_lease_that_is_taken_away_is_lost_with_the_next_heartbeat(client: Client) -> None:
+def test_released_agent_lease_is_lost_with_the_next_heartbeat(client: Client) -> None:
     agent = client.agent("robbed", ttl=3.0, skew=0.1)
     with agent.declare([("MUTATES", "FILE:robbed")]) as claim:
         client.agent("robbed", session=agent.core.session).complete()
@@ -111,7 +111,7 @@ def test_a_lease_that_is_taken_away_is_lost_with_the_next_heartbeat(client: Clie
         claim.check()
 
 
-def test_tasks_are_agents_too(server: Server) -> None:
+def test_async_agent_declares_touches_and_reacquires(server: Server) -> None:
     async def story() -> None:
         async with AsyncClient(server.url, server.token) as client:
             agent = client.agent("task", ttl=2.0, skew=0.1)

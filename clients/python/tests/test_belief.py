@@ -19,7 +19,7 @@ def doubt(pulse: Pulse, at: float) -> object:
 
 
 # S3-12
-def test_a_heartbeat_is_due_after_a_third_of_the_time_to_live() -> None:
+def test_heartbeat_is_due_after_a_third_of_the_ttl() -> None:
     kept = pulse()
     assert 15.0 <= kept.due_at <= 20.0
     kept.answered(kept.due_at, 60.0)
@@ -27,13 +27,13 @@ def test_a_heartbeat_is_due_after_a_third_of_the_time_to_live() -> None:
 
 
 # S3-27
-def test_belief_counts_from_when_the_request_was_sent() -> None:
+def test_local_deadline_counts_from_sending_the_request() -> None:
     assert believed_until(1.0, 10.0) == pytest.approx(1.0 + 9.95 - 0.05)
     assert believed_until(7.0, 0.05) == 7.0, "too short to be believed at all"
 
 
 # S3-32
-def test_the_local_end_is_earlier_by_the_skew() -> None:
+def test_local_deadline_is_earlier_by_the_skew() -> None:
     kept = pulse()
     end = believed_until(0.0, 59.5)
     assert kept.standing.until == pytest.approx(end)
@@ -43,7 +43,7 @@ def test_the_local_end_is_earlier_by_the_skew() -> None:
 
 
 # S3-30, S3-31
-def test_what_fails_pauses_at_once_and_resumes_when_a_heartbeat_gets_through() -> None:
+def test_failed_heartbeat_pauses_at_once_and_a_successful_one_resumes() -> None:
     kept = pulse()
     assert doubt(kept, 19.0) is type(None)
     kept.failed(20.0)
@@ -54,7 +54,7 @@ def test_what_fails_pauses_at_once_and_resumes_when_a_heartbeat_gets_through() -
 
 
 # S3-30, S3-31
-def test_without_an_answer_it_pauses_and_what_is_lost_stays_lost() -> None:
+def test_missing_responses_pause_and_then_lose_the_lease_for_good() -> None:
     kept = pulse()
     assert doubt(kept, 35.0) is Paused, "by then a heartbeat should have been answered"
     assert kept.is_over(59.5)
@@ -63,20 +63,20 @@ def test_without_an_answer_it_pauses_and_what_is_lost_stays_lost() -> None:
 
 
 # S3-30
-def test_what_is_rejected_is_lost_at_once() -> None:
+def test_rejected_lease_is_lost_at_once() -> None:
     kept = pulse()
     kept.ended("REVOKED")
     found = kept.standing.doubt(1.0)
     assert isinstance(found, LeaseLost) and found.how == "REVOKED"
 
 
-def test_a_plain_lease_is_believed_in_until_its_end_whatever_fails() -> None:
+def test_plain_lease_is_valid_until_its_deadline_despite_failed_renewals() -> None:
     kept = Pulse(30.0, 0.0, 30.0)
     kept.failed(10.0)
     assert doubt(kept, 29.7) is type(None) and doubt(kept, 29.8) is LeaseLost
 
 
-def test_what_was_given_back_stays_so_whatever_another_thread_hears_at_that_moment() -> None:
+def test_concurrent_response_does_not_revive_a_released_lease() -> None:
     for heard in ("answered", "failed"):
         kept = pulse()
         ended: List[threading.Thread] = []

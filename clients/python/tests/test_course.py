@@ -12,7 +12,7 @@ def die(milliseconds: int) -> dict:  # type: ignore[type-arg]
     return {"verdict": "DIE", "retryAfterMs": milliseconds, "blockedBy": ["carol"]}
 
 
-def test_who_waits_asks_again_ever_more_rarely_until_it_gives_up() -> None:
+def test_wait_verdict_is_retried_with_backoff_until_the_wait_limit() -> None:
     course, at, asked = Course(5.0, 60.0, 0.0), 0.0, 0
     while True:
         again = course.after(WAIT, at)
@@ -24,19 +24,19 @@ def test_who_waits_asks_again_ever_more_rarely_until_it_gives_up() -> None:
     assert course.blocked_by == ["bob"]
 
 
-def test_who_dies_comes_back_when_it_may_and_not_if_that_is_too_late() -> None:
+def test_die_verdict_is_retried_after_its_delay_unless_past_the_wait_limit() -> None:
     course = Course(5.0, 60.0, 0.0)
     assert course.after(die(400), 1.0) == 1.4
     assert course.after(die(4000), 1.4) is None
     assert Course(None, 60.0, 0.0).after(die(30_000), 7.0) == 37.0
 
 
-def test_what_is_granted_unheard_is_found_before_it_is_over() -> None:
+def test_retry_interval_is_limited_to_a_quarter_of_the_ttl() -> None:
     course = Course(None, 1.0, 0.0)
     assert all((course.after(WAIT, 0.0) or 9.0) <= 0.25 for _ in range(20))
 
 
-def test_a_url_goes_before_a_socket_and_a_socket_is_always_there() -> None:
+def test_url_is_preferred_to_the_socket_and_the_socket_has_a_default() -> None:
     def address(**variables: str) -> str:
         return str(find(environment=variables))
 
@@ -47,7 +47,7 @@ def test_a_url_goes_before_a_socket_and_a_socket_is_always_there() -> None:
     assert address().startswith("unix:/tmp/tenure-")
 
 
-def test_a_token_is_never_sent_to_a_socket_nor_shown() -> None:
+def test_token_is_not_sent_to_a_socket_and_not_shown_in_errors() -> None:
     assert find("unix:/a", "secret").headers == {}
     assert find("http://a:1", "secret").headers == {"Authorization": "Bearer secret"}
     with pytest.raises(ValueError) as refused:
@@ -56,12 +56,12 @@ def test_a_token_is_never_sent_to_a_socket_nor_shown() -> None:
 
 
 @pytest.mark.parametrize("url", ["a:1", "ftp://x", "http://x/path", "http://x?q", "unix:run.sock", "http://"])
-def test_what_names_no_server_is_refused(url: str) -> None:
+def test_invalid_server_url_is_rejected(url: str) -> None:
     with pytest.raises(ValueError, match="is not the address of a server"):
         find(url)
 
 
-def test_a_password_in_an_address_is_not_repeated() -> None:
+def test_password_in_a_url_is_not_shown_in_errors() -> None:
     with pytest.raises(ValueError) as refused:
         find("http://user:hunter2@x")
     assert "hunter2" not in str(refused.value)

@@ -49,7 +49,7 @@ def follow(flow: Flow[Any], said: Said) -> List[Request]:
 
 
 # S3-17
-def test_an_agent_asks_what_is_true_before_it_declares_anew() -> None:
+def test_reacquire_reconciles_before_it_declares() -> None:
     claim = claim_of("x", "y")
     truth = {"leases": {"x": {"held": True}, "y": {"held": False}}}
     granted = {"verdict": "GRANTED", "leases": [lease("x"), lease("z")]}
@@ -60,7 +60,7 @@ def test_an_agent_asks_what_is_true_before_it_declares_anew() -> None:
 
 
 # S3-17, O-19
-def test_an_agent_that_was_restarted_shows_its_memory_and_asks_what_is_true() -> None:
+def test_resume_reports_the_digest_and_reconciles() -> None:
     digest = claim_of("x").digest()
     said: Said = [
         ("/v1/agents/a/state", {}),
@@ -74,7 +74,7 @@ def test_an_agent_that_was_restarted_shows_its_memory_and_asks_what_is_true() ->
 
 
 # S3-11, S3-30
-def test_one_heartbeat_is_for_all_leases_and_one_that_is_rejected_is_the_end() -> None:
+def test_heartbeat_covers_all_leases_and_one_rejection_loses_them() -> None:
     claim = claim_of("x", "y")
     claim._kept.pulse.due_at = 0.0
     flow = claim._kept.keep()
@@ -99,7 +99,7 @@ def sent_beat(claim: ClaimCore) -> Flow[None]:
 
 
 # S3-30, S3-31
-def test_an_answer_after_the_local_end_does_not_bring_back_what_was_lost() -> None:
+def test_heartbeat_response_after_the_deadline_does_not_revive_the_manifest() -> None:
     claim = claim_of("x")
     flow = sent_beat(claim)
     claim._kept.pulse.standing = replace(claim._kept.pulse.standing, until=now() - 0.001)
@@ -111,7 +111,7 @@ def test_an_answer_after_the_local_end_does_not_bring_back_what_was_lost() -> No
     assert not claim.is_sure
 
 
-def test_the_same_for_a_plain_lease() -> None:
+def test_renewal_response_after_the_deadline_does_not_revive_the_lease() -> None:
     view = {"id": "l", "resource": "r", "holder": "h", "mode": "exclusive", "state": "ACTIVE", "fence": 1}
     view.update(ttlMs=30_000, remainingMs=30_000, expiresAt="")
     core = LeaseCore(LeaseView.read(view), "t", Pulse(30.0, now(), 30.0))
@@ -128,7 +128,7 @@ def test_the_same_for_a_plain_lease() -> None:
 
 # S3-30
 @pytest.mark.parametrize("said", [{}, {"renewed": 7, "rejected": []}, {"renewed": [{}], "rejected": []}])
-def test_an_answer_that_is_not_understood_pauses_and_the_heartbeats_go_on(said: Dict[str, Any]) -> None:
+def test_malformed_heartbeat_response_pauses_and_heartbeats_continue(said: Dict[str, Any]) -> None:
     claim = claim_of("x")
     flow = sent_beat(claim)
     assert isinstance(flow.send(Answer(200, "application/json", json.dumps(said).encode())), SleepUntil)
@@ -136,14 +136,14 @@ def test_an_answer_that_is_not_understood_pauses_and_the_heartbeats_go_on(said: 
         claim.check()
 
 
-def test_a_name_cannot_change_what_is_asked() -> None:
+def test_path_segments_are_percent_encoded() -> None:
     for name in (".", "..", "a/b", "a?b", "a%2Fb"):
         asked = httpx.URL("http://server").join(path("v1", "agents", name, "state"))
         assert unquote(asked.raw_path.decode().split("/")[3]) == name
 
 
 # S3-30, S3-31
-def test_a_heartbeat_that_cannot_be_sent_pauses_at_once() -> None:
+def test_unreachable_server_pauses_at_once() -> None:
     claim = claim_of("x")
     claim._kept.pulse.due_at = 0.0
     flow = claim._kept.keep()

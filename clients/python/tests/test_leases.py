@@ -11,7 +11,7 @@ from tenure import AsyncClient, Client, Held, LeaseLost, Refused, Unreachable
 from tenure.wire import get, path
 
 
-def test_a_lease_is_kept_over_several_times_its_length_and_given_back_at_once(client: Client) -> None:
+def test_lease_is_renewed_past_its_ttl_and_released_at_the_end_of_the_block(client: Client) -> None:
     with client.lease("door:a", "alice", ttl=2.0) as lease:
         end = time.monotonic() + 4.5
         while time.monotonic() < end:
@@ -27,7 +27,7 @@ def test_a_lease_is_kept_over_several_times_its_length_and_given_back_at_once(cl
         assert next_one.fence > lease.fence
 
 
-def test_who_waits_gets_it_when_it_is_free(client: Client) -> None:
+def test_waiter_acquires_the_lease_when_it_is_released(client: Client) -> None:
     first = client.lease("door:b", "alice", ttl=5.0)
     got = []
 
@@ -47,7 +47,7 @@ def _recall(client: Client, lease: str) -> object:
     return client.ask(get(path("v1", "leases", lease)))["lease"].get("recall")
 
 
-def test_a_holder_that_is_cut_off_knows_it_before_the_lease_is_over(own_server: Server) -> None:
+def test_disconnected_holder_loses_the_lease_at_its_local_deadline(own_server: Server) -> None:
     with own_server.client() as client:
         with client.lease("door:c", "alice", ttl=1.5) as lease:
             lease.check()
@@ -57,7 +57,7 @@ def test_a_holder_that_is_cut_off_knows_it_before_the_lease_is_over(own_server: 
                 lease.check()
 
 
-def test_the_socket_needs_no_token_and_a_wrong_token_is_refused(server: Server) -> None:
+def test_socket_requires_no_token_and_a_wrong_token_is_rejected(server: Server) -> None:
     with Client(f"unix:{server.socket}") as client, client.lease("door:d", "by-socket") as lease:
         assert lease.is_sure and "token" not in repr(lease)
     with Client(server.url, "wrong") as stranger, pytest.raises(Refused) as refused:
@@ -65,12 +65,12 @@ def test_the_socket_needs_no_token_and_a_wrong_token_is_refused(server: Server) 
     assert refused.value.code == "UNAUTHORIZED" and refused.value.status == 401
 
 
-def test_nobody_there_is_said_as_such() -> None:
+def test_missing_server_raises_unreachable() -> None:
     with Client("http://127.0.0.1:9", "x") as client, pytest.raises(Unreachable, match="nothing happened"):
         client.lease("door:e", "alice")
 
 
-def test_tasks_hold_leases_too(server: Server) -> None:
+def test_async_lease_is_renewed_and_released(server: Server) -> None:
     async def story() -> None:
         async with AsyncClient(server.url, server.token) as client:
             async with client.lease("door:f", "alice", ttl=2.0) as lease:

@@ -6,7 +6,7 @@ from tenure import AsyncClient
 from tenure.wire import get
 
 
-def test_however_many_wait_in_a_queue_there_is_a_connection_for_a_heartbeat() -> None:
+def test_many_waiting_requests_do_not_exhaust_the_connection_pool() -> None:
     async def story() -> None:
         many, come = 120, asyncio.Semaphore(0)
 

@@ -13,7 +13,7 @@ from tenure.wire import get, path
 
 
 # S3-8, S3-17, O-19
-def test_an_agent_that_restarts_in_time_goes_on_with_its_leases(client: Client, tmp_path: pathlib.Path) -> None:
+def test_agent_that_restarts_in_time_resumes_its_leases(client: Client, tmp_path: pathlib.Path) -> None:
     claim = client.agent("phoenix", ttl=5.0).declare([("MUTATES", "FILE:phoenix")])
     digest = claim.restart()
     digest.save(tmp_path / "digest.json")
@@ -36,19 +36,19 @@ def test_an_agent_that_restarts_in_time_goes_on_with_its_leases(client: Client, 
 
 
 # O-19
-def test_the_exit_code_says_that_the_process_wants_to_be_started_again() -> None:
+def test_restart_exit_code_is_107() -> None:
     ended = subprocess.run([sys.executable, "-c", "import sys, tenure; sys.exit(tenure.RESTART_EXIT_CODE)"])
     assert ended.returncode == RESTART_EXIT_CODE == 107
 
 
-def test_what_is_no_digest_is_said_to_be_none(tmp_path: pathlib.Path) -> None:
+def test_loading_a_missing_or_invalid_digest(tmp_path: pathlib.Path) -> None:
     assert Digest.load(tmp_path / "nothing.json") is None
     (tmp_path / "other.json").write_text('{"token": "secret"}')
     with pytest.raises(ValueError, match="begin anew"):
         Digest.load(tmp_path / "other.json")
 
 
-def test_the_examples_of_the_readme_run(server: Server, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readme_examples_run(server: Server, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     readme = (pathlib.Path(__file__).parents[1] / "README.md").read_text()
     examples = re.findall(r"```python\n(.*?)```", readme, re.S)
     assert len(examples) >= 4

@@ -80,7 +80,7 @@ mod tests {
 
     // O-13
     #[test]
-    fn what_another_session_has_is_not_asked_for_again_by_itself() {
+    fn lease_busy_is_not_transient() {
         let passes = |code| Error::Problem(Box::new(Problem::new(code, "no"))).passes();
         assert!(passes(Code::Busy) && passes(Code::Unavailable));
         assert!(!passes(Code::LeaseBusy) && !passes(Code::Held) && !passes(Code::GuardLost));

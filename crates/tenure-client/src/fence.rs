@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_highest_fence_is_known_to_every_process_and_after_each() {
+    fn fence_file_shares_the_highest_fence_between_processes() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("fence");
         let (mut one, mut other) =
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_holds_something_else_lets_nobody_in_and_stays_as_it_is() {
+    fn damaged_fence_file_rejects_every_fence_and_is_not_modified() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("fence");
         for text in

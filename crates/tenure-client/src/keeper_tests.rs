@@ -45,7 +45,7 @@ fn send(attempt: u64, call: Call) -> Effect {
 }
 
 #[test]
-fn belief_counts_from_when_the_request_was_sent() {
+fn local_deadline_counts_from_sending_the_request() {
     let mut story = Story::new();
     assert_eq!(story.at(0, Input::Start), [send(1, Call::Acquire)]);
     assert_eq!(story.at(5_000, valid(1, 30_000)), [Effect::Held(Fence(7))]);
@@ -54,7 +54,7 @@ fn belief_counts_from_when_the_request_was_sent() {
 }
 
 #[test]
-fn a_lease_is_renewed_after_a_third_of_its_time() {
+fn lease_is_renewed_after_a_third_of_its_ttl() {
     let mut story = Story::held_since(0);
     assert_eq!(story.keeper.wake_at(), Some(10_000_000));
     assert_eq!(story.at(9_999, Input::Woken), []);
@@ -64,7 +64,7 @@ fn a_lease_is_renewed_after_a_third_of_its_time() {
 }
 
 #[test]
-fn a_renewal_that_is_not_answered_is_tried_again_until_the_lease_is_lost() {
+fn unanswered_renewal_is_retried_until_the_lease_is_lost() {
     let mut story = Story::held_since(0);
     let mut renewals = 0;
     loop {
@@ -81,7 +81,7 @@ fn a_renewal_that_is_not_answered_is_tried_again_until_the_lease_is_lost() {
 }
 
 #[test]
-fn a_lost_lease_does_not_come_back_with_a_late_reply() {
+fn late_reply_does_not_revive_a_lost_lease() {
     let mut story = Story::held_since(0);
     story.at(10_000, Input::Woken);
     let effects = story.at(29_800, valid(2, 30_000));
@@ -90,14 +90,14 @@ fn a_lost_lease_does_not_come_back_with_a_late_reply() {
 }
 
 #[test]
-fn a_paused_process_finds_its_lease_lost_before_it_does_anything_else() {
+fn paused_process_loses_its_lease_before_any_timer_runs() {
     let mut story = Story::held_since(0);
     assert!(!story.believes_at(60_000), "asked on waking, before any timer ran");
     assert_eq!(story.at(60_000, Input::Woken)[0], Effect::Lost);
 }
 
 #[test]
-fn a_grant_that_comes_too_late_is_renewed_before_it_is_believed() {
+fn late_grant_is_renewed_before_it_is_held() {
     let mut story = Story::new();
     story.at(0, Input::Start);
     assert_eq!(story.at(29_900, valid(1, 30_000)), [send(2, Call::Renew(Fence(7)))]);
@@ -107,7 +107,7 @@ fn a_grant_that_comes_too_late_is_renewed_before_it_is_believed() {
 }
 
 #[test]
-fn an_older_reply_never_shortens_what_a_newer_one_gave() {
+fn older_reply_does_not_shorten_the_deadline() {
     let mut story = Story::held_since(0);
     story.at(10_000, Input::Woken);
     story.at(15_500, Input::Woken);
@@ -117,7 +117,7 @@ fn an_older_reply_never_shortens_what_a_newer_one_gave() {
 }
 
 #[test]
-fn the_registrars_word_that_it_is_over_ends_belief_at_once() {
+fn ended_reply_loses_the_lease_at_once() {
     let mut story = Story::held_since(0);
     story.at(10_000, Input::Woken);
     assert_eq!(story.at(10_100, replied(2, Outcome::Over)), [Effect::Lost]);
@@ -125,7 +125,7 @@ fn the_registrars_word_that_it_is_over_ends_belief_at_once() {
 }
 
 #[test]
-fn a_refusal_is_told_once_and_a_failure_is_tried_again() {
+fn rejection_is_reported_once_and_failure_is_retried() {
     let mut story = Story::new();
     story.at(0, Input::Start);
     assert_eq!(story.at(10, replied(1, Outcome::Failed)), []);
@@ -135,7 +135,7 @@ fn a_refusal_is_told_once_and_a_failure_is_tried_again() {
 }
 
 #[test]
-fn stopping_gives_back_what_is_held_and_what_still_comes() {
+fn stop_releases_the_held_lease_and_later_grants() {
     let mut story = Story::held_since(0);
     assert_eq!(story.at(100, Input::Stop), [send(2, Call::Release(Fence(7)))]);
     assert!(!story.believes_at(100));
@@ -147,7 +147,7 @@ fn stopping_gives_back_what_is_held_and_what_still_comes() {
 }
 
 #[test]
-fn who_waits_in_the_queue_asks_again_only_now_and_then() {
+fn queued_request_is_repeated_rarely() {
     let mut story = Story::new();
     story.at(0, Input::Start);
     assert_eq!(story.at(10, replied(1, Outcome::Queued)), []);

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_goes_before_a_socket_and_a_socket_is_always_there() {
+    fn url_is_preferred_to_the_socket_and_the_socket_has_a_default() {
         assert_eq!(address(&[("TENURE_URL", "http://a:1"), ("TENURE_SOCKET", "/b")]), "http://a:1");
         assert_eq!(address(&[("TENURE_URL", "unix:/a")]), "unix:/a");
         assert_eq!(
@@ -168,13 +168,13 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_cannot_be_one_is_refused_and_not_shown() {
+    fn invalid_token_is_rejected_and_not_shown() {
         let said = address(&[("TENURE_URL", "http://a:1"), ("TENURE_TOKEN", "two words")]);
         assert!(said.contains("TENURE_TOKEN") && !said.contains("words"), "{said}");
     }
 
     #[test]
-    fn an_authority_that_is_not_there_is_named() {
+    fn missing_ca_file_is_named_in_the_error() {
         let said = address(&[("TENURE_URL", "https://a:1"), ("TENURE_CA", "/nowhere.pem")]);
         assert!(said.contains("/nowhere.pem") && said.contains("TENURE_CA"), "{said}");
     }

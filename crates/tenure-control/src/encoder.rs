@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_and_presses_mean_something_and_the_rest_does_not() {
+    fn only_turn_and_press_events_become_inputs() {
         for (kind, code, value, meaning) in [
             (EV_REL, 0x07, 1, Some(Input::Turned(1))),
             (EV_REL, 0x08, -3, Some(Input::Turned(-3))),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_may_come_in_pieces_of_any_size() {
+    fn records_are_decoded_from_chunks_of_any_size() {
         let bytes = [record(EV_REL, 7, 2), record(EV_SYN, 0, 0), record(EV_KEY, 1, 1)].concat();
         for size in 1..=bytes.len() {
             let mut records = Records::default();
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_after_a_gap_counts_again_from_the_next_report() {
+    fn events_after_a_dropped_sync_are_ignored_until_the_next_report() {
         let bytes = [
             record(EV_SYN, SYN_DROPPED, 0),
             record(EV_REL, 7, 5),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_found_out() {
+    fn malformed_records_are_rejected() {
         for bytes in [&[0xff; RECORD][..], b"status\nstatus\nstatus\nstatus\n", &record(EV_MAX + 1, 0, 0)] {
             assert_eq!(Records::default().take(bytes), Err(OutOfStep));
         }

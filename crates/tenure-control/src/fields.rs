@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_whole_and_in_its_range() {
+    fn numbers_must_be_integers_within_their_range() {
         let read = |value: Value| code(fields(json!({ "a": value })).byte("a", 1..=100));
         assert_eq!([json!(1), json!(100)].map(read), ["OK", "OK"]);
         assert_eq!([json!(0), json!(101), json!(-5)].map(read), ["OUT_OF_RANGE"; 3]);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_is_refused_by_name_and_not_repeated_at_length() {
+    fn unknown_fields_are_rejected_with_a_shortened_name() {
         let mut left = fields(json!({ "a": true, "b": "secret" }));
         assert_eq!(left.flag("a").expect("a flag"), Some(true));
         let problem = left.finish(&["a"]).expect_err("there is one too many");
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_of_another_type_is_said() {
+    fn missing_and_mistyped_fields_are_reported() {
         assert_eq!(code(required(None::<u8>, "a", "a number")), "MISSING_FIELD");
         assert_eq!(code(fields(json!({ "a": 1 })).text("a")), "INVALID_TYPE");
         assert_eq!(code(fields(json!({ "a": "true" })).flag("a")), "INVALID_TYPE");

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn another_owner_is_never_overruled() {
+    fn commands_that_change_the_device_are_blocked_while_another_client_holds_the_lease() {
         for source in Source::ALL {
             for class in [Mutates, Streams] {
                 assert_eq!(judge(source, class, Standing::Other), Block, "{source:?} {class:?}");

@@ -65,7 +65,7 @@ mod tests {
 
     // S0-15
     #[test]
-    fn the_clock_wraps_and_what_is_apart_stays_apart() {
+    fn time_differences_survive_the_clock_wrap() {
         let uptime = Uptime::new(Tick(5_000_000), u32::MAX - 2_999);
         let before = uptime.at(Tick(5_000_000));
         let after = uptime.at(Tick(8_500_000));
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_millisecond_does_not_count() {
+    fn milliseconds_are_rounded_down() {
         assert_eq!([999, 1_000, 1_999].map(|ticks| whole_millis(Span(ticks))), [0, 1, 1]);
     }
 }

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_steady_rate_is_measured_and_an_end_is_seen() {
+    fn a_steady_rate_is_measured_and_drops_to_zero_after_it_stops() {
         let mut rate = Rate::default();
         for frame in 0..2_400_u64 {
             rate.count(Tick(7_000_000 + frame * 1_000_000 / 240));

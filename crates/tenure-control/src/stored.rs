@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_program_wrote_is_not_believed() {
+    fn invalid_state_files_are_rejected_as_damaged() {
         let wrong: [fn(&mut Value); 9] = [
             |value| value["settings"]["maxFps"] = json!(0),
             |value| value["settings"]["deviceName"] = json!(""),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_says_what_to_do() {
+    fn an_unknown_version_is_rejected_with_a_hint() {
         let error = changed(|value| value["version"] = json!(2)).expect_err("it is not known");
         assert_eq!(error, StoredError::UnknownVersion(2));
         assert!(error.to_string().contains("start the newer program"));

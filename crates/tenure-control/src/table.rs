@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_addresses_stand_once() {
+    fn command_names_and_routes_are_unique() {
         let mut seen = std::collections::BTreeSet::new();
         for row in COMMANDS {
             assert!(seen.insert(row.name.to_owned()), "{}", row.name);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_only_looks_uses_get_and_whoever_changes_does_not() {
+    fn routes_use_get_exactly_if_the_command_may_not_change_anything() {
         for row in COMMANDS {
             for rest in row.rest {
                 assert_eq!(rest.method != "GET", row.may_change, "{} {}", rest.method, rest.path);
@@ -169,7 +169,7 @@ mod tests {
 
     // S0-63
     #[test]
-    fn whoever_reads_uses_get_and_whoever_changes_does_not() {
+    fn reading_commands_use_get_and_mutating_commands_do_not() {
         for row in COMMANDS {
             for rest in row.rest {
                 match row.class {

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn known_texts_are_read() {
+    fn known_hex_and_base64_texts_are_decoded() {
         for (bytes, text) in
             [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
         {
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_exactly_right_is_refused() {
+    fn malformed_hex_and_base64_are_rejected() {
         for text in ["Zg", "Zg=", "Z===", "Z=g=", "====", "Zg==Zg==", "Zm9v="] {
             assert_eq!(from_base64(text), Err(NotBytes::Length), "{text}");
         }
@@ -79,13 +79,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_come_back(bytes: Vec<u8>) {
+        fn encoding_round_trips(bytes: Vec<u8>) {
             prop_assert_eq!(from_hex(&hex::encode(&bytes)), Ok(bytes.clone()));
             prop_assert_eq!(from_base64(&to_base64(&bytes)), Ok(bytes));
         }
 
         #[test]
-        fn a_text_is_refused_or_the_only_one_of_its_bytes(text in "[A-Za-z0-9+/=]{0,12}") {
+        fn base64_is_rejected_or_canonical(text in "[A-Za-z0-9+/=]{0,12}") {
             if let Ok(bytes) = from_base64(&text) {
                 prop_assert_eq!(to_base64(&bytes), text);
             }

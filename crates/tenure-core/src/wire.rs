@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_any_length_stands_behind_its_length() {
+    fn nested_messages_of_any_length_are_length_prefixed() {
         for length in [0, 1, 125, 127, 128, 129, 16_383, 16_384, 2_097_152] {
             let inner = vec![7; length];
             let mut written = b"before".to_vec();
@@ -113,7 +113,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_field_is_what_protobuf_says(
+        fn fields_match_the_prost_encoding(
             tag in 1_u32..4_000, number in any::<u64>(), bits in 0_u32..64, bytes in proptest::collection::vec(any::<u8>(), 1..300),
         ) {
             let number = number >> bits;

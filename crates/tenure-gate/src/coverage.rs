@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_of_every_agent_is_covered_by_something_and_never_twice() {
+    fn every_change_method_of_every_agent_has_a_mechanism_and_no_duplicates() {
         for agent in Agent::ALL {
             for bits in 0..8 {
                 let [hooks, shell, gate] = [1, 2, 4].map(|bit| bits & bit != 0);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_agent_that_lets_its_shell_be_chosen_has_a_shim() {
+    fn only_agents_with_a_configurable_shell_have_a_shim() {
         for agent in Agent::ALL {
             let is_shim = row(agent, ALL, Way::Shell) == [Means::Shim];
             assert_eq!(is_shim, matches!(agent, Agent::Claude | Agent::OpenCode), "{agent}");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_place_covers_nothing() {
+    fn missing_components_cover_nothing() {
         let own_shell = InPlace { hooks: true, shell: false, gate: true };
         assert_eq!(row(Agent::Claude, own_shell, Way::Shell), [Means::Guard, Means::Audit]);
         assert_eq!(row(Agent::Claude, own_shell, Way::Subagents), [Means::Hook, Means::Guard, Means::Audit]);

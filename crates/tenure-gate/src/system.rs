@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_action_is_known_by_its_whole_name() {
+    fn the_seccomp_action_is_matched_by_its_whole_name() {
         assert!(names_notification("kill_process trap errno user_notif trace log allow\n"));
         assert!(!names_notification("kill_process trap errno trace log allow\n"));
         assert!(!names_notification("user_notification"));

@@ -143,7 +143,7 @@ mod tests {
     proptest! {
         // Written by hand for speed; it must be what everybody who has the .proto file reads.
         #[test]
-        fn the_bytes_are_those_that_protobuf_says(
+        fn batch_bytes_equal_the_protobuf_encoding(
             first in any::<u64>(), records in proptest::collection::vec(record(), 0..5), seal in proptest::collection::vec(any::<u8>(), 0..150),
         ) {
             let stored_record = |record: &EventRecord| stored::Record {

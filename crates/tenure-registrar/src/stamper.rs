@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restart_on_the_same_clock_counts_the_time_in_between() {
+    fn resuming_on_the_same_clock_adds_the_elapsed_time() {
         let state = state_at(1_000, reading("boot-a", 500));
         let mut stamper = Stamper::resume(&state, &reading("boot-a", 800));
         assert_eq!(stamper.stamp(800), Tick(1_300));
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restart_on_another_clock_counts_nothing() {
+    fn resuming_on_another_clock_adds_no_time() {
         let state = state_at(1_000, reading("boot-a", 500));
         for microseconds in [0, 500, 800, u64::MAX] {
             let mut stamper = Stamper::resume(&state, &reading("boot-b", microseconds));
@@ -76,14 +76,14 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_went_back_is_another_clock() {
+    fn resuming_on_a_clock_that_went_back_adds_no_time() {
         let state = state_at(1_000, reading("boot-a", 500));
         let mut stamper = Stamper::resume(&state, &reading("boot-a", 400));
         assert_eq!(stamper.stamp(410), Tick(1_010));
     }
 
     #[test]
-    fn a_tick_never_goes_back() {
+    fn ticks_are_monotonic() {
         let state = state_at(1_000, reading("boot-a", 500));
         let mut stamper = Stamper::resume(&state, &reading("boot-a", 500));
         assert_eq!(stamper.stamp(700), Tick(1_200));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_is_found_on_the_clock_again() {
+    fn reading_at_inverts_stamp() {
         let state = state_at(1_000, reading("boot-a", 500));
         let stamper = Stamper::resume(&state, &reading("boot-a", 500));
         assert_eq!(stamper.reading_at(Tick(1_250)), 750);

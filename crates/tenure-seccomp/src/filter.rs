@@ -115,7 +115,7 @@ mod tests {
 
     // S4-15
     #[test]
-    fn reading_is_not_told_and_everything_that_may_change_a_file_is() {
+    fn syscalls_that_may_change_a_file_are_notified_and_reads_are_not() {
         for flags in [libc::O_RDONLY, libc::O_CLOEXEC, libc::O_DIRECTORY, libc::O_APPEND, libc::O_NOFOLLOW] {
             assert_eq!(open(flags), ALLOWED, "{flags:o}");
         }
@@ -135,7 +135,7 @@ mod tests {
 
     // H1
     #[test]
-    fn removing_a_file_or_a_folder_is_told() {
+    fn removing_a_file_or_a_folder_is_notified() {
         let removed = |flags: i32| fate(libc::SYS_unlinkat, [0, 0, flags.cast_unsigned(), 0, 0, 0], OURS);
         assert_eq!((removed(0), removed(libc::AT_REMOVEDIR)), (TOLD, TOLD));
         #[cfg(target_arch = "x86_64")]
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_past_every_filter_is_refused() {
+    fn syscalls_that_would_bypass_the_filter_fail() {
         let nothing = failing(libc::ENOSYS);
         assert_eq!(fate(libc::SYS_io_uring_setup, [0; 6], OURS), nothing);
         assert_eq!(fate(libc::SYS_read, [0; 6], OURS ^ 1), nothing, "another machine");

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_numbers_and_lists_are_read_where_they_are() {
+    fn strings_integers_and_string_arrays_are_read_from_process_memory() {
         let memory = Memory::of(std::process::id());
         let text = std::ffi::CString::new("x".repeat(4_000)).unwrap();
         let place = |bytes: &[u8]| bytes.as_ptr().addr() as u64;
@@ -131,7 +131,7 @@ mod tests {
         assert!(memory.texts(0, 9).unwrap().is_empty());
     }
     #[test]
-    fn a_path_is_as_long_as_the_system_takes_it_and_no_longer() {
+    fn paths_longer_than_path_max_fail_with_enametoolong() {
         let memory = Memory::of(std::process::id());
         for (length, is_taken) in [(4_095, true), (4_096, false), (20_000, false)] {
             let text = std::ffi::CString::new("x".repeat(length)).unwrap();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_call_is_refused_the_same_is_read_as_a_file() {
+    fn proc_mem_fallback_reads_the_same_bytes() {
         let memory = Memory::of(std::process::id());
         let text = *b"where it is";
         let (mut one, mut other) = ([0; 11], [0; 11]);

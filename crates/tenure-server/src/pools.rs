@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_is_any_of_its_members_in_their_order() {
+    fn a_pool_resolves_to_its_members_in_order() {
         let (first, others) = pools().resolve("tuner:*").unwrap();
         assert_eq!(first.as_str(), "tuner:0");
         assert_eq!(others.iter().map(Resource::as_str).collect::<Vec<_>>(), ["tuner:1"]);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_that_cannot_be_is_refused() {
+    fn an_invalid_pool_is_rejected() {
         let many: Vec<String> = (0..=MOST_MEMBERS).map(|number| number.to_string()).collect();
         for names in [&[][..], &["a", "a"], &["*"], &[""], &["a\n"]] {
             assert!(Pools::default().add("door", names.iter().copied()).is_err(), "{names:?}");

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_refusal_of_a_resource_is_found_until_ten_thousand_came_after_it() {
+    fn the_latest_denial_of_a_resource_is_kept_until_it_is_evicted() {
         let refusals = Refusals::default();
         let find = |name: &str| refusals.last(&Resource::parse(name).unwrap()).map(|refused| refused.at.0);
         note(&refusals, "db:1", "a", 1);

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_a_reading_is_the_first_at_which_it_is_reached() {
+    fn true_time_of_returns_the_first_time_of_a_reading() {
         for drift in [-100_000, -2_400, 0, 2_400, 100_000] {
             let clock = Clock::new("any", 5_000, 77, drift);
             for reading in [77, 78, 1_000, 999_999, 123_456_789] {

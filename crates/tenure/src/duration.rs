@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_of_time_are_read_as_people_write_them() {
+    fn durations_with_units_are_parsed() {
         for (text, milliseconds) in [
             ("500ms", 500),
             ("30s", 30_000),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_mean_two_things_is_refused_with_an_example() {
+    fn ambiguous_durations_are_rejected_with_an_example() {
         for text in
             ["", "30", "s", "1.5s", "-1s", "30 s", "5s1m", "1s1s", "1S", "1h30", "99999999999999999999s"]
         {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_of_time_are_said_in_few_letters() {
+    fn durations_are_formatted_with_their_two_largest_units() {
         for (milliseconds, text) in [
             (0, "0ms"),
             (999, "999ms"),

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_end_between_words_and_no_word_is_lost() {
+    fn paragraph_is_wrapped_between_words() {
         let text = "one two three four five six seven eight nine ten eleven";
         assert_eq!(wrapped("note: ", text, "  ", usize::MAX), format!("note: {text}\n"));
         let expected = "note: one two three four five six seven\n  eight nine ten eleven\n";

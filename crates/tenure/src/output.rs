@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_stand_under_each_other_and_no_line_ends_with_blanks() {
+    fn table_columns_are_aligned_without_trailing_spaces() {
         let mut table = Table::with_heads(&["A", "LONG"]);
         table.row(["größer".to_owned(), "x".to_owned()]);
         table.row(["y".to_owned(), String::new()]);
@@ -148,14 +148,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_table_steers_a_terminal() {
+    fn control_characters_in_a_table_are_replaced() {
         let mut table = Table::default();
         table.field("label", "\x1b[2Jtwo\nlines");
         assert_eq!(table.to_string(), "label   [2Jtwo lines\n");
     }
 
     #[test]
-    fn lengths_of_time_are_said_in_words() {
+    fn durations_are_formatted_in_words() {
         for (milliseconds, words) in [
             (0, "0 ms"),
             (999, "999 ms"),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_is_a_time_by_the_anchor() {
+    fn tick_is_formatted_as_a_time_by_the_anchor() {
         let anchor = Anchor { tick: Tick(5_000_000), wall: 1_700_000_000_000_000_000 };
         assert_eq!(time_of(anchor, Tick(5_001_500)), "2023-11-14T22:13:20.001Z");
         assert_eq!(time_of(anchor, Tick(4_000_000)), "2023-11-14T22:13:19.000Z");

@@ -129,14 +129,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_holder_without_a_name_gets_one_that_fits() {
+    fn default_holder_fits_the_length_limit() {
         assert_eq!(holder_of("ann", "build-3", 42), "ann@build-3:42");
         assert!(holder_of(&"u".repeat(500), &"h".repeat(500), u32::MAX).len() <= 128);
         assert_eq!(holder_of("a b\n", "ü", 1), "ab@:1");
     }
 
     #[test]
-    fn a_refusal_ends_with_the_code_that_says_what_to_do_next() {
+    fn error_codes_map_to_exit_codes() {
         for (code, number) in [
             (Code::Held, 75),
             (Code::LeaseBusy, 75),

@@ -203,7 +203,7 @@ pub fn milliseconds(time: &str) -> i64 {
 }
 
 #[test]
-fn times_are_read() {
+fn timestamps_are_parsed_to_unix_milliseconds() {
     assert_eq!(milliseconds("1970-01-01T00:00:00.000Z"), 0);
     assert_eq!(milliseconds("2024-02-29T12:00:00.250Z"), 1_709_208_000_250);
     assert_eq!(milliseconds("2000-03-01T00:00:00.000Z"), 951_868_800_000);

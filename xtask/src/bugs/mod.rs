@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_failing_test_is_read_from_the_report() {
+    fn first_failing_test_is_parsed_from_the_report() {
         let report = |line: &str| first_failure(&format!("    Starting 3 tests\n{line}\n"));
         for (line, expected) in [
             ("        FAIL [   0.004s] (3/9) tenure-core time::tests::a", "tenure-core time::tests::a"),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_follows_the_tracked_files_and_leaves_equal_ones_alone() {
+    fn refresh_copies_tracked_files_and_keeps_unchanged_ones() {
         let shell = Shell::new().expect("a shell");
         let folder = shell.create_temp_dir().expect("a folder");
         let (root, copy) = (folder.path().join("root"), folder.path().join("copy"));

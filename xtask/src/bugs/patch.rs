@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_must_say_what_it_breaks_and_which_tests_catch_it() {
+    fn patch_header_must_name_the_bug_and_its_tests() {
         let text = "# a lease outlives its expiry\n# tests: tenure-core\n--- a/x\n";
         let (lines, tests) = header(text, "late").expect("two lines");
         assert_eq!((lines.lines().count(), tests.as_str()), (2, "tenure-core"));

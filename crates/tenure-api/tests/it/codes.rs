@@ -10,7 +10,7 @@ fn pages() -> std::path::PathBuf {
 }
 
 #[test]
-fn every_page_says_what_happened_what_it_means_and_what_to_do() {
+fn every_error_page_has_title_status_and_required_sections() {
     for code in Code::ALL {
         let page = fs::read_to_string(pages().join(format!("{}.md", code.as_str()))).unwrap();
         let first = page.lines().next().unwrap();
@@ -23,7 +23,7 @@ fn every_page_says_what_happened_what_it_means_and_what_to_do() {
 }
 
 #[test]
-fn a_code_goes_over_the_wire_as_the_word_that_it_is_known_by() {
+fn error_codes_are_serialized_by_name() {
     for code in Code::ALL {
         let text = format!("\"{}\"", code.as_str());
         assert_eq!(serde_json::to_string(code).unwrap(), text);
@@ -32,7 +32,7 @@ fn a_code_goes_over_the_wire_as_the_word_that_it_is_known_by() {
 }
 
 #[test]
-fn only_what_may_pass_by_itself_is_worth_another_try() {
+fn only_transient_error_codes_are_retryable() {
     for code in Code::ALL {
         let may_pass = matches!(code.status(), 408 | 503) && *code != Code::Exhausted
             || [Code::QueueFull, Code::LeaseBusy].contains(code);
@@ -41,7 +41,7 @@ fn only_what_may_pass_by_itself_is_worth_another_try() {
 }
 
 #[test]
-fn a_problem_has_the_fields_of_its_code_and_no_others() {
+fn problem_json_omits_unset_fields() {
     let mut problem = Problem::new(Code::Held, "deploy:prod is held by ci-42");
     problem.resource = Some("deploy:prod".into());
     problem.holder = Some("ci-42".into());

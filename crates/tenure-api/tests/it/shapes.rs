@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tenure_api::{Acquire, Lease, LeaseState, Release, Renew};
 
 #[test]
-fn a_lease_has_the_pinned_names() {
+fn lease_json_field_names_are_stable() {
     let mut lease = Lease {
         id: "4f1d09aa-17".into(),
         resource: "deploy:prod".into(),
@@ -40,7 +40,7 @@ fn a_lease_has_the_pinned_names() {
 }
 
 #[test]
-fn a_request_says_only_what_was_asked_for() {
+fn request_json_omits_unset_fields() {
     let acquire = Acquire {
         resource: "deploy:prod".into(),
         holder: "ci-42".into(),

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_priority_stays_until_nothing_rests_on_it() {
+    fn priority_is_kept_until_the_last_guard_is_dropped() {
         let attempt = Attempt::remembered(5);
         let (one, two) = (attempt.engage(), attempt.engage());
         assert!(!attempt.is_alone());
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_knows_is_taken_over_once_unless_the_program_said_otherwise() {
+    fn server_priority_is_adopted_once_unless_set_explicitly() {
         let attempt = Attempt::remembered(5);
         assert!(attempt.adopt(&fixed(9)) && !attempt.adopt(&fixed(9)));
         assert_eq!(attempt.priority(), 9);

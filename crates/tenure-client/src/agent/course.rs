@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_asks_again_ever_more_rarely_until_it_gives_up() {
+    fn wait_verdict_is_retried_with_backoff_until_the_wait_limit() {
         let mut course = Course::new(Wait::For(Duration::from_secs(5)), TTL, 0);
         let (mut now, mut asked) = (0, 0);
         while let Next::AskAt(at) = course.heard(wait(), now, 0) {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn who_dies_comes_back_when_it_may_and_not_if_that_is_too_late() {
+    fn die_verdict_is_retried_after_its_delay_unless_past_the_wait_limit() {
         let mut course = Course::new(Wait::For(Duration::from_secs(5)), TTL, 0);
         assert_eq!(course.heard(die(400), 1_000_000, 0), Next::AskAt(1_400_000));
         assert_eq!(course.heard(die(4_000), 1_400_000, 0), Next::GiveUp);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_granted_unheard_is_found_before_it_is_over() {
+    fn retry_interval_is_limited_to_a_quarter_of_the_ttl() {
         let mut course = Course::new(Wait::Forever, 1_000_000, 0);
         for _ in 0..20 {
             let Next::AskAt(at) = course.heard(wait(), 0, 0) else { panic!("it waits for ever") };
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_wait_gives_up_at_once_and_the_server_is_told() {
+    fn without_waiting_a_wait_verdict_times_out_at_once() {
         let mut course = Course::new(Wait::No, TTL, 7);
         assert_eq!((course.left(7), course.heard(wait(), 7, 0)), (1, Next::GiveUp));
     }

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_remembered_is_read_as_it_was_written() {
+    fn digest_round_trips_and_invalid_files_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("agent.json");
         let identity = Identity { agent_id: "a".into(), priority_timestamp: 7, epoch: 2 };

@@ -44,7 +44,7 @@ fn alive() -> Outcome {
 
 // S3-12
 #[test]
-fn a_heartbeat_goes_out_after_a_third_of_the_time_to_live() {
+fn heartbeat_is_sent_after_a_third_of_the_ttl() {
     let mut story = Story::granted();
     let at = story.0.wake_at().expect("it is kept alive").div_ceil(1_000);
     assert!((TTL / 4..=TTL / 3).contains(&at), "{at}");
@@ -56,7 +56,7 @@ fn a_heartbeat_goes_out_after_a_third_of_the_time_to_live() {
 
 // S3-27, S3-32
 #[test]
-fn the_local_end_counts_from_the_sending_and_is_earlier_by_the_skew() {
+fn local_deadline_counts_from_sending_and_is_earlier_by_the_skew() {
     // Sent at 0, answered at 20 ms: 60 s less 0.5 s for the skew; of that less 0.5 % and 50 ms.
     let story = Story::granted();
     let end = 59_500 - 298 - 50;
@@ -70,7 +70,7 @@ fn the_local_end_counts_from_the_sending_and_is_earlier_by_the_skew() {
 
 // S3-30, S3-31
 #[test]
-fn a_heartbeat_that_fails_pauses_at_once_and_one_that_gets_through_in_time_resumes() {
+fn failed_heartbeat_pauses_at_once_and_a_successful_one_resumes() {
     let mut story = Story::granted();
     assert_eq!(story.check(19_000), Ok(()));
     assert_eq!(story.woken(20_000), [beat(2)]);
@@ -83,7 +83,7 @@ fn a_heartbeat_that_fails_pauses_at_once_and_one_that_gets_through_in_time_resum
 
 // S3-30, S3-31
 #[test]
-fn the_late_word_of_an_older_heartbeat_changes_nothing() {
+fn late_reply_to_an_older_heartbeat_is_ignored() {
     let mut story = Story::granted();
     assert_eq!(story.woken(20_000), [beat(2)]);
     let again = story.0.wake_at().expect("it tries again").div_ceil(1_000);
@@ -98,7 +98,7 @@ fn the_late_word_of_an_older_heartbeat_changes_nothing() {
 
 // S3-30, S3-31
 #[test]
-fn without_any_answer_it_pauses_long_before_the_end_and_is_lost_for_good_at_it() {
+fn missing_replies_pause_early_and_then_lose_the_leases_for_good() {
     let mut story = Story::granted();
     let mut paused_at = None;
     while story.0.standing().lost.is_none() {
@@ -115,7 +115,7 @@ fn without_any_answer_it_pauses_long_before_the_end_and_is_lost_for_good_at_it()
 
 // S3-30, S3-31
 #[test]
-fn a_lease_that_is_rejected_is_lost_at_once() {
+fn rejected_lease_is_lost_at_once() {
     let mut story = Story::granted();
     story.woken(20_000);
     story.0.ended("REVOKED".into());
@@ -126,7 +126,7 @@ fn a_lease_that_is_rejected_is_lost_at_once() {
 
 // S3-32
 #[test]
-fn a_skew_that_is_longer_than_the_lease_leaves_half_of_it() {
+fn skew_is_limited_to_half_of_the_lease() {
     let mut pulse = Pulse::new(Span::from_millis(1_000), Span::from_secs(60));
     let effects = pulse.begin(FENCE, Span::from_millis(1_000), 0, 1_000, 0);
     assert_eq!(effects, [Effect::Held(FENCE)]);

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_whole_in_whatever_pieces_they_arrive() {
+    fn messages_are_reassembled_from_any_chunks() {
         let text = ": hello\n\nid: 1-7\ndata: {\"a\":\ndata: 1}\n\nid:1-8\r\ndata:x\r\n\r\nid: 1-9\n\n";
         let whole = messages(&[text]);
         let expected = [(Some("1-7"), "{\"a\":\n1}"), (Some("1-8"), "x"), (Some("1-9"), "")];
@@ -96,12 +96,12 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_was_cut_off_is_not_told() {
+    fn incomplete_message_is_not_returned() {
         assert_eq!(messages(&["id: 1-7\ndata: x\n"]), []);
     }
 
     #[test]
-    fn a_line_without_end_does_not_fill_the_memory() {
+    fn oversized_message_is_rejected() {
         let mut parser = Parser::default();
         parser.push(&vec![b'x'; MOST_BYTES + 1]);
         assert!(parser.next().is_err());

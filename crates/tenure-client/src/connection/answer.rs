@@ -102,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_with_more_in_it_than_is_known_is_understood() {
+    fn unknown_response_fields_are_ignored() {
         let text = r#"{"resource":"a:b","waiting":[],"weather":{"sun":true}}"#;
         let read = answer(200, "application/json", text).read::<tenure_api::Queue>(String::new);
         assert_eq!(read.expect("it is a queue").resource, "a:b");
     }
 
     #[test]
-    fn a_code_of_a_later_version_is_still_a_problem() {
+    fn unknown_error_code_becomes_a_problem() {
         let text = r#"{"type":"/errors/TIRED","title":"…","status":503,"code":"TIRED","detail":"later"}"#;
         let read = answer(503, "application/problem+json", text).read::<tenure_api::Queue>(String::new);
         let error = read.expect_err("a problem");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_address_of_the_device_refuses_is_a_problem_too() {
+    fn device_error_becomes_a_problem() {
         for (status, code, own, detail) in [
             (401, "UNAUTHORIZED", Code::Unauthorized, "who are you?"),
             (409, "CONTROL_LOCKED", Code::Invalid, "who are you? (CONTROL_LOCKED)"),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_somebody_else_is_no_problem_of_tenure() {
+    fn foreign_response_is_a_protocol_error() {
         let read =
             answer(502, "text/html", "<h1>Bad gateway</h1>").read::<tenure_api::Queue>(|| "http://x".into());
         assert!(matches!(read, Err(Error::Protocol { .. })));

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_named_by_url_or_socket() {
+    fn server_address_is_a_url_or_a_socket() {
         assert_eq!(shown("http://127.0.0.1:7420"), "http://127.0.0.1:7420");
         assert_eq!(shown("http://[::1]:7420/"), "http://[::1]:7420");
         assert_eq!(shown("http://tenure.example"), "http://tenure.example:80");
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_server_is_refused_and_a_password_in_it_not_repeated() {
+    fn invalid_server_url_is_rejected_without_showing_its_password() {
         for url in
             ["", "tenure.example:7420", "ftp://x", "http://x/path", "http://x?q", "unix:run.sock", "http://"]
         {

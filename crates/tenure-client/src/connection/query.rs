@@ -54,7 +54,7 @@ mod tests {
     use super::Query;
 
     #[test]
-    fn what_comes_from_outside_cannot_change_what_is_asked() {
+    fn path_segments_and_parameters_are_percent_encoded() {
         let query = Query::path("/v1/leases", &["a/../b?c"])
             .with("resource", Some("a:b&c=d #é"))
             .with("holder", None);

@@ -22,7 +22,7 @@ pub async fn is_held(client: &Client, resource: &str) -> bool {
 
 // S3-11, S3-12
 #[tokio::test(flavor = "multi_thread")]
-async fn a_claim_is_kept_over_many_times_its_length_and_given_back_at_once() {
+async fn held_manifest_is_renewed_past_its_ttl_and_released_at_once() {
     let network = Network::new().await;
     let wanted = [Intent::mutates("FILE:a"), Intent::consumes("FILE:b/"), Intent::provides("SYMBOL:c")];
     let claim = agent(&network.client(), "alice", 1_000).declare(wanted).await.unwrap();
@@ -47,7 +47,7 @@ async fn a_claim_is_kept_over_many_times_its_length_and_given_back_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_older_one_waits_the_younger_one_dies_and_both_have_their_turn() {
+async fn wait_die_lets_the_older_agent_wait_and_the_younger_agent_retry() {
     let network = Network::new().await;
     let client = network.client();
     let middle = agent(&client, "middle", 30_000).priority(2_000);
@@ -72,7 +72,7 @@ async fn the_older_one_waits_the_younger_one_dies_and_both_have_their_turn() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_gives_up_or_is_dropped_leaves_nothing_behind() {
+async fn declaration_that_times_out_or_is_dropped_leaves_no_wait() {
     let network = Network::new().await;
     let client = network.client();
     let _owner = mutates(&agent(&client, "owner", 30_000).priority(2_000), "FILE:a").await;
@@ -93,7 +93,7 @@ async fn who_gives_up_or_is_dropped_leaves_nothing_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_claim_that_is_dropped_is_given_back_and_the_next_attempt_is_younger() {
+async fn dropped_manifest_is_released_and_the_next_priority_is_younger() {
     let network = Network::new().await;
     let client = network.client();
     let alice = agent(&client, "alice", 30_000);
@@ -105,7 +105,7 @@ async fn a_claim_that_is_dropped_is_given_back_and_the_next_attempt_is_younger()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_touched_must_have_been_declared() {
+async fn touching_an_undeclared_resource_is_a_scope_violation() {
     let network = Network::new().await;
     let claim = mutates(&agent(&network.client(), "alice", 30_000), "FILE:src/").await;
     claim.touch([Intent::mutates("FILE:src/a")]).await.unwrap();
@@ -115,7 +115,7 @@ async fn what_is_touched_must_have_been_declared() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_priority_that_the_program_chose_is_not_changed_under_it() {
+async fn explicit_priority_is_not_replaced_by_the_servers() {
     let network = Network::new().await;
     let client = network.client();
     let _claim = mutates(&agent(&client, "alice", 30_000).priority(2_000), "FILE:a").await;
@@ -129,7 +129,7 @@ async fn a_priority_that_the_program_chose_is_not_changed_under_it() {
 
 // S3-30, S3-31
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_that_is_taken_away_is_lost_with_the_next_heartbeat() {
+async fn released_agent_lease_is_lost_with_the_next_heartbeat() {
     let network = Network::new().await;
     let client = network.client();
     let claim = mutates(&agent(&client, "alice", 1_500), "FILE:a").await;

@@ -11,7 +11,7 @@ use crate::agents::{agent, is_held, mutates};
 
 // S3-27, S3-30, S3-31, S3-32
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_that_is_cut_off_pauses_before_its_lease_is_over_and_is_never_sure_again() {
+async fn disconnected_agent_pauses_before_its_deadline_and_stays_lost() {
     let network = Network::new().await;
     let claim = mutates(&agent(&network.client(), "alice", 2_000).priority(2_000), "FILE:a").await;
     let other = agent(&network.neighbour(), "bob", 30_000).priority(1_000);
@@ -42,7 +42,7 @@ async fn an_agent_that_is_cut_off_pauses_before_its_lease_is_over_and_is_never_s
 
 // S3-17, S3-30, S3-31
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_lost_while_the_server_was_away_is_had_again_with_the_same_priority() {
+async fn manifest_lost_during_an_outage_is_reacquired_with_the_same_priority() {
     let mut network = Network::new().await;
     let claim = mutates(&agent(&network.client(), "alice", 1_500), "FILE:a").await;
     let before = claim.digest("EXECUTING").identity.priority_timestamp;
@@ -65,7 +65,7 @@ async fn what_was_lost_while_the_server_was_away_is_had_again_with_the_same_prio
 
 // S3-30, S3-31
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_back_in_time_lets_the_agent_go_on() {
+async fn agent_resumes_when_the_server_returns_before_the_deadline() {
     let mut network = Network::new().await;
     let claim = mutates(&agent(&network.client(), "alice", 9_000), "FILE:a").await;
     network.stop().await;

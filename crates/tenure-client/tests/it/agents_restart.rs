@@ -9,7 +9,7 @@ use crate::agents::{agent, is_held, mutates};
 
 // S3-8, S3-17, O-19
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_that_restarts_in_time_goes_on_with_its_leases_and_its_priority() {
+async fn agent_that_restarts_in_time_resumes_its_leases_and_priority() {
     let network = Network::new().await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("agent.json");
@@ -42,7 +42,7 @@ async fn an_agent_that_restarts_in_time_goes_on_with_its_leases_and_its_priority
 
 // S3-17
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_server_says_counts_and_not_what_the_agent_remembers() {
+async fn resume_trusts_the_server_not_the_digest() {
     let network = Network::new().await;
     let client = network.client();
     let claim = mutates(&agent(&client, "alice", 30_000), "FILE:a").await;

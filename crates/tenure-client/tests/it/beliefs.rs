@@ -8,7 +8,7 @@ use crate::story::{FENCE, Story, replied, send, valid, valid_as};
 const TTL: Span = Span::from_secs(30);
 
 #[test]
-fn an_answer_about_another_lease_never_stretches_the_belief_in_this_one() {
+fn reply_about_another_lease_does_not_extend_the_deadline() {
     // Only when ours is over can there be another one under our key, so that ours is lost; and what nobody
     // asked for any more is given back.
     let mut story = Story::held(TTL);
@@ -19,7 +19,7 @@ fn an_answer_about_another_lease_never_stretches_the_belief_in_this_one() {
 }
 
 #[test]
-fn a_renewal_that_gives_less_time_than_was_promised_before_takes_nothing_away() {
+fn shorter_renewal_does_not_shorten_the_deadline() {
     // A registrar never shortens a lease: what it promised first still stands.
     let mut story = Story::held(TTL);
     story.at(10_000, Input::Woken);
@@ -28,14 +28,14 @@ fn a_renewal_that_gives_less_time_than_was_promised_before_takes_nothing_away() 
 }
 
 #[test]
-fn the_same_answer_twice_is_worth_no_more_than_once() {
+fn duplicate_reply_does_not_extend_the_deadline() {
     let mut story = Story::held(TTL);
     assert_eq!(story.at(9_000, valid(1, 30_000)), []);
     assert!(!story.believes_at(29_800));
 }
 
 #[test]
-fn an_answer_to_a_message_that_was_never_sent_is_worth_nothing() {
+fn reply_to_an_unsent_request_is_ignored() {
     let mut story = Story::new(TTL);
     assert_eq!(story.at(0, valid(1, 30_000)), []);
     story.at(0, Input::Start);
@@ -44,7 +44,7 @@ fn an_answer_to_a_message_that_was_never_sent_is_worth_nothing() {
 }
 
 #[test]
-fn an_answer_to_a_release_brings_nothing_back() {
+fn reply_to_a_release_does_not_revive_the_lease() {
     let mut story = Story::held(TTL);
     assert_eq!(story.at(100, Input::Stop), [send(2, Call::Release(FENCE))]);
     assert_eq!(story.at(200, valid(2, 30_000)), []);
@@ -54,7 +54,7 @@ fn an_answer_to_a_release_brings_nothing_back() {
 }
 
 #[test]
-fn what_was_lost_does_not_come_back_by_starting_again() {
+fn starting_again_does_not_revive_a_lost_lease() {
     let mut story = Story::held(TTL);
     assert_eq!(story.at(40_000, Input::Woken), [Effect::Lost, send(2, Call::Release(FENCE))]);
     assert_eq!(story.at(40_001, Input::Start), []);
@@ -63,7 +63,7 @@ fn what_was_lost_does_not_come_back_by_starting_again() {
 }
 
 #[test]
-fn a_lease_that_is_over_by_the_registrars_word_is_not_revived_by_an_older_answer() {
+fn older_reply_does_not_revive_an_ended_lease() {
     let mut story = Story::held(TTL);
     story.at(10_000, Input::Woken);
     story.at(10_100, Input::Woken);
@@ -73,7 +73,7 @@ fn a_lease_that_is_over_by_the_registrars_word_is_not_revived_by_an_older_answer
 }
 
 #[test]
-fn belief_near_the_end_of_all_numbers_does_not_wrap() {
+fn deadline_near_the_maximum_does_not_overflow() {
     let mut story = Story::new(TTL);
     let now = u64::MAX - 1_000;
     story.keeper.step(Input::Start, now, u64::MAX);
@@ -84,7 +84,7 @@ fn belief_near_the_end_of_all_numbers_does_not_wrap() {
 }
 
 #[test]
-fn a_resource_that_knows_the_last_fence_refuses_the_one_before_after_its_own_restart() {
+fn fence_gate_rejects_an_older_fence_after_a_restart() {
     let mut gate = FenceGate::after(Fence(8));
     let stale = gate.admit(Fence(7)).expect_err("a holder that was paused");
     assert_eq!((stale.presented, stale.highest), (Fence(7), Fence(8)));

@@ -18,7 +18,7 @@ async fn pass(milliseconds: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_is_kept_over_many_times_its_length_and_given_back_at_once() {
+async fn lease_is_renewed_past_its_ttl_and_released_at_once() {
     let network = Network::new().await;
     let guard = network.client().hold(acquire("door:a", "alice", 1_000)).await.unwrap();
     let neighbour = network.neighbour();
@@ -37,7 +37,7 @@ async fn a_lease_is_kept_over_many_times_its_length_and_given_back_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restart_of_the_server_costs_nobody_a_lease() {
+async fn server_restart_does_not_lose_held_leases() {
     let mut network = Network::new().await;
     let guard = network.client().hold(acquire("door:a", "alice", 4_000)).await.unwrap();
     for _ in 0..2 {
@@ -52,7 +52,7 @@ async fn a_restart_of_the_server_costs_nobody_a_lease() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_holder_that_is_cut_off_knows_it_before_anybody_else_holds() {
+async fn disconnected_holder_loses_the_lease_before_the_next_grant() {
     let network = Network::new().await;
     for round in 0..3 {
         let resource = format!("door:{round}");
@@ -89,7 +89,7 @@ async fn one_lease_in_spite_of(fates: &[Fate]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_lost_anywhere_on_the_way_leads_to_the_same_lease() {
+async fn lost_response_leads_to_the_same_lease() {
     use Fate::{EndsBeforeTheAnswer, EndsBeforeTheRequest, EndsInTheAnswer, SwallowsAll, SwallowsTheAnswer};
     one_lease_in_spite_of(&[EndsBeforeTheRequest]).await;
     one_lease_in_spite_of(&[EndsBeforeTheAnswer]).await;
@@ -101,7 +101,7 @@ async fn an_answer_lost_anywhere_on_the_way_leads_to_the_same_lease() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn renewals_get_through_a_network_that_fails_all_the_time() {
+async fn lease_is_renewed_on_an_unreliable_network() {
     let network = Network::new().await;
     let guard = network.client().hold(acquire("door:a", "alice", 2_000)).await.unwrap();
     let fates = [
@@ -122,7 +122,7 @@ async fn renewals_get_through_a_network_that_fails_all_the_time() {
 }
 
 #[test]
-fn a_process_that_did_not_run_knows_at_once_that_its_lease_is_lost() {
+fn stalled_process_finds_its_lease_lost_at_once() {
     let servers = tokio::runtime::Runtime::new().unwrap();
     let network = servers.block_on(Network::new());
     let client = network.client();
@@ -150,7 +150,7 @@ fn a_process_that_did_not_run_knows_at_once_that_its_lease_is_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_guard_that_is_dropped_gives_its_lease_back() {
+async fn dropping_a_held_lease_releases_it() {
     let network = Network::new().await;
     let client = network.client();
     drop(client.hold(acquire("door:a", "alice", 60_000)).await.unwrap());
@@ -160,7 +160,7 @@ async fn a_guard_that_is_dropped_gives_its_lease_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_whose_answers_are_lost_gets_through_all_the_same() {
+async fn release_is_retried_when_responses_are_lost() {
     let network = Network::new().await;
     let guard = network.client().hold(acquire("door:a", "alice", 60_000)).await.unwrap();
     network.proxy.end_connections();
@@ -171,7 +171,7 @@ async fn a_release_whose_answers_are_lost_gets_through_all_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_that_nobody_hears_says_so() {
+async fn release_without_a_server_returns_an_error() {
     let mut network = Network::new().await;
     let guard = network.client().hold(acquire("door:a", "alice", 1_000)).await.unwrap();
     network.stop().await;
@@ -180,7 +180,7 @@ async fn a_release_that_nobody_hears_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_that_is_taken_away_is_lost_with_the_next_renewal() {
+async fn revoked_lease_is_lost_with_the_next_renewal() {
     let network = Network::new().await;
     let guard = network.client().hold(acquire("door:a", "alice", 1_500)).await.unwrap();
     let revoke = Revoke { reason: "the door is broken".into() };
@@ -193,7 +193,7 @@ async fn a_lease_that_is_taken_away_is_lost_with_the_next_renewal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_that_was_handed_on_is_kept_by_whoever_has_it_now() {
+async fn transferred_lease_is_kept_alive_by_its_new_holder() {
     let network = Network::new().await;
     let (client, neighbour) = (network.client(), network.neighbour());
     let first = client.hold(acquire("door:a", "alice", 1_000)).await.unwrap();
@@ -209,7 +209,7 @@ async fn a_lease_that_was_handed_on_is_kept_by_whoever_has_it_now() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn several_leases_are_kept_by_one_guard_or_none_is_had() {
+async fn hold_all_keeps_every_lease_or_none() {
     let network = Network::new().await;
     let client = network.client();
     let wishes = |holder: &str| ["door:a", "door:b"].map(|door| acquire(door, holder, 1_000)).to_vec();
@@ -224,7 +224,7 @@ async fn several_leases_are_kept_by_one_guard_or_none_is_had() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_new_deadline_is_told() {
+async fn deadline_changed_resolves_for_each_renewal() {
     let network = Network::new().await;
     let guard = network.client().hold(acquire("door:a", "alice", 1_000)).await.unwrap();
     let mut last = guard.believed_until();
@@ -236,7 +236,7 @@ async fn each_new_deadline_is_told() {
 }
 
 #[tokio::test]
-async fn a_server_that_was_never_there_is_said_at_once() {
+async fn hold_without_a_server_fails_at_once() {
     let client = Client::builder().socket("/nowhere/tenure.sock").token(Secret::new("x")).build().unwrap();
     let holding = client.hold(acquire("door:a", "alice", 30_000)).wait(Wait::Forever);
     let error = in_time(holding).await.err().expect("nobody is there");
@@ -245,7 +245,7 @@ async fn a_server_that_was_never_there_is_said_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refusal_for_good_is_told_with_its_reason() {
+async fn hold_returns_a_permanent_rejection_with_its_code() {
     let network = Network::new().await;
     let client = network.client();
     let error =
@@ -256,7 +256,7 @@ async fn a_refusal_for_good_is_told_with_its_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_lives_on_of_several_leases_is_given_back_when_the_program_is_done() {
+async fn remaining_leases_are_released_after_the_program_drops_them() {
     let network = Network::new().await;
     let client = network.client();
     let wishes = ["door:a", "door:b"].map(|resource| acquire(resource, "alice", 9_000)).to_vec();

@@ -180,7 +180,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn a_healthy_connection_never_loses_a_lease((ttl, fates) in healthy(), late in 0..20_000_u64) {
+    fn healthy_connection_does_not_lose_the_lease((ttl, fates) in healthy(), late in 0..20_000_u64) {
         let mut link = Link::new(ttl, fates);
         link.run_until(20 * ttl, late);
         prop_assert!(link.held && !link.lost);
@@ -188,7 +188,7 @@ proptest! {
     }
 
     #[test]
-    fn one_lost_message_in_three_does_not_lose_a_lease((ttl, mut fates) in healthy(), late in 0..20_000_u64) {
+    fn losing_one_message_in_three_does_not_lose_the_lease((ttl, mut fates) in healthy(), late in 0..20_000_u64) {
         fates.truncate(fates.len() / 3 * 3);
         fates.iter_mut().skip(1).step_by(3).for_each(|fate| fate.lost = true);
         let mut link = Link::new(ttl, fates);
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_the_network_does_nobody_believes_in_a_lease_that_is_over(
+    fn expired_lease_is_never_held_on_a_hostile_network(
         (ttl, fates) in hostile(),
         late in 0..3_000_000_u64,
     ) {

@@ -120,7 +120,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn belief_never_outlasts_the_best_promise_that_was_heard_and_no_timer_spins(
+    fn deadline_never_exceeds_the_granted_validity_and_timers_advance(
         ttl in 1_000..10_000_u64,
         acts in proptest::collection::vec((delay(), any::<u64>(), act()), 1..200),
     ) {

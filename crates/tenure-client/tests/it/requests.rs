@@ -29,7 +29,7 @@ async fn a_lease_is_acquired_renewed_shown_listed_and_released() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_of_any_length_is_refused_and_breaks_nothing() {
+async fn overlong_names_are_rejected() {
     let network = Network::new().await;
     let client = network.client();
     for length in [5_000, 70_000] {
@@ -43,7 +43,7 @@ async fn a_name_of_any_length_is_refused_and_breaks_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_requests_share_a_few_connections() {
+async fn many_requests_share_pooled_connections() {
     let network = Network::new().await;
     let client = network.client();
     network.proxy.next(&[Fate::Passes, Fate::SwallowsAll, Fate::SwallowsAll]);
@@ -53,7 +53,7 @@ async fn many_requests_share_a_few_connections() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kept_connection_that_ended_meanwhile_is_nobodys_trouble() {
+async fn closed_pooled_connection_is_replaced() {
     let network = Network::new().await;
     let client = network.client();
     let granted = client.acquire(&acquire("door:a", "alice", 30_000), None).await.unwrap();
@@ -65,7 +65,7 @@ async fn a_kept_connection_that_ended_meanwhile_is_nobodys_trouble() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_was_lost_is_called_unknown_and_found_again_with_the_key() {
+async fn lost_response_is_outcome_unknown_and_repeatable_with_the_key() {
     let network = Network::new().await;
     let client = network.client();
     for (fate, fence) in [(Fate::EndsBeforeTheAnswer, 1), (Fate::EndsInTheAnswer, 2)] {
@@ -83,7 +83,7 @@ async fn an_answer_that_was_lost_is_called_unknown_and_found_again_with_the_key(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_without_a_key_is_never_sent_twice() {
+async fn request_without_idempotency_key_is_not_repeated() {
     let network = Network::new().await;
     let client = network.client();
     let rounds: Vec<_> = (0..20).map(|round| format!("door:{round}")).collect();
@@ -110,7 +110,7 @@ async fn a_request_without_a_key_is_never_sent_twice() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_told_apart_from_somebody_else_there() {
+async fn unreachable_server_differs_from_a_foreign_server() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let client = Client::builder().url(&format!("http://{address}")).unwrap().build().unwrap();
@@ -132,7 +132,7 @@ async fn nobody_there_is_told_apart_from_somebody_else_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_token_is_a_problem_and_is_shown_nowhere() {
+async fn wrong_token_is_unauthorized_and_not_shown() {
     let network = Network::new().await;
     let url = format!("http://{}", network.server.address);
     let token = Secret::new("wrong-and-secret");
@@ -145,7 +145,7 @@ async fn a_wrong_token_is_a_problem_and_is_shown_nowhere() {
 
 /// The socket's other end, which shows what was sent.
 #[tokio::test]
-async fn a_token_is_not_sent_to_a_socket() {
+async fn token_is_not_sent_to_a_socket() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tenure.sock");
     let listener = UnixListener::bind(&path).unwrap();
@@ -165,7 +165,7 @@ async fn a_token_is_not_sent_to_a_socket() {
 }
 
 #[tokio::test]
-async fn an_answer_without_end_is_not_read_for_ever() {
+async fn oversized_response_is_a_protocol_error() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = Client::builder()
         .url(&format!("http://{}", listener.local_addr().unwrap()))
@@ -185,7 +185,7 @@ async fn an_answer_without_end_is_not_read_for_ever() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_go_on_where_they_were_when_the_connection_was_cut() {
+async fn event_stream_resumes_after_a_lost_connection() {
     let network = Network::new().await;
     let (client, neighbour) = (network.client(), network.neighbour());
     let mut stream = client.events(From::Seq(1), &Default::default()).await.unwrap();
@@ -213,7 +213,7 @@ async fn events_go_on_where_they_were_when_the_connection_was_cut() {
 }
 
 #[tokio::test]
-async fn connecting_to_nowhere_does_not_take_for_ever() {
+async fn connecting_times_out() {
     // A listener whose queue is full answers nobody.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -8,7 +8,7 @@ use crate::story::{FENCE, Story, replied, send, valid, valid_as};
 const TTL: Span = Span::from_secs(30);
 
 #[test]
-fn a_keeper_stopped_before_it_was_started_never_asks() {
+fn stop_before_start_sends_nothing() {
     let mut story = Story::new(TTL);
     assert_eq!(story.at(0, Input::Stop), []);
     assert_eq!(story.at(0, Input::Start), []);
@@ -16,7 +16,7 @@ fn a_keeper_stopped_before_it_was_started_never_asks() {
 }
 
 #[test]
-fn a_grant_that_comes_after_the_stop_is_given_back_once() {
+fn grant_after_stop_is_released_once() {
     let mut story = Story::new(TTL);
     story.at(0, Input::Start);
     story.at(200, Input::Woken);
@@ -27,7 +27,7 @@ fn a_grant_that_comes_after_the_stop_is_given_back_once() {
 }
 
 #[test]
-fn each_of_two_grants_that_come_after_the_stop_is_given_back() {
+fn two_grants_after_stop_are_both_released() {
     let mut story = Story::new(TTL);
     story.at(0, Input::Start);
     story.at(200, Input::Woken);
@@ -37,7 +37,7 @@ fn each_of_two_grants_that_come_after_the_stop_is_given_back() {
 }
 
 #[test]
-fn a_waiter_that_stops_leaves_the_queue_and_gives_back_what_it_is_served_all_the_same() {
+fn stopped_waiter_withdraws_and_releases_a_later_grant() {
     let mut story = Story::new(TTL);
     story.at(0, Input::Start);
     story.at(10, replied(1, Outcome::Queued));
@@ -49,7 +49,7 @@ fn a_waiter_that_stops_leaves_the_queue_and_gives_back_what_it_is_served_all_the
 }
 
 #[test]
-fn a_waiter_that_was_served_before_it_could_leave_gives_that_back() {
+fn grant_in_reply_to_a_withdrawal_is_released() {
     let mut story = Story::new(TTL);
     story.at(0, Input::Start);
     assert_eq!(story.at(5_000, Input::Stop), [send(2, Call::Withdraw)]);
@@ -59,7 +59,7 @@ fn a_waiter_that_was_served_before_it_could_leave_gives_that_back() {
 }
 
 #[test]
-fn what_is_given_back_is_said_until_somebody_answers_but_not_for_ever() {
+fn release_is_retried_a_limited_number_of_times() {
     let mut story = Story::held(TTL);
     assert_eq!(story.at(100, Input::Stop), [send(2, Call::Release(FENCE))]);
     let again = story.unanswered_until(60_000);
@@ -70,7 +70,7 @@ fn what_is_given_back_is_said_until_somebody_answers_but_not_for_ever() {
 }
 
 #[test]
-fn an_answer_to_any_of_the_times_that_it_was_said_is_enough() {
+fn reply_to_any_release_attempt_finishes_it() {
     let mut story = Story::held(TTL);
     story.at(100, Input::Stop);
     assert_eq!(story.unanswered_until(250).len(), 1);
@@ -80,7 +80,7 @@ fn an_answer_to_any_of_the_times_that_it_was_said_is_enough() {
 }
 
 #[test]
-fn a_release_that_failed_is_soon_tried_again() {
+fn failed_release_is_retried_soon() {
     let mut story = Story::held(TTL);
     story.at(100, Input::Stop);
     assert_eq!(story.at(110, replied(2, Outcome::Failed)), []);
@@ -88,7 +88,7 @@ fn a_release_that_failed_is_soon_tried_again() {
 }
 
 #[test]
-fn a_grant_that_was_not_believed_yet_is_given_back() {
+fn stale_grant_is_released_on_stop() {
     let mut story = Story::new(TTL);
     story.at(0, Input::Start);
     story.at(40_000, valid(1, 30_000));
@@ -98,14 +98,14 @@ fn a_grant_that_was_not_believed_yet_is_given_back() {
 }
 
 #[test]
-fn stopping_what_is_over_already_says_lost_and_gives_back_once() {
+fn stop_of_an_expired_lease_reports_lost_and_releases_once() {
     let mut story = Story::held(TTL);
     assert_eq!(story.at(31_000, Input::Stop), [Effect::Lost, send(2, Call::Release(FENCE))]);
     assert_eq!(story.at(31_001, Input::Stop), []);
 }
 
 #[test]
-fn a_renewal_that_crosses_the_release_is_not_answered_with_another_release() {
+fn renewal_reply_after_release_sends_no_second_release() {
     let mut story = Story::held(TTL);
     story.at(10_000, Input::Woken);
     assert_eq!(story.at(10_010, Input::Stop), [send(3, Call::Release(FENCE))]);

@@ -59,7 +59,7 @@ async fn list(url: &str, authority: &Path) -> Result<usize, Error> {
 }
 
 #[tokio::test]
-async fn only_a_server_that_the_authority_vouches_for_is_spoken_to() {
+async fn server_certificate_must_be_signed_by_the_configured_ca() {
     let folder = tempfile::tempdir().unwrap();
     let (ours, other) = (folder.path().join("ours.pem"), folder.path().join("other.pem"));
     let issuer = authority(&ours);

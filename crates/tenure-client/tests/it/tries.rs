@@ -8,7 +8,7 @@ use crate::story::{FENCE, Story, replied, send, valid};
 const TTL: Span = Span::from_secs(30);
 
 #[test]
-fn a_late_word_that_one_waits_does_not_put_off_the_renewal_of_what_one_holds() {
+fn late_queued_reply_does_not_delay_the_renewal() {
     // Asked twice; the first message was served, and then the answer to the second one is heard.
     let mut story = Story::new(Span::from_secs(3));
     story.at(0, Input::Start);
@@ -20,7 +20,7 @@ fn a_late_word_that_one_waits_does_not_put_off_the_renewal_of_what_one_holds() {
 }
 
 #[test]
-fn a_lease_of_which_little_is_left_is_renewed_before_that_is_over() {
+fn lease_with_little_remaining_time_is_renewed_in_time() {
     // The first answers were lost; the one that came says that 3 of 30 seconds are left.
     let mut story = Story::new(TTL);
     story.at(0, Input::Start);
@@ -36,7 +36,7 @@ fn a_lease_of_which_little_is_left_is_renewed_before_that_is_over() {
 }
 
 #[test]
-fn failures_that_trickle_in_do_not_put_off_the_next_try() {
+fn late_failures_do_not_delay_the_next_retry() {
     let mut story = Story::held(TTL);
     story.unanswered_until(20_000);
     let next = story.keeper.wake_at().expect("another try");
@@ -48,7 +48,7 @@ fn failures_that_trickle_in_do_not_put_off_the_next_try() {
 }
 
 #[test]
-fn a_long_lease_does_not_make_its_keeper_wait_for_hours_between_two_tries() {
+fn retry_interval_of_a_long_lease_is_limited() {
     let mut story = Story::new(Span::from_secs(24 * 60 * 60));
     story.at(0, Input::Start);
     let tries = story.unanswered_until(600_000);
@@ -57,7 +57,7 @@ fn a_long_lease_does_not_make_its_keeper_wait_for_hours_between_two_tries() {
 }
 
 #[test]
-fn a_server_that_is_away_is_not_asked_all_the_time() {
+fn retries_back_off_while_the_server_is_down() {
     let mut story = Story::new(TTL);
     story.at(0, Input::Start);
     let tries = story.unanswered_until(60_000);
@@ -68,7 +68,7 @@ fn a_server_that_is_away_is_not_asked_all_the_time() {
 }
 
 #[test]
-fn a_short_lease_whose_turn_came_unheard_is_asked_for_before_it_is_over() {
+fn queued_request_for_a_short_lease_is_repeated_within_its_ttl() {
     // It waited, it was served, and that word was lost: asking again finds it while it lives.
     let mut story = Story::new(Span::from_secs(3));
     story.at(0, Input::Start);
@@ -78,7 +78,7 @@ fn a_short_lease_whose_turn_came_unheard_is_asked_for_before_it_is_over() {
 }
 
 #[test]
-fn a_keeper_that_nobody_answers_does_not_grow() {
+fn unanswered_requests_do_not_accumulate() {
     let mut story = Story::new(TTL);
     story.at(0, Input::Start);
     story.at(10, replied(1, Outcome::Queued));
@@ -89,7 +89,7 @@ fn a_keeper_that_nobody_answers_does_not_grow() {
 }
 
 #[test]
-fn a_grant_heard_too_late_to_be_believed_is_renewed_with_pauses_in_between() {
+fn stale_grant_is_renewed_with_backoff() {
     let mut story = Story::new(TTL);
     story.at(0, Input::Start);
     assert_eq!(story.at(40_000, valid(1, 30_000)), [send(2, Call::Renew(FENCE))]);

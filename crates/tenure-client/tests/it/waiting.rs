@@ -39,14 +39,14 @@ async fn served_in_order(first: Guard, waiting: Vec<JoinHandle<Result<Guard, Hol
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_waits_is_served_in_order() {
+async fn waiters_are_served_in_order() {
     let network = Network::new().await;
     let (guard, waiting) = queue(&network, &network.client()).await;
     served_in_order(guard, waiting).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_place_in_the_queue_is_kept_over_lost_connections() {
+async fn queue_position_survives_lost_connections() {
     let network = Network::new().await;
     let (guard, waiting) = queue(&network, &network.client()).await;
     for _ in 0..3 {
@@ -59,7 +59,7 @@ async fn a_place_in_the_queue_is_kept_over_lost_connections() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_place_in_the_queue_is_kept_over_a_restart() {
+async fn queue_position_survives_a_server_restart() {
     let mut network = Network::new().await;
     let (guard, waiting) = queue(&network, &network.client()).await;
     network.stop().await;
@@ -69,7 +69,7 @@ async fn a_place_in_the_queue_is_kept_over_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_turn_that_came_unheard_is_found_before_it_is_over() {
+async fn grant_with_a_lost_response_is_found_before_it_expires() {
     let network = Network::new().await;
     let client = network.client();
     let guard = network.neighbour().hold(acquire("door:a", "alice", 30_000)).await.unwrap();
@@ -82,7 +82,7 @@ async fn a_turn_that_came_unheard_is_found_before_it_is_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_that_is_over_says_who_holds_it() {
+async fn wait_timeout_names_the_holder() {
     let network = Network::new().await;
     let client = network.client();
     let _guard = network.neighbour().hold(acquire("door:a", "alice", 30_000)).await.unwrap();
@@ -96,7 +96,7 @@ async fn a_wait_that_is_over_says_who_holds_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_holder_is_told_that_somebody_waits() {
+async fn holder_is_recalled_when_another_client_is_queued() {
     let network = Network::new().await;
     let guard = network.client().hold(acquire("door:a", "alice", 1_500)).await.unwrap();
     let waiting = wait(&network.neighbour(), "bob", Wait::Forever);
@@ -107,7 +107,7 @@ async fn a_holder_is_told_that_somebody_waits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_that_is_cancelled_leaves_neither_a_place_nor_a_lease() {
+async fn cancelled_wait_leaves_no_ticket_and_no_lease() {
     let network = Network::new().await;
     let client = network.client();
     let guard = network.neighbour().hold(acquire("door:a", "alice", 30_000)).await.unwrap();
@@ -127,7 +127,7 @@ async fn a_wait_that_is_cancelled_leaves_neither_a_place_nor_a_lease() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_for_any_of_a_pool_is_cancelled_like_any_other() {
+async fn cancelled_pool_wait_leaves_no_ticket_and_no_lease() {
     let network = Network::new().await;
     let client = network.client();
     let mut guards = Vec::new();
@@ -148,7 +148,7 @@ async fn a_wait_for_any_of_a_pool_is_cancelled_like_any_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_that_is_cancelled_as_its_turn_comes_gives_the_lease_back() {
+async fn wait_cancelled_during_its_grant_releases_the_lease() {
     let network = Network::new().await;
     let client = network.client();
     for round in 0..8 {
@@ -170,7 +170,7 @@ async fn a_wait_that_is_cancelled_as_its_turn_comes_gives_the_lease_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_other_of_two_waits_that_look_alike_is_left_alone() {
+async fn cancelling_one_of_two_identical_requests_keeps_the_other() {
     let network = Network::new().await;
     let client = network.client();
     let guard = network.neighbour().hold(acquire("door:a", "alice", 30_000)).await.unwrap();
@@ -187,7 +187,7 @@ async fn the_other_of_two_waits_that_look_alike_is_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_waits_hears_of_its_place() {
+async fn waiter_is_notified_of_its_queue_position() {
     let network = Network::new().await;
     let guard = network.neighbour().hold(acquire("door:a", "alice", 30_000)).await.unwrap();
     let places: Arc<Mutex<Vec<Place>>> = Arc::default();

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_tried_whole_and_then_in_halves() {
+    fn a_turn_is_attempted_in_full_and_then_in_halves() {
         assert_eq!(tries(8, 1, 100), [108, 104, 102, 101]);
         assert_eq!(tries(-8, 1, 100), [92, 96, 98, 99], "the other way round");
         assert_eq!(tries(8, -20, 100), [0, 50, 75, 88, 94, 97, 99], "nothing is below 0");
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_last_effect_comes_the_first() {
+    fn pressing_past_the_last_effect_wraps_to_the_first() {
         let list = json!({ "effects": [{ "id": 0 }, { "id": 4 }, { "id": 9 }] });
         let press = |presses, current| Knob::press(presses, &list, &json!({ "effectId": current }));
         assert_eq!(press(1, 0), Some(one("effectId", 4)));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_without_that_parameter_is_not_moved() {
+    fn turning_a_knob_for_an_unknown_parameter_does_nothing() {
         let knob = Knob { parameter: "volume".into(), step: 1 };
         assert!(knob.turn(1, &json!({ "brightness": 3 })).is_none());
     }

@@ -17,7 +17,7 @@ fn class(line: &str) -> Class {
 
 // S0-63
 #[test]
-fn every_line_of_the_table_that_ships_says_what_it_says() {
+fn every_line_of_the_bundled_wled_table_classifies_as_written() {
     let mut lines = 0;
     for line in wled::TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let words: Vec<_> = line.split_whitespace().collect();
@@ -45,7 +45,7 @@ fn every_line_of_the_table_that_ships_says_what_it_says() {
 
 // S0-63 S0-77
 #[test]
-fn what_looks_like_reading_and_sets_values_mutates() {
+fn get_requests_that_set_values_mutate() {
     for line in [
         "GET /win&A=255",
         "GET /win&T=2",
@@ -72,7 +72,7 @@ fn what_looks_like_reading_and_sets_values_mutates() {
 
 // S0-63
 #[test]
-fn what_sets_values_mutates_whatever_its_body_would_say() {
+fn writing_methods_mutate_whatever_their_body() {
     for line in [
         "POST+ /json/state",
         "POST /json/state",
@@ -96,7 +96,7 @@ fn what_sets_values_mutates_whatever_its_body_would_say() {
 }
 
 #[test]
-fn another_spelling_of_what_is_harmless_is_not_harmless() {
+fn unusual_spellings_of_harmless_paths_mutate() {
     for line in [
         "GET /json/%73tate",
         "GET /json%2Fstate",
@@ -129,7 +129,7 @@ fn another_spelling_of_what_is_harmless_is_not_harmless() {
 
 // S0-77 S0-84
 #[test]
-fn what_the_table_lets_through_is_let_through() {
+fn requests_listed_as_reads_or_exempt_are_allowed() {
     for line in
         ["GET /json/state", "HEAD /json/state", "GET /win", "GET /json/palx?page=2", "GET /settings/led"]
     {
@@ -140,7 +140,7 @@ fn what_the_table_lets_through_is_let_through() {
 
 // S0-63 S0-77
 #[test]
-fn two_messages_read_and_every_other_one_mutates() {
+fn only_listed_websocket_messages_read_and_the_rest_mutate() {
     let of = |text: &str| Rules::wled().of_message(Heard::Text(text));
     for text in [r#"{"v":true}"#, " { \"v\" : true }\n", r#"{"lv":true}"#, r#"{"lv": false}"#, "p"] {
         assert_eq!(of(text), Reads, "{text}");
@@ -180,7 +180,7 @@ fn without_a_table_everything_mutates() {
 }
 
 #[test]
-fn a_line_that_says_mutates_counts_before_a_generous_one() {
+fn the_strictest_matching_line_wins() {
     for table in [
         "reads GET /**\nmutates GET /reset\nexempt ANY /**",
         "mutates GET /reset\nexempt ANY /**\nreads GET /**",
@@ -206,7 +206,7 @@ fn a_line_that_says_mutates_counts_before_a_generous_one() {
 }
 
 #[test]
-fn a_line_that_is_not_understood_is_named() {
+fn invalid_lines_are_rejected_with_their_line_number() {
     for (table, line, reason) in [
         ("\n# x\nread GET /a", 3, "`read` is no class"),
         ("reads", 1, "nothing else"),
@@ -235,7 +235,7 @@ fn a_line_that_is_not_understood_is_named() {
 
 // S0-78 S0-82
 #[test]
-fn the_leases_commands_are_tenures_and_everything_else_is_the_devices() {
+fn control_and_auth_messages_are_for_tenure_and_the_rest_for_the_device() {
     for text in
         [r#"{"type":"control.acquire","clientName":"a"}"#, r#"{"requestId":"1","type":"auth.status"}"#]
     {

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wheel_goes_from_red_over_green_and_blue_back_to_red() {
+    fn hue_cycles_from_red_through_green_and_blue_to_red() {
         assert_eq!(Rgb::from_hue(0, 255), Rgb::new(255, 0, 0));
         assert_eq!(Rgb::from_hue(85, 255), Rgb::new(1, 255, 0));
         assert_eq!(Rgb::from_hue(170, 255), Rgb::new(0, 3, 255));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn all_and_nothing_are_exact() {
+    fn full_and_zero_levels_are_exact() {
         let colour = Rgb::new(255, 128, 1);
         assert_eq!((colour.dimmed(255), colour.dimmed(0)), (colour, Rgb::BLACK));
         assert_eq!((colour.towards(Rgb::WHITE, 0), colour.towards(Rgb::WHITE, 255)), (colour, Rgb::WHITE));

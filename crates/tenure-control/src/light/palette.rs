@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_palette_is_a_circle_without_a_seam() {
+    fn palettes_wrap_around_smoothly() {
         for row in PALETTES {
             let palette = Palette::named(row.name).expect("it is in the table");
             assert_eq!((palette.name(), palette.colour(0)), (row.name, row.colours[0]));

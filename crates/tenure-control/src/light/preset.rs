@@ -138,13 +138,13 @@ mod tests {
     }
 
     #[test]
-    fn an_id_follows_from_a_name() {
+    fn preset_ids_are_derived_from_names() {
         assert_eq!(id_of("Warm white, 2").as_deref(), Ok("warm-white-2"));
         assert_eq!(id_of("日本").expect_err("no letters").code, ProblemCode::InvalidValue);
     }
 
     #[test]
-    fn names_that_cannot_be_told_apart_or_shown_are_refused() {
+    fn ambiguous_or_unprintable_preset_names_are_rejected() {
         for name in ["", " a", "a ", "a\nb", "\u{7f}", &"a".repeat(33)] {
             assert!(check_name("name", name).is_err(), "{name:?}");
         }
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_thirty_two_and_replacing_takes_none() {
+    fn thirty_two_presets_fit_and_replacing_one_takes_no_slot() {
         let mut presets = Presets::default();
         for number in (0..MOST_PRESETS).rev() {
             presets.save(preset(&format!("p{number:02}")), false).expect("there is room");

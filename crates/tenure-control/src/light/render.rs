@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn every_effect_shows_light_and_those_with_a_speed_move() {
+    fn every_effect_lights_up_and_effects_with_a_speed_move() {
         assert!(EFFECTS.len() >= 10);
         for shown in all() {
             let at = |time| effect(shown, &bright(), time, 255);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parameters_of_the_table_change_an_effect_and_the_others_do_not() {
+    fn only_listed_parameters_change_an_effect() {
         let changes: [(&str, Change); 4] = [
             ("palette", |look| look.palette = crate::light::Palette::named("ice").expect("it is there")),
             ("hue", |look| look.hue = 90),
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn two_effects_never_look_the_same_for_long() {
+    fn different_effects_render_different_frames() {
         let look = bright();
         for one in all() {
             for other in all().filter(|other| other.number() > one.number()) {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn no_moment_is_too_late_and_no_parameters_too_odd() {
+    fn rendering_never_panics_for_extreme_times_and_parameters() {
         for shown in all() {
             for time in [0, 1, u64::from(u32::MAX), u64::MAX - 1, u64::MAX] {
                 for level in [0, 1, 127, 255] {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn brightness_is_applied_and_the_limit_holds() {
+    fn brightness_is_applied_and_capped_by_the_limit() {
         let solid = Effect::named("solid").expect("it is there");
         let first = |look: &Parameters, limit| effect(solid, look, 0, limit)[0];
         assert_eq!(first(&bright(), 255), 255);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_shows_both_halves_alike_and_reverse_turns_the_strip() {
+    fn mirror_repeats_both_halves_and_reverse_flips_the_strip() {
         let gradient = Effect::named("gradient").expect("it is there");
         let show = |look: &Parameters| effect(gradient, look, 0, 255).as_chunks::<3>().0.to_vec();
         let mirrored = show(&Parameters { mirror: true, ..bright() });

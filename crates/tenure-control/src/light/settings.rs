@@ -127,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_named_stays() {
+    fn settings_that_are_not_sent_stay_unchanged() {
         let changed = change(json!({ "maxFps": 240, "powerOnEffect": 3 })).expect("both are fine");
         assert_eq!((changed.max_fps, changed.power_on_effect.name()), (240, "breathe"));
         assert_eq!(changed.device_name, Settings::default().device_name);
     }
 
     #[test]
-    fn what_is_wrong_is_refused_with_its_field() {
+    fn invalid_settings_are_rejected_with_their_field() {
         let cases = [
             (json!({}), ProblemCode::MissingField),
             (json!({ "maxFps": 0 }), ProblemCode::OutOfRange),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fields_that_are_shown_are_those_that_can_be_set() {
+    fn shown_settings_are_exactly_the_settable_ones() {
         let shown = Settings::default().shown();
         let is_shown = |name: &&str| shown.get(name).is_some();
         assert!(

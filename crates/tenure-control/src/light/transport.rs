@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_stands_still_and_goes_on_from_there() {
+    fn playback_resumes_from_the_paused_position() {
         let mut transport = Transport::new(true, second(10));
         assert_eq!(transport.position_ms(second(12)), 2_000);
         transport.pause(second(12), 50);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn another_speed_changes_how_it_goes_on_and_nothing_jumps() {
+    fn changing_speed_does_not_jump() {
         let mut transport = Transport::new(true, second(0));
         let before = transport.moment(second(10), 100, 240).motion;
         transport.settle(second(10), 100);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_stands_until_the_next_one() {
+    fn a_frame_is_shown_until_the_next_one_begins() {
         let transport = Transport::new(true, Tick(0));
         let at = |tick| transport.moment(Tick(tick), 50, 10);
         assert_eq!(at(0), at(99_999));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_time_is_no_end_of_the_program() {
+    fn extreme_ticks_do_not_panic() {
         let transport = Transport::new(true, Tick(0));
         let _ = transport.moment(Tick(u64::MAX), 100, 240);
         let mut transport = Transport::new(true, second(9));

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_begins_again() {
+    fn cycles_repeat_after_their_period() {
         assert_eq!([0, 500, 999, 1_000, 1_500].map(|time| turn(time, 1_000)), [0, 128, 255, 0, 128]);
         assert_eq!([0, 999, 1_000].map(|time| turns(time, 1_000)), [0, 0, 1]);
         assert_eq!([0, 500, 999].map(|time| along(time, 1_000, 320)), [0, 160, 319]);
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn swells_reach_both_ends_and_never_jump() {
+    fn smooth_waves_reach_both_ends_without_jumps() {
         for wave in [triangle, swell] {
             assert_eq!([0, 127, 128, 255].map(wave), [0, 255, 255, 0]);
             assert!((0..255).all(|phase| wave(phase).abs_diff(wave(phase + 1)) <= 4));
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_chance_is_spread_and_always_the_same() {
+    fn pseudo_random_values_are_spread_and_deterministic() {
         let mut seen = [0_u32; 16];
         (0..4_096).for_each(|number| seen[usize::from(scatter_byte(7, number) >> 4)] += 1);
         assert!(seen.iter().all(|&count| (180..=340).contains(&count)), "{seen:?}");
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn hills_have_no_cliffs() {
+    fn smooth_noise_has_no_jumps() {
         for place in 0..140_000 {
             let [here, next] = [place, place + 1].map(|place| hills(3, place));
             assert!(here.abs_diff(next) <= 8, "at {place}: {here} {next}");

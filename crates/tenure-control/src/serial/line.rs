@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_ends_with_either_or_both_and_empty_ones_are_none() {
+    fn lines_end_with_cr_lf_or_both_and_empty_lines_are_ignored() {
         let mut lines = Lines::default();
         assert_eq!(lines.take(b"a\rb\nc\r\n\n  \r\nd"), [text("a"), text("b"), text("c")]);
         assert_eq!(lines.take(b"e\n"), [text("de")], "it goes on where it was");
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_one_thing_that_is_wrong_and_the_next_line_counts() {
+    fn an_invalid_line_is_rejected_and_the_next_line_is_read() {
         for noise in [&b"stat\xffus"[..], b"\xc3", b"sta\x08tus", b"\x1b[A", b"a\0b", b"a\tb", b"\xc2\x85"] {
             let mut lines = Lines::default();
             let found = lines.take(&[noise, b"\nstatus\n"].concat());
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_of_several_bytes_may_come_in_pieces() {
+    fn multibyte_characters_may_be_split_across_reads() {
         let mut lines = Lines::default();
         assert_eq!(lines.take(b"name=\"n\xc3"), []);
         assert_eq!(lines.take(b"\xa4chtlich\"\n"), [text("name=\"nächtlich\"")]);

@@ -48,7 +48,7 @@ fn a_line_is_a_command_and_its_fields() {
 }
 
 #[test]
-fn what_belongs_to_the_answer_is_no_field() {
+fn the_request_id_is_not_a_command_field() {
     let id = Some("7".to_owned());
     for line in [r#"{"type":"status","requestId":"7"}"#, "status requestId=7", "status requestId=\"7\""] {
         assert_eq!(understood(line), ("device.status", json!({}), id.clone()), "{line}");
@@ -58,7 +58,7 @@ fn what_belongs_to_the_answer_is_no_field() {
 }
 
 #[test]
-fn what_is_not_clear_is_refused_by_its_code() {
+fn ambiguous_lines_are_rejected_with_their_error_code() {
     for (line, code, is_command) in [
         ("reboot", ProblemCode::UnknownCommand, false),
         ("Status", ProblemCode::UnknownCommand, false),
@@ -84,7 +84,7 @@ fn what_is_not_clear_is_refused_by_its_code() {
 
 // S0-76, S0-77
 #[test]
-fn a_port_can_send_what_the_matrix_lets_it_send_and_nothing_else() {
+fn serial_accepts_only_commands_that_the_matrix_allows() {
     for row in COMMANDS {
         match row.class {
             Class::Reads | Class::Mutates => assert_eq!(understood(row.name).0, row.name),
@@ -97,7 +97,7 @@ fn a_port_can_send_what_the_matrix_lets_it_send_and_nothing_else() {
 
 // S0-72
 #[test]
-fn answers_have_the_shapes_of_the_websocket() {
+fn serial_responses_have_the_websocket_shape() {
     let refusal = Refusal {
         code: RefusalCode::ControlLocked,
         message: BLOCKED,

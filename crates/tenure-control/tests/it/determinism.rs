@@ -42,7 +42,7 @@ fn step(device: &mut VirtualDevice, dice: &mut Dice, millis: u64) -> String {
 }
 
 #[test]
-fn two_devices_that_are_told_the_same_show_the_same() {
+fn devices_with_the_same_commands_show_the_same_frames() {
     for seed in 1..=40 {
         let (mut one, mut other) = (device(), device());
         let (mut dice, mut same_dice, mut times) = (Dice(seed), Dice(seed), Dice(seed + 1_000));
@@ -67,7 +67,7 @@ fn two_devices_that_are_told_the_same_show_the_same() {
 }
 
 #[test]
-fn a_device_that_starts_from_what_was_stored_shows_what_a_restart_shows() {
+fn starting_from_persistent_state_equals_a_restart() {
     for seed in 1..=40 {
         let (mut device, mut dice) = (device(), Dice(seed));
         for number in 0..40 {
@@ -83,7 +83,7 @@ fn a_device_that_starts_from_what_was_stored_shows_what_a_restart_shows() {
 }
 
 #[test]
-fn a_frame_that_is_asked_for_twice_is_the_same_frame() {
+fn requesting_a_frame_twice_returns_the_same_frame() {
     let mut device = device();
     let mut frame = |millis| {
         let data = ask(&mut device, "device.frame", json!({}), millis).expect("everybody may look");
@@ -98,7 +98,7 @@ fn a_frame_that_is_asked_for_twice_is_the_same_frame() {
 /// What every effect shows at a few moments, in one number each. A preset that somebody kept looks the same after an update:
 /// whoever changes one of these numbers changes how that looks.
 #[test]
-fn effects_look_the_same_in_every_version_and_on_every_machine() {
+fn effects_render_the_recorded_frames() {
     let shown = EFFECTS.iter().map(|row| (row.name, number_of(row.name))).collect::<Vec<_>>();
     assert_eq!(shown, KNOWN);
 }

@@ -7,7 +7,7 @@ use tenure_control::{COMMANDS, Stored};
 use crate::support::{ask, at, device, refused, started_with, tell};
 
 #[test]
-fn every_command_of_the_table_that_is_the_devices_own_is_known() {
+fn the_device_executes_every_device_command_of_the_table() {
     let elsewhere = ["ota.upload", "ota.token", "ota.tokens"];
     for row in COMMANDS {
         let is_ours = !row.name.starts_with("control.")
@@ -22,7 +22,7 @@ fn every_command_of_the_table_that_is_the_devices_own_is_known() {
 
 // S0-77
 #[test]
-fn what_only_reads_changes_nothing() {
+fn reading_commands_change_nothing() {
     for row in COMMANDS.iter().filter(|row| row.class == Class::Reads) {
         let mut device = device();
         tell(&mut device, "presets.save", json!({ "name": "one" }), 0);
@@ -37,7 +37,7 @@ fn what_only_reads_changes_nothing() {
 }
 
 #[test]
-fn every_command_refuses_a_field_that_nobody_knows() {
+fn every_command_rejects_unknown_fields() {
     for row in COMMANDS {
         let complete = match row.name {
             "effects.setCurrent" => json!({ "effectId": 1, "surplus": 1 }),
@@ -58,7 +58,7 @@ fn every_command_refuses_a_field_that_nobody_knows() {
 }
 
 #[test]
-fn an_effect_is_chosen_by_number_or_by_name() {
+fn an_effect_is_set_by_number_or_by_name() {
     let mut device = device();
     let set = tell(&mut device, "effects.setCurrent", json!({ "effectId": 3 }), 0);
     assert_eq!((&set["effectId"], &set["effectName"]), (&json!(3), &json!("breathe")));
@@ -105,7 +105,7 @@ fn parameters_change_together_or_not_at_all() {
 }
 
 #[test]
-fn a_preset_brings_a_look_back() {
+fn loading_a_preset_restores_effect_and_parameters() {
     let mut device = device();
     tell(&mut device, "effects.setCurrent", json!({ "effectId": "plasma" }), 0);
     tell(&mut device, "parameters.set", json!({ "palette": "dusk", "hue": 40 }), 0);
@@ -129,7 +129,7 @@ fn a_preset_brings_a_look_back() {
 }
 
 #[test]
-fn the_transport_stands_still_and_goes_dark() {
+fn pause_freezes_playback_and_stop_turns_the_light_off() {
     let mut device = device();
     let position = |state: &Value| state["positionMs"].as_u64().expect("a number");
     assert_eq!(position(&tell(&mut device, "transport.status", json!({}), 1_500)), 1_500);
@@ -146,7 +146,7 @@ fn the_transport_stands_still_and_goes_dark() {
 }
 
 #[test]
-fn another_speed_makes_nothing_jump() {
+fn changing_speed_does_not_jump() {
     let mut device = device();
     tell(&mut device, "presets.save", json!({ "name": "normal" }), 0);
     let slower = [("parameters.set", json!({ "speed": 1 })), ("presets.load", json!({ "id": "normal" }))];
@@ -159,7 +159,7 @@ fn another_speed_makes_nothing_jump() {
 }
 
 #[test]
-fn a_restart_keeps_what_is_stored_and_nothing_else() {
+fn a_restart_keeps_only_persistent_state() {
     let mut device = device();
     let settings = json!({ "deviceName": "Stairs", "powerOnEffect": "fire", "powerOnBrightness": 30 });
     tell(&mut device, "settings.set", settings, 0);
@@ -181,7 +181,7 @@ fn a_restart_keeps_what_is_stored_and_nothing_else() {
 }
 
 #[test]
-fn what_must_be_stored_says_so_and_comes_back_from_the_text() {
+fn commands_that_change_persistent_state_report_it_and_the_state_round_trips() {
     let mut device = device();
     let stores = [
         ("settings.set", json!({ "maxFps": 60 })),
@@ -204,7 +204,7 @@ fn what_must_be_stored_says_so_and_comes_back_from_the_text() {
 
 // S0-22
 #[test]
-fn status_says_what_the_device_does() {
+fn status_reports_rates_uptime_and_counters() {
     let mut device = device();
     for millis in 0..1_000 {
         tell(&mut device, "device.frame", json!({}), millis);

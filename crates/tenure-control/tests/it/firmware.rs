@@ -22,7 +22,7 @@ fn good() -> Builder {
 }
 
 #[test]
-fn an_image_is_read_with_what_it_says_of_itself() {
+fn image_metadata_is_read() {
     let bytes = good().build();
     let image = check(&bytes).expect("it is whole");
     assert_eq!((image.version.as_str(), image.project.as_str()), ("2.4.1", "k1-light"));
@@ -33,13 +33,13 @@ fn an_image_is_read_with_what_it_says_of_itself() {
 }
 
 #[test]
-fn an_image_without_a_digest_is_one_too() {
+fn an_image_without_a_digest_is_accepted() {
     let image = check(&Builder { digest_mark: 0, ..good() }.build()).expect("it is whole");
     assert_eq!((image.has_digest, image.sha256.len()), (false, 64));
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn damaged_images_are_rejected_with_their_error() {
     let segments = |lengths: &[usize]| lengths.iter().map(|&length| vec![7; length]).collect::<Vec<_>>();
     let cases = [
         (Builder { magic: 0xEA, ..good() }, Flaw::Magic),
@@ -64,13 +64,13 @@ fn what_is_wrong_is_named() {
 }
 
 #[test]
-fn sixteen_segments_are_the_most() {
+fn an_image_with_sixteen_segments_is_accepted() {
     let builder = Builder { segments: vec![vec![1; 4]; 16], ..good() };
     assert_eq!(check(&builder.build()).map(|image| image.segments), Ok(16));
 }
 
 #[test]
-fn every_end_before_the_end_is_seen_and_so_is_what_comes_after_it() {
+fn truncated_images_and_trailing_bytes_are_rejected() {
     let mut bytes = good().build();
     for length in (0..bytes.len()).step_by(7).chain([bytes.len() - 33, bytes.len() - 32, bytes.len() - 1]) {
         assert_eq!(check(&bytes[..length]), Err(Flaw::Truncated), "{length}");
@@ -80,7 +80,7 @@ fn every_end_before_the_end_is_seen_and_so_is_what_comes_after_it() {
 }
 
 #[test]
-fn four_mebibytes_are_the_most() {
+fn images_larger_than_four_mebibytes_are_rejected() {
     // Everything but the data: header, three headers of segments, description, checksum and digest.
     let fixed = 24 + 3 * 8 + 256 + 32;
     let fill = |length: usize| Builder { segments: vec![vec![1; 4], Vec::new(), vec![2; length]], ..good() };
@@ -94,7 +94,7 @@ fn four_mebibytes_are_the_most() {
 }
 
 #[test]
-fn after_a_flaw_nothing_counts_any_more() {
+fn an_image_error_is_final() {
     let mut check = Check::new();
     assert_eq!(check.feed(&[0]), Err(Flaw::Magic));
     assert_eq!(check.feed(&good().build()), Err(Flaw::Magic));
@@ -102,7 +102,7 @@ fn after_a_flaw_nothing_counts_any_more() {
 }
 
 #[test]
-fn no_flipped_bit_gets_through() {
+fn every_flipped_bit_is_detected() {
     let bytes = Builder { segments: vec![vec![3; 8]], ..good() }.build();
     for place in 0..bytes.len() {
         for bit in 0..8 {
@@ -124,7 +124,7 @@ fn image() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn pieces_do_not_change_the_verdict(
+    fn chunk_size_does_not_change_the_result(
         mut bytes in image(),
         spoiled in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
         more in prop::collection::vec(any::<u8>(), 0..3),
@@ -140,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_in_any_pieces_are_judged(
+    fn arbitrary_bytes_in_chunks_are_checked_like_the_whole(
         pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..12),
         header in any::<bool>(),
     ) {

@@ -21,7 +21,7 @@ fn a_frame_is_read_byte_for_byte() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn malformed_frames_are_rejected_with_their_field() {
     let cases: [(usize, u8, &str); 9] = [
         (0, b'k', "magic"),
         (3, b'2', "magic"),
@@ -50,7 +50,7 @@ fn what_is_wrong_is_named() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_a_frame_or_are_refused(
+    fn arbitrary_bytes_are_a_valid_frame_or_rejected(
         mut bytes in prop::collection::vec(any::<u8>(), 976),
         good in 0..=16_usize,
         length in 900..1_000_usize,
@@ -66,7 +66,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read(flags: u16, sequence: u32, colour: u8) {
+    fn frames_round_trip(flags: u16, sequence: u32, colour: u8) {
         let colours = [colour; 960];
         let frame = Frame { flags, sequence, colours: &colours };
         let bytes = frame.to_bytes();

@@ -48,7 +48,7 @@ fn as_error(problem: &Problem) -> Value {
 }
 
 #[test]
-fn the_examples_are_what_the_device_says() {
+fn guide_examples_match_the_device() {
     let mut device = device();
     for (mut request, answer) in examples() {
         let command = request.remove("type").expect("a type");
@@ -71,7 +71,7 @@ fn the_examples_are_what_the_device_says() {
 }
 
 #[test]
-fn every_command_of_the_device_has_an_example_and_its_addresses() {
+fn every_device_command_has_a_guide_example_and_its_routes() {
     let examples = examples();
     let in_one_request = ["ota.upload", "ota.token", "ota.tokens"];
     for row in COMMANDS.iter().filter(|row| !in_one_request.contains(&row.name)) {
@@ -88,7 +88,7 @@ fn every_command_of_the_device_has_an_example_and_its_addresses() {
 }
 
 #[test]
-fn the_tables_are_those_of_the_program() {
+fn guide_tables_match_effects_and_parameters() {
     let has_row = |cells: &[&str]| {
         GUIDE.lines().any(|line| {
             let mut found = line.trim_matches('|').split('|').map(str::trim);

@@ -63,7 +63,7 @@ fn fields() -> impl Strategy<Value = Map<String, Value>> {
 
 proptest! {
     #[test]
-    fn whatever_is_sent_is_carried_out_or_changes_nothing(
+    fn a_rejected_command_changes_nothing(
         commands in prop::collection::vec((0..COMMANDS.len(), fields(), 0..900_u64), 1..30),
     ) {
         let mut device = device();
@@ -88,7 +88,7 @@ proptest! {
 
     // The clock is read before the device's lock is had: ticks come a little out of order, and nobody knows how far.
     #[test]
-    fn no_tick_is_too_late_or_too_early(
+    fn extreme_and_unordered_ticks_do_not_panic(
         commands in prop::collection::vec((0..COMMANDS.len(), fields(), any::<u64>(), 0..64_u32), 1..30),
     ) {
         let mut device = device();
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn a_parameter_is_what_was_sent_or_what_it_was(name in 0..8_usize, value in value()) {
+    fn a_parameter_is_either_updated_or_unchanged(name in 0..8_usize, value in value()) {
         let mut device = device();
         let name = NAMES[name];
         let ask = |device: &mut tenure_control::VirtualDevice, command: &str, fields: Value| {

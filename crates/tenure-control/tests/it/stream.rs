@@ -26,7 +26,7 @@ fn streaming() -> VirtualDevice {
 }
 
 #[test]
-fn what_is_not_said_is_120_frames_a_second_and_750_milliseconds() {
+fn stream_defaults_are_120_fps_and_750_ms_timeout() {
     let mut device = device();
     let started = tell(&mut device, "render.stream.start", json!({}), 0);
     assert_eq!((&started["active"], &started["targetFps"]), (&json!(true), &json!(120)));
@@ -39,7 +39,7 @@ fn what_is_not_said_is_120_frames_a_second_and_750_milliseconds() {
 }
 
 #[test]
-fn a_stream_that_does_not_fit_the_device_is_refused() {
+fn a_stream_with_mismatched_parameters_is_rejected() {
     let mut device = device();
     let cases = [
         (json!({ "ledCount": 319 }), "STREAM_CONTRACT_MISMATCH", "ledCount"),
@@ -84,7 +84,7 @@ fn frames_are_shown_instead_of_the_effect_and_counted() {
 
 // O-7
 #[test]
-fn a_frame_without_a_stream_is_refused_and_says_why_it_ended() {
+fn a_frame_without_a_stream_is_rejected_with_the_stop_reason() {
     let mut device = device();
     let problem = device.frame(&frame(0, 1), at(0)).expect_err("there is no stream");
     assert_eq!(problem.code.as_str(), "STREAM_NOT_ACTIVE");
@@ -102,7 +102,7 @@ fn a_frame_without_a_stream_is_refused_and_says_why_it_ended() {
 
 // O-7
 #[test]
-fn a_stream_without_frames_ends_exactly_when_its_time_is_over() {
+fn a_stream_without_frames_ends_exactly_at_its_timeout() {
     let mut device = streaming();
     assert_eq!(device.next_deadline(), Some(at(750)));
     assert_eq!(
@@ -121,7 +121,7 @@ fn a_stream_without_frames_ends_exactly_when_its_time_is_over() {
 
 // O-7
 #[test]
-fn a_frame_that_is_late_finds_no_stream_whoever_looked_at_the_clock() {
+fn a_late_frame_is_rejected_and_the_timeout_is_reported_once() {
     let mut device = streaming();
     let problem = device.frame(&frame(0, 1), at(750)).expect_err("at equality it is over");
     assert_eq!(problem.code.as_str(), "STREAM_NOT_ACTIVE");
@@ -136,7 +136,7 @@ fn a_frame_that_is_late_finds_no_stream_whoever_looked_at_the_clock() {
 }
 
 #[test]
-fn a_frame_that_is_none_does_not_keep_a_stream_alive() {
+fn invalid_frames_do_not_keep_a_stream_alive() {
     let mut device = streaming();
     for millis in (0..750).step_by(50) {
         assert!(device.frame(&[0; 976], at(millis)).is_err());
@@ -145,7 +145,7 @@ fn a_frame_that_is_none_does_not_keep_a_stream_alive() {
 }
 
 #[test]
-fn gaps_are_counted_across_the_wrap_of_the_sequence() {
+fn sequence_gaps_are_counted_across_the_wrap() {
     let mut device = streaming();
     for sequence in [u32::MAX - 1, u32::MAX, 0, 1] {
         device.frame(&frame(sequence, 1), at(1)).expect("shown");
@@ -165,7 +165,7 @@ fn gaps_are_counted_across_the_wrap_of_the_sequence() {
 }
 
 #[test]
-fn every_frame_of_240_a_second_is_shown_while_others_look() {
+fn all_frames_at_240_fps_are_shown() {
     let mut device = device();
     tell(&mut device, "render.stream.start", json!({ "targetFps": 240 }), 0);
     for sequence in 0..2_400_u32 {
@@ -181,7 +181,7 @@ fn every_frame_of_240_a_second_is_shown_while_others_look() {
 }
 
 #[test]
-fn the_limit_of_brightness_holds_for_a_stream_and_brightness_does_not() {
+fn the_brightness_limit_applies_to_streams_and_brightness_does_not() {
     let mut device = streaming();
     tell(&mut device, "parameters.set", json!({ "brightness": 0 }), 1);
     device.frame(&frame(0, 200), at(1)).expect("shown");
@@ -192,7 +192,7 @@ fn the_limit_of_brightness_holds_for_a_stream_and_brightness_does_not() {
 
 // S0-15
 #[test]
-fn the_clock_that_wraps_is_only_shown() {
+fn clock_wrap_affects_reported_times_only() {
     let mut device = VirtualDevice::new(Stored::default(), Uptime::new(Tick(START), u32::MAX - 2_999));
     tell(&mut device, "render.stream.start", json!({ "staleTimeoutMs": 5_000 }), 0);
     device.frame(&frame(0, 1), at(3_500)).expect("shown");

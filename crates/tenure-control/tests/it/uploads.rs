@@ -46,7 +46,7 @@ fn send(device: &mut VirtualDevice, bytes: &[u8], piece: usize) -> Result<Value,
 
 // S0-85
 #[test]
-fn firmware_comes_in_pieces_and_runs_after_a_restart() {
+fn firmware_uploaded_in_chunks_runs_after_a_restart() {
     let mut device = device();
     let bytes = Builder::new("9.9.9", "other-light").build();
     let last = send(&mut device, &bytes, 1_000).expect("it is whole");
@@ -72,7 +72,7 @@ fn firmware_comes_in_pieces_and_runs_after_a_restart() {
 }
 
 #[test]
-fn what_is_no_firmware_ends_the_upload_at_the_first_wrong_byte() {
+fn invalid_firmware_fails_the_upload_at_the_first_invalid_byte() {
     let mut device = device();
     let mut bytes = Builder::new("9.9.9", "other-light").build();
     bytes[1] = 0;
@@ -86,7 +86,7 @@ fn what_is_no_firmware_ends_the_upload_at_the_first_wrong_byte() {
 }
 
 #[test]
-fn pieces_come_in_order_and_no_more_than_was_said() {
+fn chunks_must_be_in_order_and_within_the_announced_size() {
     let mut device = device();
     let bytes = Builder::new("9.9.9", "other-light").build();
     let chunk =
@@ -107,7 +107,7 @@ fn pieces_come_in_order_and_no_more_than_was_said() {
 }
 
 #[test]
-fn one_upload_at_a_time_and_none_that_nobody_goes_on_with() {
+fn a_second_upload_is_rejected_until_the_first_times_out() {
     let mut device = device();
     let begin = || json!({ "size": 5_000 });
     tell(&mut device, "ota.begin", begin(), 0);
@@ -122,7 +122,7 @@ fn one_upload_at_a_time_and_none_that_nobody_goes_on_with() {
 }
 
 #[test]
-fn a_piece_that_is_none_is_refused_and_the_upload_goes_on() {
+fn an_invalid_chunk_is_rejected_and_the_upload_can_proceed() {
     let mut device = device();
     tell(&mut device, "ota.begin", json!({ "size": 4 << 20 }), 0);
     let cases = [

@@ -141,7 +141,7 @@ mod tests {
     proptest! {
         // S2-108
         #[test]
-        fn deducting_is_all_or_nothing_and_never_wraps(has in budget(), amount in budget()) {
+        fn deduct_takes_every_amount_or_none(has in budget(), amount in budget()) {
             let mut left = has;
             let enough = has.amounts().into_iter().zip(amount.amounts()).all(|(has, amount)| has >= amount);
             prop_assert_eq!(left.deduct(amount).is_ok(), enough);
@@ -155,7 +155,7 @@ mod tests {
 
         // S2-110
         #[test]
-        fn a_budget_comes_back_from_its_bytes_and_no_other_has_them(one in budget(), other in budget()) {
+        fn canonical_bytes_round_trip_and_are_unique(one in budget(), other in budget()) {
             prop_assert_eq!(Budget::from_canonical_bytes(one.canonical_bytes()), one);
             prop_assert_eq!(one == other, one.canonical_bytes() == other.canonical_bytes());
         }
@@ -163,7 +163,7 @@ mod tests {
 
     // S2-108
     #[test]
-    fn a_budget_is_exhausted_when_of_anything_nothing_is_left() {
+    fn budget_is_exhausted_when_any_amount_is_zero() {
         assert!(Budget::NOTHING.is_exhausted() && !Budget::MOST.is_exhausted());
         for index in 0..4 {
             let mut amounts = [5; 4];

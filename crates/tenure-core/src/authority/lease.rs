@@ -198,7 +198,7 @@ mod tests {
 
     // S2-109, O-16
     #[test]
-    fn a_child_is_within_its_parent_or_nothing_is_taken() {
+    fn derive_beyond_the_parent_fails_and_takes_nothing() {
         let scope = LeaseScope::limited(["a", "b"], ["t"], ["n"]).unwrap();
         let mut lease = AuthorityLease::new("a", scope.clone(), tokens(10), Tick(100)).signed(b"signature");
         let before = lease.clone();
@@ -224,7 +224,7 @@ mod tests {
 
     // S2-110
     #[test]
-    fn what_is_signed_stays_the_same_whatever_is_spent() {
+    fn canonical_bytes_do_not_change_when_budget_is_spent() {
         let mut lease = AuthorityLease::new("a", LeaseScope::Unlimited, tokens(10), Tick(100));
         let signed = lease.canonical_bytes();
         let elsewhere = Purpose { namespace: Some("../b".into()), ..Purpose::default() };

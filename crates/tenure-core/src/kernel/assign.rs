@@ -78,7 +78,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn everybody_gets_the_best_that_leaves_something_for_those_after_it(
+        fn matching_prefers_earlier_requests_and_reports_the_shortage(
             will_do in prop::collection::vec(Just((0..5_usize).collect::<Vec<_>>()).prop_shuffle(), 0..5),
             lengths in prop::collection::vec(0..5_usize, 5),
         ) {

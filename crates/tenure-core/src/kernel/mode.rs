@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_symmetric() {
+    fn mode_compatibility_is_symmetric() {
         for one in Mode::ALL {
             for other in Mode::ALL {
                 assert_eq!(one.goes_with(other), other.goes_with(one), "{one:?} and {other:?}");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_out_is_what_does_not_go_together() {
+    fn conflicting_modes_are_the_incompatible_ones() {
         for one in Mode::ALL {
             let kept_out = Modes::kept_out_by(one);
             for other in Mode::ALL {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_that_keeps_out_more_covers_the_other() {
+    fn mode_with_more_conflicts_covers_the_other() {
         for one in Mode::ALL {
             for other in Mode::ALL {
                 let keeps_out_more = Modes::kept_out_by(one).count() >= Modes::kept_out_by(other).count();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn exclusive_goes_with_nothing_and_shared_with_readers() {
+    fn exclusive_is_compatible_with_nothing_and_shared_with_readers() {
         assert!(Mode::ALL.into_iter().all(|mode| !Mode::Exclusive.goes_with(mode)));
         let with_shared: Vec<_> =
             Mode::ALL.into_iter().filter(|mode| Mode::Shared.goes_with(*mode)).collect();
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_read_back_in_any_case_and_an_unknown_one_is_not() {
+    fn mode_names_parse_case_insensitively() {
         for mode in Mode::ALL {
             assert_eq!(Mode::parse(mode.as_str()), Some(mode));
             assert_eq!(Mode::parse(&mode.as_str().to_uppercase()), Some(mode));

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lease_id_is_its_tag_in_hex_and_its_number() {
+    fn lease_id_is_the_ledger_tag_in_hex_and_the_fence() {
         for number in [0, 1, 9, 10, 11, 99, 100, 1_099_511_627_776, Fence::MAX.0, u64::MAX] {
             for tag in [0, 0xf, 0x4f1d_09aa, u32::MAX] {
                 let expected = format!("{tag:08x}-{number}");

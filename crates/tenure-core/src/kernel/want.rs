@@ -135,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn a_want_without_others_is_hardly_larger_than_before() {
+    fn lease_request_without_alternatives_stays_small() {
         assert_eq!(size_of::<Want>(), 80);
         assert_eq!(want("a").or([]), want("a"));
         assert_eq!(want("a|b").others.len(), 1);
     }
 
     #[test]
-    fn each_want_needs_a_resource_of_its_own() {
+    fn each_lease_request_requires_a_distinct_resource() {
         let fits = |wants: &[&str]| {
             each_can_have_its_own(&wants.iter().map(|names| want(names)).collect::<Vec<_>>())
         };

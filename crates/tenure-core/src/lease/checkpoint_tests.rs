@@ -37,7 +37,7 @@ fn refused_as(reason: &str, leases: Vec<StoredLease>) {
 
 // S2-4
 #[test]
-fn the_index_is_rebuilt_from_the_leases() {
+fn index_is_rebuilt_from_the_leases() {
     let state = read(vec![lease("l1", "w1"), lease("l2", "w2")]).unwrap();
     assert_eq!(state.get_active_lease_for_work("w2").map(|lease| lease.lease_id.as_str()), Some("l2"));
     assert_eq!(state.check_invariants(), Ok(()));
@@ -45,7 +45,7 @@ fn the_index_is_rebuilt_from_the_leases() {
 
 // S2-4: the first version's bytes, which every later program still has to read
 #[test]
-fn the_first_version_is_what_it_was() {
+fn version_1_bytes_are_stable() {
     let mut released = lease("l1", "w1");
     released.state = "RELEASED".into();
     released.release_reason = Some("COMPLETED".into());
@@ -63,7 +63,7 @@ fn the_first_version_is_what_it_was() {
 
 // S2-4
 #[test]
-fn a_version_that_is_not_known_is_not_guessed_at() {
+fn unknown_version_is_rejected() {
     for version in [0, 2, u32::MAX] {
         let error = read_version(version, vec![]).unwrap_err().to_string();
         assert!(error.contains(&format!("has version {version}")), "{error}");
@@ -72,7 +72,7 @@ fn a_version_that_is_not_known_is_not_guessed_at() {
 
 // S2-46, S2-47
 #[test]
-fn two_holders_of_one_work_item_are_not_restored() {
+fn two_active_leases_on_one_work_item_are_rejected() {
     assert_eq!(
         read(vec![lease("l1", "w"), lease("l2", "w")]),
         Err(LeaseError::WorkAlreadyLeased { work_id: "w".into(), existing_lease_id: "l1".into() })
@@ -81,7 +81,7 @@ fn two_holders_of_one_work_item_are_not_restored() {
 
 // S2-34
 #[test]
-fn a_lease_is_not_restored_twice() {
+fn duplicate_lease_id_is_rejected() {
     let mut ended = lease("l1", "w2");
     ended.state = "EXPIRED".into();
     ended.terminated_at = Some(20);
@@ -93,7 +93,7 @@ fn a_lease_is_not_restored_twice() {
 
 // S2-94: a lease that no sequence of events leads to
 #[test]
-fn a_lease_that_cannot_have_come_about_is_not_restored() {
+fn unreachable_lease_is_rejected() {
     let changed = |change: fn(&mut StoredLease)| {
         let mut stored = lease("l", "w");
         change(&mut stored);
@@ -136,7 +136,7 @@ fn a_lease_that_cannot_have_come_about_is_not_restored() {
 
 // S2-46, S2-47: the check sees what was done by hand to the public fields
 #[test]
-fn a_broken_index_is_noticed() {
+fn check_invariants_detects_a_broken_index() {
     let whole = || read(vec![lease("l1", "w1"), lease("l2", "w2")]).unwrap();
     let broken = |change: fn(&mut LeaseReducerState)| {
         let mut state = whole();

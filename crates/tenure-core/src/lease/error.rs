@@ -155,7 +155,7 @@ mod tests {
 
     // S2-59 to S2-72, S2-73: whoever reads the message finds the lease, the work and the values in it
     #[test]
-    fn every_message_names_what_it_is_about() {
+    fn error_messages_name_the_lease_and_the_values() {
         let id = || "lease-7".to_owned();
         let decode = <crate::stored::LeaseEvent as prost::Message>::decode([0xFF].as_slice()).unwrap_err();
         let errors: Vec<(LeaseError, &[&str])> = vec![
@@ -207,14 +207,14 @@ mod tests {
 
     // S2-73
     #[test]
-    fn a_name_with_a_line_break_cannot_forge_a_line_of_a_log() {
+    fn line_breaks_in_names_are_escaped_in_messages() {
         let error = LeaseError::LeaseNotFound { lease_id: "x\nroot logged in".into() };
         assert!(!error.to_string().contains('\n'));
     }
 
     // S2-68, S2-72
     #[test]
-    fn the_cause_of_a_decode_error_can_be_asked_for() {
+    fn decode_error_exposes_its_source() {
         let cause = <crate::stored::LeaseEvent as prost::Message>::decode([0xFF].as_slice()).unwrap_err();
         let error = LeaseError::from(cause.clone());
         assert_eq!(std::error::Error::source(&error).unwrap().to_string(), cause.to_string());

@@ -73,7 +73,7 @@ mod tests {
 
     // S2-53: whatever is in it, damaged or not
     #[test]
-    fn what_belongs_to_another_reducer_is_left_alone() {
+    fn records_of_other_reducers_are_ignored() {
         for event_type in
             ["", "lease", "leases.issued", "LEASE.issued", " lease.issued", "wait.queued", "x.lease.issued"]
         {
@@ -84,7 +84,7 @@ mod tests {
 
     // S2-94: whatever its payload is, and it is the type that is blamed
     #[test]
-    fn a_lease_event_of_a_later_version_is_not_skipped() {
+    fn unknown_lease_event_type_is_rejected() {
         let payloads =
             [helpers::lease_expired_payload("l", 1), vec![0xBA, 0x06, 0x00], vec![0xFF; 9], vec![]];
         for event_type in ["lease.", "lease.sublet", "lease.Issued", "lease.issued ", "lease.issued.v2"] {
@@ -97,7 +97,7 @@ mod tests {
 
     // S2-94: an auditor who reads types and a reducer that reads payloads must see the same thing
     #[test]
-    fn a_payload_cannot_pose_as_another_type() {
+    fn payload_of_another_event_type_is_rejected() {
         let payload = helpers::lease_renewed_payload("l", 1, vec![1]);
         for event_type in TYPES.into_iter().filter(|event_type| *event_type != "lease.renewed") {
             let error = read(&EventRecord::new(event_type, "s", "a", payload.clone())).unwrap_err();
@@ -111,7 +111,7 @@ mod tests {
 
     // S2-68, S2-94
     #[test]
-    fn bytes_that_are_no_event_are_refused() {
+    fn invalid_payload_is_rejected() {
         let unknown_variant = [0xBA, 0x06, 0x00];
         for payload in [&[] as &[u8], &unknown_variant] {
             let error = read(&EventRecord::new("lease.issued", "s", "a", payload)).unwrap_err();

@@ -85,7 +85,7 @@ mod tests {
 
     // O-14: field numbers and wire types as bytes, so that a renumbered field cannot slip through
     #[test]
-    fn the_bytes_of_each_event_are_those_that_are_already_stored() {
+    fn event_payload_bytes_are_stable() {
         // S2-76
         assert_eq!(
             lease_issued_payload("l", "w", "a", 1, 2, vec![9]),
@@ -106,7 +106,7 @@ mod tests {
 
     // O-14: the tick fields, and the variants that have no helper
     #[test]
-    fn the_numbers_of_the_tick_fields_are_those_that_are_already_stored() {
+    fn tick_field_numbers_are_stable() {
         let issued = LeaseIssued {
             time_envelope_ref: vec![1],
             issued_at_tick: 2,
@@ -132,7 +132,7 @@ mod tests {
 
     // S2-80
     #[test]
-    fn the_same_conflict_is_the_same_bytes_in_whatever_order_it_is_told() {
+    fn conflict_payload_does_not_depend_on_id_order() {
         let told = |ids: [&str; 3]| lease_conflict_payload("w", ids.map(str::to_owned).to_vec(), "first");
         assert_eq!(told(["b", "c", "a"]), told(["a", "b", "c"]));
         assert_ne!(told(["b", "c", "a"]), told(["a", "b", "d"]));

@@ -47,7 +47,7 @@ mod tests {
 
     // S2-13, S2-14
     #[test]
-    fn every_spelling_is_read_and_one_is_written() {
+    fn release_reason_parses_any_case_and_prints_upper_case() {
         for (canonical, reason) in [
             ("COMPLETED", ReleaseReason::Completed),
             ("ABORTED", ReleaseReason::Aborted),
@@ -64,7 +64,7 @@ mod tests {
 
     // S2-14, S2-63
     #[test]
-    fn a_reason_that_is_none_is_named_in_the_error() {
+    fn unknown_release_reason_is_named_in_the_error() {
         for value in ["", " COMPLETED", "DONE", "EXPIRED"] {
             assert_eq!(
                 ReleaseReason::parse(value),

@@ -162,7 +162,7 @@ mod tests {
 
     // S2-30, S2-39
     #[test]
-    fn a_lease_is_dead_at_its_very_last_tick() {
+    fn lease_is_expired_at_its_expiry_tick() {
         let lease = lease(LeaseState::Active);
         assert!(!lease.is_expired_at_tick(&HtfTick::new(199, RATE)));
         assert!(lease.is_expired_at_tick(&HtfTick::new(200, RATE)));
@@ -171,7 +171,7 @@ mod tests {
 
     // S2-39
     #[test]
-    fn a_lease_that_has_ended_does_not_expire_once_more() {
+    fn ended_lease_does_not_expire_again() {
         for state in [LeaseState::Released, LeaseState::Expired] {
             assert!(!lease(state).is_expired_at_tick(&HtfTick::new(500, RATE)));
         }
@@ -179,7 +179,7 @@ mod tests {
 
     // S2-33, S2-39, S2-40
     #[test]
-    fn without_ticks_nothing_is_believed_to_live() {
+    fn lease_without_ticks_counts_as_expired() {
         for state in [LeaseState::Active, LeaseState::Released, LeaseState::Expired] {
             let mut lease = lease(state);
             lease.issued_at_tick = None;
@@ -191,7 +191,7 @@ mod tests {
 
     // O-15, S2-33
     #[test]
-    fn a_reading_of_another_clock_is_no_reading() {
+    fn tick_of_another_clock_counts_as_expired() {
         let lease = lease(LeaseState::Active);
         let foreign = HtfTick::new(150, RATE + 1);
         assert!(lease.is_expired_at_tick(&foreign));
@@ -200,7 +200,7 @@ mod tests {
 
     // S2-40
     #[test]
-    fn remaining_ticks_stop_at_zero() {
+    fn ticks_remaining_saturates_at_zero() {
         let lease = lease(LeaseState::Active);
         let left = |tick| lease.ticks_remaining(&HtfTick::new(tick, RATE));
         assert_eq!([left(0), left(199), left(200), left(u64::MAX)], [200, 1, 0, 0]);
@@ -208,7 +208,7 @@ mod tests {
 
     // S2-31, S2-32, S2-38: the wall columns may say anything
     #[test]
-    fn a_wall_clock_set_by_years_changes_no_lease() {
+    fn wall_clock_does_not_affect_tick_expiry() {
         let mut lease = lease(LeaseState::Active);
         for expires_at in [0, 1, u64::MAX] {
             lease.expires_at = expires_at;
@@ -220,7 +220,7 @@ mod tests {
     // S2-42, S2-43
     #[test]
     #[expect(deprecated, reason = "they stay until the last lease without ticks is gone")]
-    fn the_wall_methods_obey_the_same_rule() {
+    fn deprecated_wall_clock_methods_use_the_same_boundaries() {
         let lease = lease(LeaseState::Active);
         assert!(!lease.is_expired_at(1_099_999));
         assert!(lease.is_expired_at(1_100_000));
@@ -232,7 +232,7 @@ mod tests {
 
     // S2-41
     #[test]
-    fn a_summary_shows_everything_but_the_signature() {
+    fn summary_contains_everything_but_the_signature() {
         let lease = lease(LeaseState::Active);
         let summary = lease.summary();
         assert_eq!(
@@ -250,7 +250,7 @@ mod tests {
 
     // S2-102: the day of pruning is not the event's to choose
     #[test]
-    fn nothing_is_dated_after_the_end_of_the_lease() {
+    fn wall_time_of_never_exceeds_the_expiry() {
         let lease = lease(LeaseState::Active);
         assert_eq!(lease.wall_time_of(100), 1_000_000);
         assert_eq!(lease.wall_time_of(150), 1_050_000);

@@ -60,7 +60,7 @@ mod tests {
 
     // S2-8, S2-9, S2-10: one state goes on, two are the end
     #[test]
-    fn only_an_active_lease_is_not_over() {
+    fn only_active_is_not_terminal() {
         assert!(!LeaseState::Active.is_terminal());
         assert!(LeaseState::Released.is_terminal());
         assert!(LeaseState::Expired.is_terminal());
@@ -68,7 +68,7 @@ mod tests {
 
     // S2-11, S2-12
     #[test]
-    fn every_spelling_is_read_and_one_is_written() {
+    fn lease_state_parses_any_case_and_prints_upper_case() {
         for (canonical, state) in [
             ("ACTIVE", LeaseState::Active),
             ("RELEASED", LeaseState::Released),
@@ -85,7 +85,7 @@ mod tests {
 
     // S2-11, S2-64
     #[test]
-    fn a_state_that_is_none_is_named_in_the_error() {
+    fn unknown_lease_state_is_named_in_the_error() {
         for value in ["", "ACTIVE ", "GONE", "ACTIVE\0", "ＡＣＴＩＶＥ"] {
             assert_eq!(
                 LeaseState::parse(value),

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn no_reading_is_too_far_or_too_early_to_convert() {
+    fn tick_conversion_handles_extreme_values() {
         assert_eq!(HtfTick::new(11, 1_000_000).nanoseconds_until(10), None);
         assert_eq!(HtfTick::new(0, 0).nanoseconds_until(10), None);
         assert_eq!(HtfTick::new(0, 1).nanoseconds_until(u64::MAX), Some(u64::MAX));

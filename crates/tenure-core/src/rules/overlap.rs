@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_name_means() {
+    fn resource_names_parse_to_exact_or_prefix_patterns() {
         let below = ["FILE:src/", "FILE:src/*.rs", "FILE:src/?", "FILE:src/{a,b}.rs", "FILE:src/[ab]*"];
         for name in below {
             assert_eq!(Reach::of(name), Reach::Below("FILE:src/"), "{name}");
@@ -141,7 +141,7 @@ mod tests {
 
     /// By trying every name that could be meant: no two that share one are told apart.
     #[test]
-    fn names_with_something_in_common_overlap() {
+    fn overlaps_matches_an_exhaustive_comparison() {
         let names = [
             "FILE:a",
             "FILE:a/",
@@ -181,7 +181,7 @@ mod tests {
         /// Whatever overlaps one that does not remain overlaps one that does and is as strong; and of those that remain
         /// none is within another that is as strong.
         #[test]
-        fn what_is_covered_is_covered_by_what_remains(
+        fn every_covered_name_is_covered_by_a_remaining_one(
             names in proptest::collection::vec(("(FILE:|work:)(a|b|/|\\*){0,4}", 0..3_u8), 1..16),
             other in "(FILE:|work:)(a|b|/|\\*){0,4}",
         ) {

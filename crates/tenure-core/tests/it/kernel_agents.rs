@@ -259,7 +259,7 @@ proptest! {
 
     // O-17, S3-5, S3-9, S3-14, S3-25, S3-33, S3-34
     #[test]
-    fn whatever_agents_do_nobody_waits_for_an_older_one(
+    fn agents_never_wait_for_older_agents(
         limits in limits(),
         steps in prop::collection::vec(step(), 1..40),
     ) {
@@ -268,7 +268,7 @@ proptest! {
 }
 
 #[test]
-fn events_of_agents_have_types_of_their_own() {
+fn agent_event_types_are_registered() {
     let own = tenure_core::kernel::AgentEvent::TYPE_NAMES;
     assert!(own.iter().all(|name| Event::TYPE_NAMES.contains(name)) && Event::TYPE_NAMES.len() == 32);
 }

@@ -4,7 +4,7 @@ use crate::story::check;
 
 // S3-9, S3-10
 #[test]
-fn an_age_stands_as_long_as_the_attempt() {
+fn priority_is_fixed_during_an_attempt() {
     check(
         "
          0  agent a declares 20 FILE:a/MUTATES          -> granted 1
@@ -21,7 +21,7 @@ fn an_age_stands_as_long_as_the_attempt() {
 
 // S3-9: who died has not given up. S3-10: who gives up begins anew.
 #[test]
-fn an_age_outlasts_a_death_and_ends_when_it_is_given_up() {
+fn priority_survives_a_die_verdict_until_the_attempt_is_aborted() {
     check(
         "
          0  agent old declares 10 FILE:a/MUTATES        -> granted 1
@@ -35,7 +35,7 @@ fn an_age_outlasts_a_death_and_ends_when_it_is_given_up() {
 
 // S3-9: who waits has not given up either.
 #[test]
-fn an_age_stands_while_its_agent_waits() {
+fn priority_is_fixed_while_the_agent_is_waiting() {
     check(
         "
          0  agent young declares 20 FILE:a/MUTATES          -> granted 1
@@ -48,7 +48,7 @@ fn an_age_stands_while_its_agent_waits() {
 
 // S3-9: a lease that is over is no attempt that goes on.
 #[test]
-fn an_attempt_ends_with_the_last_lease_announced_or_not() {
+fn attempt_ends_when_the_last_lease_expires() {
     check(
         "
          0          agent a declares 20 FILE:a/MUTATES for 10   -> granted 1
@@ -60,7 +60,7 @@ fn an_attempt_ends_with_the_last_lease_announced_or_not() {
 
 // S3-15, S3-21
 #[test]
-fn who_is_done_or_gives_up_has_nothing_and_waits_for_nothing() {
+fn completed_or_aborted_agent_loses_its_leases_and_tickets() {
     for phase in ["COMPLETED", "ABORTED"] {
         check(&format!(
             "
@@ -77,7 +77,7 @@ fn who_is_done_or_gives_up_has_nothing_and_waits_for_nothing() {
 }
 
 #[test]
-fn other_things_that_an_agent_does_change_nothing_that_it_has() {
+fn reporting_other_phases_does_not_change_leases() {
     for phase in ["PLANNING", "ACQUIRING", "EXECUTING", "PAUSED", "VERIFYING"] {
         check(&format!(
             "
@@ -91,7 +91,7 @@ fn other_things_that_an_agent_does_change_nothing_that_it_has() {
 
 // An agent's name is its principal's: nobody else speaks for it.
 #[test]
-fn nobody_speaks_for_an_agent_of_another() {
+fn commands_for_an_agent_of_another_principal_are_rejected() {
     let mut world = crate::story::World::new(Default::default());
     world.play("0 agent a declares 1 FILE:a/MUTATES -> granted 1");
     let words: [&[&str]; 5] = [
@@ -115,7 +115,7 @@ fn nobody_speaks_for_an_agent_of_another() {
 
 // O-19, S3-18
 #[test]
-fn what_an_agent_remembers_counts_for_five_minutes_and_only_from_its_latest_life() {
+fn agent_memory_is_accepted_for_five_minutes_and_only_from_the_latest_epoch() {
     check(
         "
            0          agent a declares 20 FILE:a/MUTATES for 1000       -> granted 1

@@ -14,7 +14,7 @@ fn asked(world: &World, agent: &str, words: &str, at: u64) -> (usize, Answer) {
 }
 
 #[test]
-fn a_manifest_that_is_refused_leaves_nothing_behind() {
+fn rejected_manifest_writes_no_events() {
     let mut world = World::new(Limits { leases_per_principal: Some(1), pending: 0, ..Limits::default() });
     world.play("0 agent young declares 20 FILE:a/MUTATES -> granted 1");
     let two = "declares 10 FILE:b/MUTATES+FILE:c/MUTATES";
@@ -24,7 +24,7 @@ fn a_manifest_that_is_refused_leaves_nothing_behind() {
 }
 
 #[test]
-fn without_room_no_attempt_begins_and_nobody_dies() {
+fn declare_without_space_is_rejected_and_starts_no_attempt() {
     for granting in [Granting::Nothing, Granting::Renewals] {
         let mut world = World::new(Limits::default());
         world.play("0 agent m declares 20 FILE:a/MUTATES -> granted 1");
@@ -39,7 +39,7 @@ fn without_room_no_attempt_begins_and_nobody_dies() {
 
 // Who died before the disk was full is still told when to come back: that needs no room.
 #[test]
-fn without_room_who_died_is_told_the_same_again() {
+fn repeated_die_verdict_requires_no_space() {
     let mut world = World::new(Limits::default());
     world.play(
         "
@@ -53,7 +53,7 @@ fn without_room_who_died_is_told_the_same_again() {
 
 // What is said twice is written once.
 #[test]
-fn a_report_that_says_nothing_new_leaves_nothing_behind() {
+fn repeated_report_writes_no_events() {
     let mut world = World::new(Limits::default());
     world.play("0 agent a declares 10 FILE:a/MUTATES -> granted 1");
     for state in ["EXECUTING", "DIE_RESTART", "COMPLETED"] {
@@ -69,7 +69,7 @@ fn a_report_that_says_nothing_new_leaves_nothing_behind() {
 
 // Who lets go makes room.
 #[test]
-fn without_room_an_agent_can_still_be_done() {
+fn agent_can_report_completion_without_space() {
     let mut world = World::new(Limits::default());
     world.play("0 agent a declares 10 FILE:a/MUTATES -> granted 1");
     world.state.set_granting(Granting::Nothing);
@@ -81,7 +81,7 @@ fn without_room_an_agent_can_still_be_done() {
 
 // S3-33: who waits will hold.
 #[test]
-fn what_an_agent_waits_for_counts_as_what_it_holds() {
+fn waiting_manifest_counts_against_the_lease_quota() {
     let mut world = World::new(Limits { leases_per_principal: Some(2), ..Limits::default() });
     world.play(
         "
@@ -98,7 +98,7 @@ fn what_an_agent_waits_for_counts_as_what_it_holds() {
 }
 
 #[test]
-fn nobody_is_younger_than_can_be_said_and_the_youngest_comes_back_from_a_copy() {
+fn priority_above_the_maximum_is_rejected_and_the_maximum_round_trips() {
     let mut world = World::new(Limits::default());
     for age in [1 << 53, u64::MAX] {
         let (events, answer) = asked(&world, "a", &format!("declares {age} FILE:a/MUTATES"), 0);
@@ -114,7 +114,7 @@ fn nobody_is_younger_than_can_be_said_and_the_youngest_comes_back_from_a_copy() 
 
 // Patterns that mean the same are one, whoever is in the way of them, and the stronger one counts.
 #[test]
-fn patterns_within_patterns_are_judged_like_each_by_itself() {
+fn nested_patterns_in_a_manifest_are_judged_individually() {
     crate::story::check(
         "
          0  agent a declares 10 FILE:x/y/z/CONSUMES                                 -> granted 1
@@ -131,7 +131,7 @@ fn patterns_within_patterns_are_judged_like_each_by_itself() {
 
 /// A thousand readers wait for one writer, for the same patterns. When it is done they all get in, some hundred at a time.
 #[test]
-fn a_thousand_readers_of_many_patterns_are_let_in() {
+fn thousand_waiting_readers_of_overlapping_patterns_are_all_granted() {
     let mut world = World::new(Limits::default());
     world.play("0 agent writer declares 99999 FILE:*/MUTATES -> granted 1");
     let wants: Vec<String> = (0..8).map(|part| format!("FILE:{part}*/CONSUMES")).collect();

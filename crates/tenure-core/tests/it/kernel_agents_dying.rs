@@ -7,7 +7,7 @@ use crate::story_agents::command;
 
 // O-17
 #[test]
-fn an_older_one_waits_and_a_younger_one_dies() {
+fn older_agent_is_queued_and_younger_agent_dies() {
     check(
         "
          0  agent middle declares 20 FILE:a/MUTATES     -> granted 1
@@ -23,7 +23,7 @@ fn an_older_one_waits_and_a_younger_one_dies() {
 
 // O-17: of two of the same age the one whose name comes first is the older one.
 #[test]
-fn two_of_the_same_age_do_not_both_die() {
+fn equal_priority_is_ordered_by_name() {
     check(
         "
          0  agent b declares 10 FILE:a/MUTATES          -> granted 1
@@ -36,7 +36,7 @@ fn two_of_the_same_age_do_not_both_die() {
 
 // O-17
 #[test]
-fn who_dies_loses_exactly_what_an_older_one_waits_for() {
+fn die_verdict_revokes_only_leases_that_block_an_older_agent() {
     check(
         "
          0  agent young declares 30 FILE:a/MUTATES+FILE:b/MUTATES+FILE:c/CONSUMES   -> granted 1 2 3
@@ -52,7 +52,7 @@ fn who_dies_loses_exactly_what_an_older_one_waits_for() {
 /// Two that keep each other out: without the rule before, both would ask for ever.
 // O-17
 #[test]
-fn two_that_want_what_the_other_has_do_not_keep_each_other_out() {
+fn agents_with_crossed_manifests_do_not_deadlock() {
     check(
         "
          0  agent old declares 10 FILE:a/MUTATES        -> granted 1
@@ -66,7 +66,7 @@ fn two_that_want_what_the_other_has_do_not_keep_each_other_out() {
 }
 
 #[test]
-fn the_oldest_of_those_who_wait_is_served_first_and_then_everybody_who_fits() {
+fn oldest_waiting_agent_is_granted_first() {
     check(
         "
          0  agent young declares 90 FILE:a/MUTATES+FILE:b/MUTATES+FILE:c/MUTATES  -> granted 1 2 3
@@ -81,7 +81,7 @@ fn the_oldest_of_those_who_wait_is_served_first_and_then_everybody_who_fits() {
 /// Who waits, and finds an older one in front of it all of a sudden, does not wait for that one.
 // O-17
 #[test]
-fn who_waits_dies_when_an_older_one_steps_in_front() {
+fn waiting_agent_dies_when_an_older_agent_queues_ahead() {
     check(
         "
          0  agent young declares 90 FILE:a/MUTATES      -> granted 1
@@ -97,7 +97,7 @@ fn who_waits_dies_when_an_older_one_steps_in_front() {
 /// Readers that come one after the other, and always overlap.
 // O-17
 #[test]
-fn readers_cannot_keep_an_old_writer_out() {
+fn overlapping_readers_do_not_starve_an_older_writer() {
     check(
         "
          0  agent r1 declares 50 FILE:a/CONSUMES        -> granted 1
@@ -114,7 +114,7 @@ fn readers_cannot_keep_an_old_writer_out() {
 
 /// Who has an age comes before who has none, however long that one has waited.
 #[test]
-fn agents_come_before_those_who_have_no_age() {
+fn waiting_agents_are_served_before_queued_plain_requests() {
     check(
         "
          0  agent young declares 50 FILE:a/MUTATES      -> granted 1
@@ -128,7 +128,7 @@ fn agents_come_before_those_who_have_no_age() {
 
 // O-17: a caller that comes too often must not fill the disk.
 #[test]
-fn who_comes_back_too_early_is_told_the_same_and_leaves_no_event() {
+fn early_retry_after_die_repeats_the_verdict_without_events() {
     let mut world = World::new(Limits::default());
     world.play("0  agent old declares 10 FILE:a/MUTATES -> granted 1");
     let ask = command("young", &["declares", "20", "FILE:a/MUTATES"]);
@@ -167,7 +167,7 @@ fn seconds(microseconds: u64) -> String {
 }
 
 #[test]
-fn whoever_loses_a_lease_to_an_older_one_is_told_why_in_the_ledger() {
+fn wait_die_revocation_records_its_detail() {
     let mut world = World::new(Limits::default());
     world.play(
         "

@@ -21,7 +21,7 @@ fn details(world: &mut World, now: u64) -> Vec<String> {
 
 // S3-33
 #[test]
-fn who_has_held_leases_for_too_long_loses_them_at_the_tick() {
+fn leases_are_revoked_when_the_agent_hold_time_is_exceeded() {
     let mut world = world(Some(100), None);
     world.play(
         "
@@ -44,7 +44,7 @@ fn who_has_held_leases_for_too_long_loses_them_at_the_tick() {
 
 // S3-33
 #[test]
-fn whoever_loses_leases_by_the_quota_is_told_so() {
+fn hold_time_revocation_records_its_detail() {
     let mut world = world(Some(100), None);
     world.play("0 agent a declares 10 FILE:a/CONSUMES+FILE:b/MUTATES for 600 -> granted 1 2");
     let told = "system:agents: quota: its agent has held leases for 100 s with one priority";
@@ -53,7 +53,7 @@ fn whoever_loses_leases_by_the_quota_is_told_so() {
 
 // S3-33: what is over is over by its own end, also where both come together.
 #[test]
-fn a_lease_that_runs_out_with_the_quota_has_run_out() {
+fn lease_expiring_with_the_hold_time_quota_is_recorded_as_expired() {
     let mut world = world(Some(100), None);
     world.play(
         "
@@ -72,7 +72,7 @@ fn a_lease_that_runs_out_with_the_quota_has_run_out() {
 
 // S3-34
 #[test]
-fn what_nobody_touches_is_taken_away_at_the_tick() {
+fn untouched_write_leases_are_revoked_at_the_idle_limit() {
     let mut world = world(None, Some(80));
     world.play(
         "
@@ -93,7 +93,7 @@ fn what_nobody_touches_is_taken_away_at_the_tick() {
 
 // S3-34
 #[test]
-fn whoever_loses_an_idle_lease_is_told_so() {
+fn idle_revocation_records_its_detail() {
     let mut world = world(None, Some(80));
     world.play("0 agent a declares 10 FILE:a/RENAMES for 600 -> granted 1");
     assert_eq!(details(&mut world, 80), ["system:agents: idle: what it is for was not touched for 80 s"]);
@@ -101,7 +101,7 @@ fn whoever_loses_an_idle_lease_is_told_so() {
 
 // S3-33, S3-34: both are off unless somebody asks for them.
 #[test]
-fn without_bounds_nothing_is_taken_away() {
+fn without_limits_no_agent_lease_is_revoked() {
     check(
         "
              0  agent a declares 10 FILE:a/MUTATES for 86400    -> granted 1
@@ -112,7 +112,7 @@ fn without_bounds_nothing_is_taken_away() {
 
 // What is touched has to be within what was declared, and is told once in an attempt.
 #[test]
-fn what_is_touched_beyond_the_leases_is_recorded_once_in_an_attempt() {
+fn touches_outside_the_leases_are_recorded_once_per_attempt() {
     check(
         "
          0  agent a touches FILE:src/a/MUTATES                              -> NoSuchAgent

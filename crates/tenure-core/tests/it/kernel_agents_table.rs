@@ -19,7 +19,7 @@ const TOGETHER: [[bool; 6]; 6] = [
 
 // S3-4, S3-5, O-17
 #[test]
-fn every_cell_of_the_table_holds_for_who_comes_with_a_manifest() {
+fn manifest_verdicts_follow_the_compatibility_table() {
     for (row, held) in MODES.iter().enumerate() {
         for (column, wanted) in MODES.iter().enumerate() {
             let (younger, older) = match TOGETHER[row][column] {
@@ -49,7 +49,7 @@ fn every_cell_of_the_table_holds_for_who_comes_with_a_manifest() {
 
 // O-17
 #[test]
-fn the_worst_verdict_is_the_verdict() {
+fn worst_verdict_of_a_manifest_applies_to_all_of_it() {
     check(
         "
          0  agent oldest declares 1 FILE:a/MUTATES                       -> granted 1
@@ -63,7 +63,7 @@ fn the_worst_verdict_is_the_verdict() {
 
 // S3-5, O-17: nothing is granted unless all is.
 #[test]
-fn a_manifest_is_granted_whole_or_not_at_all() {
+fn manifest_is_granted_atomically() {
     let mut world = World::new(Limits::default());
     world.play(
         "
@@ -86,7 +86,7 @@ fn a_manifest_is_granted_whole_or_not_at_all() {
 // Who holds something without an age is in everybody's way: it is not skipped.
 // O-17
 #[test]
-fn a_plain_lease_is_in_the_way_of_the_oldest() {
+fn plain_lease_blocks_even_the_oldest_agent() {
     check(
         "
          0  acquire FILE:a person 30                                     -> granted 1
@@ -101,7 +101,7 @@ fn a_plain_lease_is_in_the_way_of_the_oldest() {
 
 // S3-3
 #[test]
-fn no_lease_of_an_agent_lasts_for_ever() {
+fn manifest_with_an_invalid_ttl_wait_or_intent_is_rejected() {
     check(
         "
          0  agent a declares 1 FILE:a/MUTATES for 0                      -> ttl out of range
@@ -116,7 +116,7 @@ fn no_lease_of_an_agent_lasts_for_ever() {
 /// Names that are too long to be stored as they are are told apart all the same.
 // S3-2, O-18
 #[test]
-fn names_of_over_128_bytes_work_like_others() {
+fn names_longer_than_128_bytes_are_distinguished() {
     let folder = format!("FILE:{}/", "deep/".repeat(60));
     let (one, other) = (format!("{folder}{}", "x".repeat(150)), format!("{folder}{}y", "x".repeat(149)));
     let (old, young) = (format!("old-{}", "o".repeat(200)), format!("young-{}", "y".repeat(200)));
@@ -135,7 +135,7 @@ fn names_of_over_128_bytes_work_like_others() {
 }
 
 #[test]
-fn the_table_of_this_test_is_the_table_of_the_kernel() {
+fn test_compatibility_table_matches_the_kernel() {
     for (row, one) in MODES.iter().enumerate() {
         for (column, other) in MODES.iter().enumerate() {
             let mode = |name: &str| Mode::parse(name).expect("a mode");

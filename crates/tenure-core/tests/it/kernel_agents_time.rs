@@ -4,7 +4,7 @@ use crate::story::check;
 
 // S3-11, S3-13, S3-14, S3-20, S3-22, S3-25, S3-26
 #[test]
-fn a_heartbeat_counts_up_to_the_last_tick_and_not_one_longer() {
+fn heartbeat_at_the_expiry_tick_is_too_late() {
     check(
         "
          0          agent a declares 1 FILE:a/MUTATES for 10   -> granted 1
@@ -19,7 +19,7 @@ fn a_heartbeat_counts_up_to_the_last_tick_and_not_one_longer() {
 
 // S3-12, S3-13: what would not extend succeeds, and never shortens.
 #[test]
-fn a_heartbeat_never_shortens() {
+fn heartbeat_never_shortens_a_lease() {
     check(
         "
          0  agent a declares 1 FILE:a/MUTATES for 10            -> granted 1
@@ -32,7 +32,7 @@ fn a_heartbeat_never_shortens() {
 
 // S3-14, S3-15, S3-21, S3-23, S3-28
 #[test]
-fn each_lease_of_a_heartbeat_is_judged_by_itself() {
+fn heartbeat_reports_each_lease_separately() {
     check(
         "
          0  agent a declares 1 FILE:a/MUTATES+FILE:b/MUTATES    -> granted 1 2
@@ -47,7 +47,7 @@ fn each_lease_of_a_heartbeat_is_judged_by_itself() {
 
 // S3-1, S3-16, S3-22, S3-24, S3-25, S3-29: a lease that is over is free before anybody says so.
 #[test]
-fn what_is_over_is_free_at_its_tick_and_not_one_before() {
+fn expired_lease_can_be_granted_at_its_expiry_tick() {
     check(
         "
          0          agent old declares 1 FILE:a/MUTATES for 10     -> granted 1
@@ -62,7 +62,7 @@ fn what_is_over_is_free_at_its_tick_and_not_one_before() {
 
 // S3-16
 #[test]
-fn who_waits_is_let_in_when_what_it_waits_for_runs_out() {
+fn waiting_agent_is_granted_when_the_blocking_lease_expires() {
     check(
         "
          0  agent young declares 2 FILE:src/a/MUTATES for 10   -> granted 1
@@ -75,7 +75,7 @@ fn who_waits_is_let_in_when_what_it_waits_for_runs_out() {
 
 // O-17: a wait has an end, exactly there.
 #[test]
-fn a_wait_times_out_at_its_tick() {
+fn agent_wait_times_out_at_its_deadline() {
     check(
         "
          0          agent young declares 2 FILE:a/MUTATES          -> granted 1
@@ -90,7 +90,7 @@ fn a_wait_times_out_at_its_tick() {
 
 // O-17: no grant at or after the end of a wait, announced or not.
 #[test]
-fn a_wait_that_is_over_is_not_served_even_if_nobody_has_said_so() {
+fn timed_out_agent_wait_is_not_granted_before_the_sweep() {
     check(
         "
          0          agent young declares 2 FILE:a/MUTATES          -> granted 1
@@ -106,7 +106,7 @@ fn a_wait_that_is_over_is_not_served_even_if_nobody_has_said_so() {
 
 // O-17: asking the same again starts no second wait, and does not make the first one longer.
 #[test]
-fn the_same_manifest_again_is_the_same_wait() {
+fn repeated_manifest_keeps_its_ticket() {
     check(
         "
          0  agent young declares 2 FILE:a/MUTATES+FILE:b/MUTATES            -> granted 1 2
@@ -121,7 +121,7 @@ fn the_same_manifest_again_is_the_same_wait() {
 
 // S3-8: only if it was said before the end, to the tick.
 #[test]
-fn who_says_in_time_that_it_restarts_has_fifteen_seconds_more() {
+fn restart_report_before_expiry_extends_leases_by_15_seconds() {
     check(
         "
          0          agent a declares 1 FILE:a/MUTATES for 10   -> granted 1
@@ -137,7 +137,7 @@ fn who_says_in_time_that_it_restarts_has_fifteen_seconds_more() {
 
 // S3-8: once per lease.
 #[test]
-fn a_lease_gets_its_fifteen_seconds_once() {
+fn restart_extension_is_granted_once_per_lease() {
     check(
         "
          0  agent a declares 1 FILE:a/MUTATES for 10           -> granted 1
@@ -155,7 +155,7 @@ fn a_lease_gets_its_fifteen_seconds_once() {
 
 // S3-7, S3-8: also where a lease is as long as one may be.
 #[test]
-fn the_fifteen_seconds_are_given_past_the_longest_lease() {
+fn restart_extension_may_exceed_the_maximum_ttl() {
     check(
         "
              0  agent a declares 1 FILE:a/MUTATES for 86400    -> granted 1

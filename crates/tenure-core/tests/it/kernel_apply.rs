@@ -21,7 +21,7 @@ proptest! {
     #![proptest_config(config(2_000))]
 
     #[test]
-    fn no_ledger_whatever_makes_it_panic_or_fall_apart(events in prop::collection::vec(near_event(), 1..40)) {
+    fn apply_never_panics_or_breaks_invariants(events in prop::collection::vec(near_event(), 1..40)) {
         let mut state = State::default();
         for event in &events {
             survives(&mut state, event)?;
@@ -30,7 +30,7 @@ proptest! {
 
     // Whatever was believed, the kernel goes on from there.
     #[test]
-    fn what_is_decided_after_a_strange_ledger_still_follows(
+    fn decisions_after_arbitrary_events_can_be_applied(
         events in prop::collection::vec(near_event(), 1..40), steps in steps(10),
     ) {
         let (mut state, mut script) = (State::default(), Script::default());

@@ -39,12 +39,12 @@ fn refused(names: &[&str]) {
 }
 
 #[test]
-fn an_empty_name_is_refused() {
+fn empty_name_is_rejected() {
     refused(&[""]);
 }
 
 #[test]
-fn a_name_has_at_most_4096_bytes_however_few_characters_they_are() {
+fn names_longer_than_4096_bytes_are_rejected() {
     // Two bytes each: 2048 fit exactly, one more byte of any kind does not.
     accepted(&["x", &"x".repeat(4096), &"é".repeat(2048), &format!("{}\u{1F512}", "x".repeat(4092))]);
     let too_long =
@@ -56,7 +56,7 @@ fn a_name_has_at_most_4096_bytes_however_few_characters_they_are() {
 }
 
 #[test]
-fn a_resource_is_a_name_and_the_kind_of_thing_that_it_names() {
+fn resource_may_exceed_the_name_limit_by_its_kind_prefix() {
     let kind = "DATABASE_TABLE:";
     let longest = format!("{kind}{}", "x".repeat(4096));
     assert_eq!(Resource::parse(&longest).map(|name| name.as_str().len()), Ok(4111));
@@ -65,7 +65,7 @@ fn a_resource_is_a_name_and_the_kind_of_thing_that_it_names() {
 }
 
 #[test]
-fn control_characters_could_forge_log_lines_and_joined_ids() {
+fn names_with_control_characters_are_rejected() {
     for control in ['\0', '\n', '\r', '\t', '\u{1B}', '\u{1F}', '\u{7F}', '\u{85}', '\u{9F}'] {
         refused(&[
             &control.to_string(),
@@ -77,7 +77,7 @@ fn control_characters_could_forge_log_lines_and_joined_ids() {
 }
 
 #[test]
-fn bidi_and_invisible_characters_are_not_control_characters_and_are_kept() {
+fn names_with_bidi_and_invisible_characters_are_accepted() {
     // By design only control characters (Unicode Cc) are refused: a path may hold any of these, and a
     // resource that cannot be named cannot be protected. Whoever shows a name to people escapes it.
     accepted(&["a\u{202E}b", "\u{2066}a\u{2069}", "a\u{200B}b", "a\u{2028}b", "\u{FEFF}", " ", "e\u{301}"]);
@@ -110,7 +110,7 @@ fn labels_are_bounded_in_number_and_size() {
 }
 
 #[test]
-fn a_mode_that_is_nearly_one_is_none() {
+fn unknown_mode_names_do_not_parse() {
     for name in ["", " exclusive", "exclusive ", "exclusive\0", "write", "DEPENDS-ON", "shar\u{e9}d", "0"] {
         assert_eq!(Mode::parse(name), None, "{name:?}");
     }
@@ -147,7 +147,7 @@ fn invalid_field(command: &Command) -> &'static str {
 const MINUTE: Span = Span::from_secs(60);
 
 #[test]
-fn a_request_for_none_too_many_or_the_same_names_the_field() {
+fn acquire_with_an_invalid_number_of_leases_is_rejected() {
     let several = |count: usize| (0..count).map(|number| want(&format!("r{number}"), MINUTE)).collect();
     assert_eq!(invalid_field(&acquire(several(0), Contention::Refuse)), "leases");
     assert_eq!(invalid_field(&acquire(several(257), Contention::Refuse)), "leases");
@@ -165,7 +165,7 @@ fn a_request_for_none_too_many_or_the_same_names_the_field() {
 }
 
 #[test]
-fn a_time_to_live_of_nothing_or_of_ever_is_refused_whatever_is_permitted() {
+fn zero_or_unbounded_ttl_is_rejected() {
     for ttl in [Span(0), Span(1), Span(u64::MAX), Span(u64::MAX - 1)] {
         for contention in [Contention::Refuse, Contention::RefreshOwn, Contention::Queue { patience: MINUTE }]
         {
@@ -184,7 +184,7 @@ fn a_time_to_live_of_nothing_or_of_ever_is_refused_whatever_is_permitted() {
 
 /// Every want names the same names, in another order: as bad as it gets.
 #[test]
-fn many_wants_for_many_resources_are_settled_in_no_time() {
+fn assignment_of_many_requests_to_many_alternatives_is_fast() {
     let name = |number: usize| Resource::parse(&format!("r{}", number % 64)).expect("a resource");
     let wants = |count: usize| {
         let want =
@@ -198,18 +198,18 @@ fn many_wants_for_many_resources_are_settled_in_no_time() {
 }
 
 #[test]
-fn a_wait_for_ever_is_refused() {
+fn acquire_with_an_unbounded_wait_is_rejected() {
     let patience = Span(u64::MAX);
     assert_eq!(invalid_field(&acquire(vec![want("a", MINUTE)], Contention::Queue { patience })), "waitMs");
 }
 
 #[test]
-fn at_the_end_of_time_nothing_is_granted() {
+fn acquire_at_the_last_tick_is_rejected() {
     assert_eq!(refusal(&acquire(vec![want("a", MINUTE)], Contention::Refuse), u64::MAX), Refusal::Exhausted);
 }
 
 #[test]
-fn numbers_that_were_never_given_out_are_not_found() {
+fn commands_with_unknown_fences_and_tickets_are_rejected() {
     let (claim, nonce) = (Claim::Token, Nonce::default());
     let by = Principal::parse("admin").expect("a principal");
     let to = Holder::parse("bob").expect("a holder");
@@ -237,7 +237,7 @@ fn numbers_that_were_never_given_out_are_not_found() {
 }
 
 #[test]
-fn a_renewal_that_overflows_leaves_the_lease_as_it_was() {
+fn overflowing_renewal_leaves_the_lease_unchanged() {
     let limits = Limits { longest_ttl: Span(u64::MAX), ..Limits::default() };
     let mut state = State::new(Default::default(), limits, Default::default());
     let command = acquire(vec![want("a", MINUTE)], Contention::Refuse);
@@ -248,7 +248,7 @@ fn a_renewal_that_overflows_leaves_the_lease_as_it_was() {
 }
 
 #[test]
-fn a_text_for_people_is_bounded_and_cannot_forge_a_line() {
+fn detail_text_is_validated() {
     let by = || Principal::parse("admin").unwrap();
     let revoke = |detail: &str| Command::Revoke {
         lease: Fence(1),
@@ -269,14 +269,14 @@ fn a_text_for_people_is_bounded_and_cannot_forge_a_line() {
 }
 
 #[test]
-fn nothing_is_revoked_as_if_it_went_on_elsewhere() {
+fn revoke_with_cause_transferred_is_rejected() {
     let by = Principal::parse("admin").unwrap();
     let command = Command::Revoke { lease: Fence(1), cause: Cause::Transferred, by, detail: "".into() };
     assert_eq!(invalid_field(&command), "cause");
 }
 
 #[test]
-fn a_key_does_not_go_with_refreshing_ones_own() {
+fn idempotency_key_with_refresh_is_rejected() {
     let Command::Acquire(mut request) = acquire(vec![want("a", Span::from_secs(10))], Contention::RefreshOwn)
     else {
         unreachable!("it is an acquire");
@@ -287,7 +287,7 @@ fn a_key_does_not_go_with_refreshing_ones_own() {
 }
 
 #[test]
-fn a_request_that_is_too_large_to_wait_is_refused_only_if_it_would_have_to() {
+fn oversized_request_is_rejected_only_if_it_must_queue() {
     let wide = |resources: u64| {
         (0..resources).map(|number| want(&format!("r{number}"), Span::from_secs(10))).collect()
     };
@@ -302,7 +302,7 @@ fn a_request_that_is_too_large_to_wait_is_refused_only_if_it_would_have_to() {
 }
 
 #[test]
-fn names_and_labels_of_one_request_are_bounded_together() {
+fn request_size_limit_counts_names_and_labels() {
     let long = |number: u64| format!("{number}{}", "x".repeat(4_000));
     let wants = (0..70).map(|number| want(&long(number), Span::from_secs(10))).collect();
     assert_eq!(invalid_field(&acquire(wants, Contention::Refuse)), "leases");

@@ -100,7 +100,7 @@ proptest! {
 
     // S2-4
     #[test]
-    fn a_restored_state_answers_for_ever_as_if_it_had_never_been_bytes(
+    fn restored_state_decides_like_the_original(
         (limits, before) in session(),
         after in prop::collection::vec((steps(8), pause()), 1..6),
     ) {
@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_events_lead_to_the_same_bytes_whatever_the_hash_key((limits, steps) in session()) {
+    fn checkpoint_bytes_do_not_depend_on_the_hash_key((limits, steps) in session()) {
         let (mut twins, mut script) = (Twins::new(limits.clone()), Script::default());
         twins.restored = Some(restore(&twins.first));
         twins.play(&mut script, &steps);
@@ -131,7 +131,7 @@ proptest! {
 /// Of two circles of one length, the answer names the one that is first by what is in the state: not by
 /// where the holders stand in memory, which a restored state has forgotten.
 #[test]
-fn the_same_circle_is_named_after_a_restore() {
+fn restored_state_reports_the_same_deadlock_cycle() {
     let mut world = World::new(Limits::default());
     // Carol comes before bob into the table, and after him on the resource.
     world.play(
@@ -155,7 +155,7 @@ fn the_same_circle_is_named_after_a_restore() {
 
 /// More leases than are remembered ended at one tick, the newest first.
 #[test]
-fn what_ended_first_is_still_forgotten_first() {
+fn ended_leases_are_forgotten_in_order_after_a_restore() {
     const KEPT: u64 = 1 << 16;
     let mut twins = Twins::new(Limits::default());
     for number in 1..=KEPT + 8 {
@@ -200,7 +200,7 @@ fn issued(number: u64) -> Event {
 }
 
 #[test]
-fn what_a_restore_holds_back_is_held_back_after_another_start() {
+fn restore_hold_survives_a_checkpoint() {
     let mut state = State::default();
     let (at, hold_until) = (Tick(7), Tick(1_000));
     state

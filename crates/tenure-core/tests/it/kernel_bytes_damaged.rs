@@ -104,7 +104,7 @@ pub fn choosing() -> State {
 }
 
 #[test]
-fn damage_to_a_saved_choice_is_found() {
+fn damaged_checkpoint_with_alternatives_is_rejected_or_valid() {
     let state = choosing();
     assert_eq!(state.tickets().count(), 2, "it waits");
     let bytes = save(&state);
@@ -121,7 +121,7 @@ fn damage_to_a_saved_choice_is_found() {
 
 // S2-4
 #[test]
-fn a_state_that_breaks_off_anywhere_or_goes_on_is_refused() {
+fn truncated_or_extended_checkpoint_is_rejected() {
     let bytes = save(&sample());
     for length in 0..bytes.len() {
         assert!(read(&bytes[..length]).is_err(), "{length} bytes of {}", bytes.len());
@@ -132,7 +132,7 @@ fn a_state_that_breaks_off_anywhere_or_goes_on_is_refused() {
 }
 
 #[test]
-fn an_unknown_version_is_named() {
+fn unknown_checkpoint_version_is_named() {
     let mut bytes = save(&sample());
     for found in (0..=u8::MAX).filter(|found| *found != 6) {
         bytes[0] = found;
@@ -141,7 +141,7 @@ fn an_unknown_version_is_named() {
 }
 
 #[test]
-fn no_single_changed_byte_is_believed_against_the_rest() {
+fn checkpoint_with_one_changed_byte_is_rejected_or_valid() {
     let bytes = save(&sample());
     assert!(check(&bytes));
     let (mut believed, mut refused) = (0, 0);
@@ -158,7 +158,7 @@ fn no_single_changed_byte_is_believed_against_the_rest() {
 
 /// Lists that follow from one another, changed by hand: each has a check of its own.
 #[test]
-fn what_contradicts_the_rest_is_refused_with_its_reason() {
+fn inconsistent_checkpoint_is_rejected_with_a_reason() {
     let head = |last_fence: u8, last_ticket: u8| vec![6, 50, 0, last_fence, last_ticket, 0];
     let terms = |mode: u8| [vec![mode, 5, 10, 10, 0], vec![0; 16], vec![0]].concat();
     let one = [head(9, 9), b"\x01\x01p".to_vec()].concat();
@@ -220,7 +220,7 @@ proptest! {
     #![proptest_config(config(1_000))]
 
     #[test]
-    fn whatever_is_damaged_in_whatever_state_is_refused_or_in_good_order(
+    fn damaged_checkpoints_are_rejected_or_valid(
         (limits, steps) in session(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 1..4_usize), 1..40),
     ) {

@@ -64,7 +64,7 @@ fn with_work() -> State {
 }
 
 #[test]
-fn a_recorded_checkpoint_restores_the_state_it_was_taken_of() {
+fn recorded_checkpoints_restore_their_states() {
     let recorded = RECORDED.lines().zip([kernel_files_bytes::sample().state]);
     for (line, state) in recorded.chain(WRITTEN.lines().zip(samples())) {
         let digits = line.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).expect("digits"));
@@ -75,7 +75,7 @@ fn a_recorded_checkpoint_restores_the_state_it_was_taken_of() {
 }
 
 #[test]
-fn the_form_that_is_written_stays() {
+fn checkpoint_bytes_are_stable() {
     let written: Vec<_> = samples().iter().map(|state| kernel_bytes_damaged::hex(&save(state))).collect();
     assert!(written.iter().eq(WRITTEN.lines()), "other bytes than before:\n{}", written.join("\n"));
 }

@@ -51,14 +51,14 @@ proptest! {
     #![proptest_config(config(2_000))]
 
     #[test]
-    fn every_event_comes_back_as_it_was(event in any_event()) {
+    fn events_round_trip_through_the_codec(event in any_event()) {
         let record = store(&event);
         prop_assert!(Event::TYPE_NAMES.contains(&record.event_type.as_str()));
         prop_assert_eq!(decode(&record, TAG), Ok(Some(event)));
     }
 
     #[test]
-    fn what_is_written_straight_away_is_the_record_of_the_event(event in any_event()) {
+    fn encode_to_matches_encode(event in any_event()) {
         let mut bytes = Vec::new();
         encode_to(&event, STAMP, &mut Fields::behind(&mut bytes));
         let EventRecord { event_type, session_id, actor_id, payload, .. } = store(&event);
@@ -67,7 +67,7 @@ proptest! {
 
     // S2-94: the reducer, and whoever indexes the ledger, counts on the bound
     #[test]
-    fn a_stored_id_never_has_more_than_128_bytes(event in any_event()) {
+    fn stored_ids_are_limited_to_128_bytes(event in any_event()) {
         let record = store(&event);
         prop_assert!(record.actor_id.len() <= 128);
         if let Event::Issued(issued) = &event {
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_whatever_make_it_panic_or_pose_as_another_type(
+    fn decode_of_arbitrary_bytes_never_panics_or_changes_the_type(
         event_type in prop::sample::select(&TYPES[..]), actor in any::<String>(), payload in prop::collection::vec(any::<u8>(), 0..80),
     ) {
         let record = EventRecord::new(event_type, "", actor, payload);
@@ -90,7 +90,7 @@ proptest! {
 
     // One bit away from an event, where the decoder gets furthest. Whatever is still read is judged by apply.
     #[test]
-    fn a_flipped_bit_or_a_cut_is_refused_or_judged(
+    fn damaged_record_is_rejected_or_applied_safely(
         events in prop::collection::vec(near_event(), 1..12), which in any::<prop::sample::Index>(),
         at in any::<prop::sample::Index>(), bit in 0..8_u32,
     ) {
@@ -149,7 +149,7 @@ fn posing_as(event_type: &str, record: EventRecord) -> EventRecord {
 }
 
 #[test]
-fn a_lease_of_another_ledger_is_refused() {
+fn lease_id_of_another_ledger_is_rejected() {
     for event_type in &TYPES[..5] {
         let record = record_of(event_type);
         let Err(DecodeError::Malformed { input, .. }) = decode(&record, LedgerTag(0xabce)) else {
@@ -160,7 +160,7 @@ fn a_lease_of_another_ledger_is_refused() {
 }
 
 #[test]
-fn ticks_of_another_rate_are_refused() {
+fn unexpected_tick_rate_is_rejected() {
     for rate in [0, 1, 1_000, 999_999, u64::MAX] {
         for event_type in ["lease.issued", "lease.renewed", "lease.expired"] {
             let record = changed(event_type, |event| match event {
@@ -175,7 +175,7 @@ fn ticks_of_another_rate_are_refused() {
 }
 
 #[test]
-fn an_auditor_who_reads_types_and_a_kernel_that_reads_payloads_see_the_same() {
+fn payload_of_another_event_type_is_rejected() {
     for payload_type in TYPES {
         for event_type in TYPES.into_iter().filter(|event_type| *event_type != payload_type) {
             let record = posing_as(event_type, record_of(payload_type));
@@ -187,7 +187,7 @@ fn an_auditor_who_reads_types_and_a_kernel_that_reads_payloads_see_the_same() {
 }
 
 #[test]
-fn what_is_there_for_audit_only_is_passed_over_and_cannot_hide_an_event() {
+fn audit_records_are_ignored_and_cannot_carry_another_type() {
     let audit = [
         ("lease.conflict", lease_event::Event::Conflict(Default::default())),
         ("lease.issue_denied", lease_event::Event::IssueDenied(Default::default())),
@@ -203,14 +203,14 @@ fn what_is_there_for_audit_only_is_passed_over_and_cannot_hide_an_event() {
 }
 
 #[test]
-fn what_belongs_to_another_reducer_is_passed_over_whatever_is_in_it() {
+fn records_of_other_reducers_are_ignored() {
     for event_type in ["files.claimed", "control.frame", "key.added", "", "x"] {
         assert_eq!(decode(&EventRecord::new(event_type, "", "", [0xFF; 9]), TAG), Ok(None), "{event_type}");
     }
 }
 
 #[test]
-fn only_leases_that_may_have_company_claim_an_id_of_their_own() {
+fn only_shareable_leases_have_a_joined_work_id() {
     let Some(Event::Issued(issued)) = one_of_each().into_iter().next() else { panic!("a lease comes first") };
     for mode in Mode::ALL {
         let message = issued_message(&store(&Event::Issued(Issued { mode, ..issued.clone() })));
@@ -221,14 +221,14 @@ fn only_leases_that_may_have_company_claim_an_id_of_their_own() {
 }
 
 #[test]
-fn an_empty_payload_is_no_event() {
+fn empty_payload_is_rejected() {
     for event_type in TYPES {
         assert_eq!(refused_for(&EventRecord::new(event_type, "", "registrar", [])), "payload");
     }
 }
 
 #[test]
-fn unknown_modes_causes_and_ends_are_refused_not_guessed() {
+fn unknown_enum_numbers_are_rejected() {
     for code in [-1, 0, 9, i32::MAX] {
         let record = changed("lease.issued", |event| {
             if let lease_event::Event::Issued(issued) = event {
@@ -256,7 +256,7 @@ fn unknown_modes_causes_and_ends_are_refused_not_guessed() {
 }
 
 #[test]
-fn an_id_that_is_not_that_of_its_name_is_refused() {
+fn inconsistent_ids_are_rejected() {
     let issued = |change: fn(&mut tenure_core::stored::LeaseIssued)| {
         changed("lease.issued", move |event| {
             if let lease_event::Event::Issued(issued) = event {
@@ -284,7 +284,7 @@ fn changed_intent(event_type: &str, change: impl Fn(&mut intent_event::Event)) -
 }
 
 #[test]
-fn what_cannot_have_happened_to_a_session_is_refused() {
+fn invalid_intent_events_are_rejected() {
     let accepted = |change: fn(&mut stored::IntentAccepted)| {
         changed_intent("intent.accepted", move |event| {
             if let intent_event::Event::Accepted(accepted) = event {
@@ -326,7 +326,7 @@ fn what_cannot_have_happened_to_a_session_is_refused() {
 }
 
 #[test]
-fn a_clock_without_a_reading_is_refused() {
+fn clock_event_without_a_reading_is_rejected() {
     for event in
         [clock_event::Event::Mark(Default::default()), clock_event::Event::Resumed(Default::default())]
     {

@@ -6,7 +6,7 @@ use tenure_core::rules::names::stored_id;
 use crate::story::{World, check};
 
 #[test]
-fn who_asks_again_for_what_it_waited_for_does_not_get_it_twice() {
+fn refresh_finds_the_lease_granted_to_its_own_queue_entry() {
     // The lease that is over lets in the very holder that asks: it has what it wants.
     check(
         "
@@ -19,7 +19,7 @@ fn who_asks_again_for_what_it_waited_for_does_not_get_it_twice() {
 }
 
 #[test]
-fn who_waits_for_a_lease_does_not_keep_its_holder_from_refreshing_it() {
+fn waiters_do_not_block_the_holder_from_refreshing() {
     check(
         "
          0  acquire db alice 10 refresh             -> granted 1
@@ -32,7 +32,7 @@ fn who_waits_for_a_lease_does_not_keep_its_holder_from_refreshing_it() {
 }
 
 #[test]
-fn a_quota_that_is_used_up_does_not_keep_a_holder_from_refreshing() {
+fn refresh_is_allowed_when_the_quota_is_used_up() {
     let mut world = World::new(Limits { leases_per_principal: Some(2), ..Limits::default() });
     world.play(
         "
@@ -44,7 +44,7 @@ fn a_quota_that_is_used_up_does_not_keep_a_holder_from_refreshing() {
 }
 
 #[test]
-fn an_upgrade_does_not_pass_who_is_let_in_on_the_way() {
+fn upgrade_is_blocked_by_a_waiter_granted_in_the_same_decision() {
     // The writer's patience is over, which lets in the reader behind it: now there are two readers.
     check(
         "
@@ -57,7 +57,7 @@ fn an_upgrade_does_not_pass_who_is_let_in_on_the_way() {
 }
 
 #[test]
-fn a_transfer_does_not_count_what_is_over_against_a_quota() {
+fn transfer_quota_ignores_expired_leases() {
     let mut world = World::new(Limits { leases_per_principal: Some(1), ..Limits::default() });
     world.play(
         "
@@ -70,7 +70,7 @@ fn a_transfer_does_not_count_what_is_over_against_a_quota() {
 }
 
 #[test]
-fn a_transfer_is_refused_only_for_a_circle_that_would_be_there() {
+fn transfer_is_rejected_only_for_a_real_cycle() {
     // Bob reads, as alice does, and waits behind carol: whoever has alice's lease does not keep him out.
     check(
         "
@@ -86,7 +86,7 @@ fn a_transfer_is_refused_only_for_a_circle_that_would_be_there() {
 }
 
 #[test]
-fn a_name_that_looks_like_the_digest_of_another_does_not_meet_it() {
+fn name_equal_to_the_digest_of_another_name_does_not_collide() {
     // Records shorten long names to a digest. Whoever takes that digest for a name of its own must not
     // have the same id: the reducer would see one resource, or one holder, where there are two.
     let (long, joined) = ("x".repeat(200), format!("{}\u{1F}0000abcd-3", "y".repeat(200)));
@@ -107,7 +107,7 @@ fn a_name_that_looks_like_the_digest_of_another_does_not_meet_it() {
 }
 
 #[test]
-fn a_lease_may_go_to_one_who_waits_for_it() {
+fn lease_can_be_transferred_to_its_own_waiter() {
     // Two processes are called alice: one has the lease, the other waits to read, as nina does. Nina waits
     // for alice only by the lease that she gets.
     check(
@@ -121,7 +121,7 @@ fn a_lease_may_go_to_one_who_waits_for_it() {
 }
 
 #[test]
-fn a_circle_through_any_part_of_a_request_is_found() {
+fn cycle_through_any_resource_of_a_request_is_detected() {
     check(
         "
          0  acquire a alice 100                     -> granted 1
@@ -135,7 +135,7 @@ fn a_circle_through_any_part_of_a_request_is_found() {
 }
 
 #[test]
-fn a_sweep_in_parts_says_that_there_are_waits_left() {
+fn partial_sweep_reports_remaining_waiters() {
     check(
         "
          0  acquire db alice 100                    -> granted 1
@@ -148,7 +148,7 @@ fn a_sweep_in_parts_says_that_there_are_waits_left() {
 }
 
 #[test]
-fn what_is_waited_for_counts_against_a_quota() {
+fn queued_request_counts_against_the_quota() {
     let mut world = World::new(Limits { leases_per_principal: Some(2), ..Limits::default() });
     world.play(
         "
@@ -163,7 +163,7 @@ fn what_is_waited_for_counts_against_a_quota() {
 }
 
 #[test]
-fn neither_the_name_alone_nor_the_principal_alone_may_act() {
+fn holder_credential_must_match_name_and_principal() {
     check(
         "
          0  acquire a bob 10 as alice's             -> granted 1
@@ -176,7 +176,7 @@ fn neither_the_name_alone_nor_the_principal_alone_may_act() {
 }
 
 #[test]
-fn what_is_over_elsewhere_is_announced_before_a_waiter_gets_it() {
+fn expired_lease_is_recorded_before_its_resource_is_granted() {
     check(
         "
          0  acquire a alice 100                     -> granted 1
@@ -188,7 +188,7 @@ fn what_is_over_elsewhere_is_announced_before_a_waiter_gets_it() {
 }
 
 #[test]
-fn one_name_that_comes_and_goes_does_not_drive_out_the_others() {
+fn frequently_idle_holder_does_not_evict_other_holders() {
     // Names that rest are bounded in number; how often one of them rested does not count.
     let mut world = World::new(Limits::default());
     world.play(

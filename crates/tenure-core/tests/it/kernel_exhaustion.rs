@@ -71,7 +71,7 @@ fn take(state: &mut State, command: &Command, now: u64) -> (Vec<u64>, Answer) {
 const EXHAUSTED: Answer = Answer::Refused(Refusal::Exhausted);
 
 #[test]
-fn the_last_fence_is_given_out_and_none_after_it() {
+fn acquire_after_the_last_fence_is_rejected() {
     let mut state = nearly_exhausted(1, Mode::Exclusive);
     let (granted, _) = take(&mut state, &acquire(&[("a", Mode::Exclusive)], "bob", 0), 0);
     assert_eq!(granted, [Fence::MAX.0]);
@@ -79,7 +79,7 @@ fn the_last_fence_is_given_out_and_none_after_it() {
 }
 
 #[test]
-fn a_batch_that_is_one_fence_too_large_gets_none() {
+fn batch_needing_more_fences_than_remain_is_rejected() {
     let mut state = nearly_exhausted(2, Mode::Exclusive);
     let three = [("a", Mode::Shared), ("b", Mode::Shared), ("c", Mode::Shared)];
     assert_eq!(take(&mut state, &acquire(&three, "bob", 0), 0), (vec![], EXHAUSTED));
@@ -88,7 +88,7 @@ fn a_batch_that_is_one_fence_too_large_gets_none() {
 }
 
 #[test]
-fn waiters_that_take_the_last_fences_leave_none_for_half_a_batch() {
+fn batch_is_rejected_when_waiters_take_the_last_fences() {
     // Two readers wait; whoever comes when the writer is over wants two more, and there are three fences.
     let mut state = nearly_exhausted(3, Mode::Exclusive);
     take(&mut state, &acquire(&[("db", Mode::Shared)], "bob", 60 * SECOND), 0);
@@ -98,7 +98,7 @@ fn waiters_that_take_the_last_fences_leave_none_for_half_a_batch() {
 }
 
 #[test]
-fn a_waiter_for_whom_there_is_no_fence_is_left_waiting() {
+fn waiter_without_enough_fences_stays_queued() {
     let mut state = nearly_exhausted(1, Mode::Exclusive);
     take(&mut state, &acquire(&[("db", Mode::Exclusive), ("x", Mode::Shared)], "bob", 60 * SECOND), 0);
     let (granted, answer) = take(&mut state, &Command::Expire { most: 10 }, 10 * SECOND);
@@ -107,7 +107,7 @@ fn a_waiter_for_whom_there_is_no_fence_is_left_waiting() {
 }
 
 #[test]
-fn a_lease_that_cannot_be_continued_is_not_ended() {
+fn upgrade_without_a_fence_keeps_the_lease() {
     // Serving the waiter takes the last fence before the upgrade asks for one.
     let mut state = nearly_exhausted(1, Mode::Consumes);
     take(&mut state, &acquire(&[("db", Mode::Mutates)], "bob", 5 * SECOND), 0);
@@ -120,7 +120,7 @@ fn a_lease_that_cannot_be_continued_is_not_ended() {
 }
 
 #[test]
-fn a_batch_of_which_one_part_has_no_time_left_gets_none() {
+fn batch_with_one_overflowing_ttl_is_rejected() {
     let mut state = State::default();
     let wants = vec![want("a", Mode::Exclusive, SECOND), want("b", Mode::Exclusive, 60 * SECOND)];
     let (holder, principal) = (holder("alice"), principal("alice"));
@@ -130,7 +130,7 @@ fn a_batch_of_which_one_part_has_no_time_left_gets_none() {
 }
 
 #[test]
-fn the_last_ticket_is_drawn_once() {
+fn acquire_after_the_last_ticket_is_rejected() {
     let mut state = nearly_exhausted(9, Mode::Exclusive);
     let queued = Queued {
         ticket: Ticket(u64::MAX - 1),

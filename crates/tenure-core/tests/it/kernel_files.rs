@@ -6,7 +6,7 @@ use crate::story::{World, check, holder};
 use crate::story_files;
 
 #[test]
-fn a_file_that_nobody_has_is_free_and_becomes_the_first_ones() {
+fn acquire_of_an_unowned_file_is_granted() {
     // S4-44 S4-45 S4-18
     let mut world = World::new(Limits::default());
     let file = Resource::parse("a").expect("a name");
@@ -20,7 +20,7 @@ fn a_file_that_nobody_has_is_free_and_becomes_the_first_ones() {
 }
 
 #[test]
-fn who_comes_second_is_denied_and_told_when_to_come_back() {
+fn acquire_of_an_owned_file_returns_a_retry_time() {
     // S4-46 S4-47 S4-19 S4-23 S4-24 S4-12 S4-56
     check(
         "
@@ -32,7 +32,7 @@ fn who_comes_second_is_denied_and_told_when_to_come_back() {
 }
 
 #[test]
-fn nobody_is_denied_for_the_sake_of_one_who_was_not_looked_at() {
+fn acquire_requires_a_liveness_check_of_each_owner() {
     // S4-21
     check(
         "
@@ -46,7 +46,7 @@ fn nobody_is_denied_for_the_sake_of_one_who_was_not_looked_at() {
 }
 
 #[test]
-fn nor_at_the_retry_nor_after_it() {
+fn retry_and_resume_require_a_liveness_check() {
     // S4-21
     check(
         "
@@ -61,7 +61,7 @@ fn nor_at_the_retry_nor_after_it() {
 }
 
 #[test]
-fn asking_again_meets_the_same_ticket_and_starts_no_new_timer() {
+fn repeated_acquire_keeps_its_retry_ticket_and_timer() {
     // S4-25 S4-63 O-20
     check(
         "
@@ -76,7 +76,7 @@ fn asking_again_meets_the_same_ticket_and_starts_no_new_timer() {
 }
 
 #[test]
-fn a_retry_that_finds_the_file_free_goes_on_as_if_nothing_had_been() {
+fn retry_of_a_free_file_is_granted() {
     // S4-48 S4-26 S4-42
     check(
         "
@@ -90,7 +90,7 @@ fn a_retry_that_finds_the_file_free_goes_on_as_if_nothing_had_been() {
 }
 
 #[test]
-fn a_file_that_is_free_meanwhile_is_had_at_once() {
+fn acquire_before_the_retry_time_is_granted_once_the_file_is_free() {
     check(
         "
            0  session s1 wants a                -> began s1, granted 1
@@ -102,7 +102,7 @@ fn a_file_that_is_free_meanwhile_is_had_at_once() {
 }
 
 #[test]
-fn nothing_is_kept_for_who_has_a_ticket() {
+fn retry_ticket_does_not_reserve_the_file() {
     check(
         "
            0  session s1 wants a                -> began s1, granted 1
@@ -115,7 +115,7 @@ fn nothing_is_kept_for_who_has_a_ticket() {
 }
 
 #[test]
-fn a_retry_that_finds_it_held_stops_with_a_report_and_there_is_no_second_one() {
+fn failed_retry_creates_one_blocked_report() {
     // S4-49 S4-27 S4-28 S4-57 S4-3 O-20
     check(
         "
@@ -132,7 +132,7 @@ fn a_retry_that_finds_it_held_stops_with_a_report_and_there_is_no_second_one() {
 }
 
 #[test]
-fn a_report_says_what_is_blocked_by_whom_since_when_and_when_it_was_last_heard_of() {
+fn blocked_report_names_the_owner_and_its_last_activity() {
     // S4-34 S4-35 S4-36 S4-37 S4-38 S4-39 S4-14 S4-5
     let mut world = World::new(Limits::default());
     world.play(
@@ -169,7 +169,7 @@ fn a_report_says_what_is_blocked_by_whom_since_when_and_when_it_was_last_heard_o
 }
 
 #[test]
-fn who_was_blocked_goes_on_when_a_person_says_so_and_the_file_is_free() {
+fn resume_of_a_blocked_session_grants_a_free_file() {
     // S4-54
     check(
         "
@@ -186,7 +186,7 @@ fn who_was_blocked_goes_on_when_a_person_says_so_and_the_file_is_free() {
 }
 
 #[test]
-fn who_was_blocked_and_asks_when_it_is_free_has_it_too() {
+fn blocked_session_can_acquire_a_released_file() {
     // S4-54
     check(
         "
@@ -200,7 +200,7 @@ fn who_was_blocked_and_asks_when_it_is_free_has_it_too() {
 }
 
 #[test]
-fn what_a_session_has_it_has_as_often_as_it_asks() {
+fn acquire_of_an_own_file_is_idempotent() {
     check(
         "
            0  session s1 wants a+b              -> began s1, granted 1 2
@@ -211,7 +211,7 @@ fn what_a_session_has_it_has_as_often_as_it_asks() {
 }
 
 #[test]
-fn all_files_of_a_request_are_had_or_none() {
+fn file_acquire_is_atomic() {
     check(
         "
            0  session s1 wants b                -> began s1, granted 1
@@ -223,7 +223,7 @@ fn all_files_of_a_request_are_had_or_none() {
 }
 
 #[test]
-fn two_names_of_one_file_are_one_file() {
+fn aliases_refer_to_the_same_file() {
     check(
         "
            0  session s1 wants a=x              -> began s1, granted 1 2
@@ -237,7 +237,7 @@ fn two_names_of_one_file_are_one_file() {
 }
 
 #[test]
-fn a_file_of_which_somebody_else_has_another_name_is_held_even_by_who_has_this_one() {
+fn file_is_held_if_another_session_owns_an_alias() {
     check(
         "
            0  session s1 wants x                -> began s1, granted 1
@@ -251,7 +251,7 @@ fn a_file_of_which_somebody_else_has_another_name_is_held_even_by_who_has_this_o
 }
 
 #[test]
-fn a_file_that_is_named_twice_is_asked_for_once() {
+fn duplicate_file_names_are_requested_once() {
     check(
         "
            0  session s1 wants a+a+a=a          -> began s1, granted 1
@@ -264,7 +264,7 @@ fn a_file_that_is_named_twice_is_asked_for_once() {
 }
 
 #[test]
-fn what_is_heard_twice_within_a_second_is_nothing_new() {
+fn activity_within_one_second_is_recorded_once() {
     check(
         "
            0  session s1 is active              -> began s1, noted
@@ -280,7 +280,7 @@ fn what_is_heard_twice_within_a_second_is_nothing_new() {
 }
 
 #[test]
-fn whoever_changes_what_another_has_is_told_of() {
+fn violations_are_recorded() {
     check(
         "
            0  session s1 wants a                -> began s1, granted 1
@@ -291,7 +291,7 @@ fn whoever_changes_what_another_has_is_told_of() {
 }
 
 #[test]
-fn a_name_is_for_one_process() {
+fn session_id_is_bound_to_one_process() {
     // S4-2
     check(
         "
@@ -307,7 +307,7 @@ fn a_name_is_for_one_process() {
 }
 
 #[test]
-fn a_session_that_asks_for_nothing_gets_nothing() {
+fn acquire_without_files_grants_nothing() {
     let mut world = World::new(Limits::default());
     let command = story_files::session("s1", &["wants", "a"]);
     let Command::File(command) = command else { panic!("it is about files") };

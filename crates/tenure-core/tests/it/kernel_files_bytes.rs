@@ -73,7 +73,7 @@ const EVENTS: [&str; 8] = [
 ];
 
 #[test]
-fn what_was_written_about_files_still_means_the_same() {
+fn file_event_bytes_are_stable() {
     let mut found = Vec::new();
     for (event, event_type) in one_of_each().into_iter().zip(FileEvent::TYPE_NAMES) {
         let event = Event::File(Box::new(event));
@@ -86,7 +86,7 @@ fn what_was_written_about_files_still_means_the_same() {
 }
 
 #[test]
-fn events_about_files_have_types_of_their_own() {
+fn file_event_types_are_registered_and_checked() {
     assert!(FileEvent::TYPE_NAMES.iter().all(|name| Event::TYPE_NAMES.contains(name)));
     let record = store(&Event::File(Box::new(one_of_each().remove(0))));
     for other in FileEvent::TYPE_NAMES.into_iter().skip(1).chain(["file.unheard_of"]) {
@@ -140,7 +140,7 @@ const SAVED: &str = concat!(
 );
 
 #[test]
-fn files_are_saved_in_a_form_of_their_own_and_that_form_stays() {
+fn file_checkpoint_bytes_are_stable() {
     let world = sample();
     let bytes = save(&world.state);
     assert_eq!(bytes[0], 6);
@@ -149,7 +149,7 @@ fn files_are_saved_in_a_form_of_their_own_and_that_form_stays() {
 }
 
 #[test]
-fn the_smallest_session_comes_back() {
+fn minimal_file_session_round_trips() {
     let mut world = World::new(Limits::default());
     world.play("0  session s is active in p  -> began s, noted");
     restore(&world.state);
@@ -158,7 +158,7 @@ fn the_smallest_session_comes_back() {
 }
 
 #[test]
-fn files_are_saved_beside_everything_else() {
+fn checkpoint_with_files_leases_and_agents_round_trips() {
     let mut world = sample();
     world.play(
         "
@@ -175,7 +175,7 @@ fn read(bytes: &[u8]) -> Result<(), RestoreError> {
 }
 
 #[test]
-fn a_state_with_files_that_breaks_off_anywhere_is_refused() {
+fn truncated_file_checkpoint_is_rejected() {
     let bytes = save(&sample().state);
     for length in 0..bytes.len() {
         assert!(read(&bytes[..length]).is_err(), "{length} bytes of {}", bytes.len());
@@ -183,7 +183,7 @@ fn a_state_with_files_that_breaks_off_anywhere_is_refused() {
 }
 
 #[test]
-fn no_changed_byte_of_a_file_is_believed_against_the_rest() {
+fn file_checkpoint_with_one_changed_byte_is_rejected_or_valid() {
     let bytes = save(&sample().state);
     assert!(check(&bytes));
     let (mut believed, mut refused) = (0, 0);
@@ -198,7 +198,7 @@ fn no_changed_byte_of_a_file_is_believed_against_the_rest() {
 }
 
 #[test]
-fn a_session_that_is_above_itself_is_refused() {
+fn cyclic_session_parents_are_rejected() {
     let mut world = World::new(Limits::default());
     world.play(
         "

@@ -3,7 +3,7 @@
 use crate::story::check;
 
 #[test]
-fn two_that_wait_for_each_other_are_named_when_the_second_asks_and_in_both_reports() {
+fn cycle_of_two_sessions_is_reported_to_both() {
     check(
         "
            0  session s1 wants a                -> began s1, granted 1
@@ -19,7 +19,7 @@ fn two_that_wait_for_each_other_are_named_when_the_second_asks_and_in_both_repor
 }
 
 #[test]
-fn three_that_wait_for_each_other_are_all_named() {
+fn cycle_of_three_sessions_is_reported_to_all() {
     check(
         "
            0  session s1 wants a                -> began s1, granted 1
@@ -36,7 +36,7 @@ fn three_that_wait_for_each_other_are_all_named() {
 }
 
 #[test]
-fn a_circle_that_was_broken_is_not_in_the_report() {
+fn broken_cycle_is_not_reported() {
     check(
         "
            0  session s1 wants a                -> began s1, granted 1
@@ -50,7 +50,7 @@ fn a_circle_that_was_broken_is_not_in_the_report() {
 }
 
 #[test]
-fn whoever_waits_in_the_plain_line_is_part_of_a_circle_too() {
+fn cycle_through_a_queued_waiter_is_reported() {
     check(
         "
            0  session s1 wants a                -> began s1, granted 1
@@ -62,7 +62,7 @@ fn whoever_waits_in_the_plain_line_is_part_of_a_circle_too() {
 }
 
 #[test]
-fn a_plain_wait_that_would_close_a_circle_with_a_session_is_refused() {
+fn acquire_closing_a_cycle_with_a_file_session_is_rejected() {
     check(
         "
            0  session s1 wants a                -> began s1, granted 1
@@ -74,7 +74,7 @@ fn a_plain_wait_that_would_close_a_circle_with_a_session_is_refused() {
 }
 
 #[test]
-fn what_a_subagent_wants_its_session_waits_for() {
+fn retry_ticket_of_a_subagent_counts_for_its_session() {
     check(
         "
            0  session s1 wants a                -> began s1, granted 1
@@ -88,7 +88,7 @@ fn what_a_subagent_wants_its_session_waits_for() {
 }
 
 #[test]
-fn a_ticket_for_what_the_family_has_meanwhile_closes_no_circle() {
+fn retry_ticket_for_a_file_of_an_ancestor_closes_no_cycle() {
     check(
         "
            0  session s1 is active              -> began s1, noted

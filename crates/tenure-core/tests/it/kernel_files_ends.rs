@@ -10,7 +10,7 @@ fn left(state: &State, name: &str) -> Option<(String, Tick)> {
 }
 
 #[test]
-fn a_commit_frees_what_was_committed_and_nothing_else() {
+fn commit_releases_only_the_committed_files() {
     // S4-50 S4-29
     check(
         "
@@ -23,7 +23,7 @@ fn a_commit_frees_what_was_committed_and_nothing_else() {
 }
 
 #[test]
-fn a_commit_of_what_another_has_frees_nothing_and_is_told() {
+fn commit_of_a_file_of_another_session_is_reported_as_foreign() {
     check(
         "
            0  session s1 wants a                -> began s1, granted 1
@@ -37,7 +37,7 @@ fn a_commit_of_what_another_has_frees_nothing_and_is_told() {
 }
 
 #[test]
-fn a_session_commits_for_its_subagents_and_they_not_for_it() {
+fn commit_releases_files_of_subagents_but_not_of_parents() {
     check(
         "
            0  session s1 wants a                -> began s1, granted 1
@@ -50,7 +50,7 @@ fn a_session_commits_for_its_subagents_and_they_not_for_it() {
 }
 
 #[test]
-fn a_session_that_ends_frees_what_it_has() {
+fn session_end_releases_its_files() {
     // S4-51 S4-31 S4-30 S4-4
     check(
         "
@@ -65,7 +65,7 @@ fn a_session_that_ends_frees_what_it_has() {
 }
 
 #[test]
-fn whoever_is_dead_has_nothing_any_more_and_the_next_has_it_at_once() {
+fn dead_session_loses_its_files() {
     // S4-52 S4-32 S4-20 S4-22 S4-43 S4-58 S4-13
     check(
         "
@@ -78,7 +78,7 @@ fn whoever_is_dead_has_nothing_any_more_and_the_next_has_it_at_once() {
 }
 
 #[test]
-fn whoever_is_dead_wants_nothing_any_more() {
+fn dead_session_loses_its_retry_tickets() {
     check(
         "
            0  session s1 wants a                -> began s1, granted 1
@@ -90,7 +90,7 @@ fn whoever_is_dead_wants_nothing_any_more() {
 }
 
 #[test]
-fn thirty_seconds_after_its_turn_a_session_lets_go() {
+fn idle_session_releases_its_files_after_30_seconds() {
     // S4-53 S4-33 S4-59
     check(
         "
@@ -105,7 +105,7 @@ fn thirty_seconds_after_its_turn_a_session_lets_go() {
 }
 
 #[test]
-fn whoever_was_heard_of_since_does_not_rest() {
+fn idle_release_is_rejected_after_new_activity() {
     check(
         "
            0  session s1 wants a                -> began s1, granted 1
@@ -122,7 +122,7 @@ fn whoever_was_heard_of_since_does_not_rest() {
 }
 
 #[test]
-fn what_is_still_open_is_kept() {
+fn idle_release_keeps_open_files() {
     check(
         "
            0  session s1 wants a+b              -> began s1, granted 1 2
@@ -134,7 +134,7 @@ fn what_is_still_open_is_kept() {
 }
 
 #[test]
-fn a_session_that_rests_keeps_its_tickets() {
+fn idle_release_keeps_retry_tickets() {
     check(
         "
            0  session s1 wants a                -> began s1, granted 1
@@ -148,7 +148,7 @@ fn a_session_that_rests_keeps_its_tickets() {
 }
 
 #[test]
-fn a_subagent_uses_what_those_above_it_have_and_nobody_below_or_beside_it() {
+fn subagent_may_use_files_of_its_ancestors_only() {
     check(
         "
            0  session s1 wants a                -> began s1, granted 1
@@ -164,7 +164,7 @@ fn a_subagent_uses_what_those_above_it_have_and_nobody_below_or_beside_it() {
 }
 
 #[test]
-fn what_a_subagent_has_goes_up_when_it_is_done() {
+fn finished_subagent_transfers_its_files_to_its_parent() {
     let mut world = World::new(Limits::default());
     world.play(
         "
@@ -182,7 +182,7 @@ fn what_a_subagent_has_goes_up_when_it_is_done() {
 }
 
 #[test]
-fn a_family_that_is_handed_up_together_goes_to_who_is_above_all_of_it() {
+fn subagents_ending_together_transfer_files_to_the_remaining_ancestor() {
     check(
         "
            0  session s1 is active              -> began s1, noted
@@ -196,7 +196,7 @@ fn a_family_that_is_handed_up_together_goes_to_who_is_above_all_of_it() {
 }
 
 #[test]
-fn subagents_end_with_their_session_and_before_it() {
+fn subagents_end_before_their_session() {
     check(
         "
            0  session s1 wants a                -> began s1, granted 1
@@ -210,7 +210,7 @@ fn subagents_end_with_their_session_and_before_it() {
 }
 
 #[test]
-fn what_is_left_without_a_commit_is_told_to_the_next_of_another_family() {
+fn uncommitted_files_are_reported_to_the_next_unrelated_session() {
     let mut world = World::new(Limits::default());
     world.play(
         "
@@ -239,7 +239,7 @@ fn what_is_left_without_a_commit_is_told_to_the_next_of_another_family() {
 }
 
 #[test]
-fn what_was_got_before_a_session_had_a_name_is_its_own_afterwards() {
+fn adopt_transfers_files_of_the_same_process() {
     check(
         "
            0  session guard wants a in p        -> began guard, granted 1
@@ -255,7 +255,7 @@ fn what_was_got_before_a_session_had_a_name_is_its_own_afterwards() {
 }
 
 #[test]
-fn whoever_waits_for_a_file_waits_on_when_it_gets_another_name_in_the_same_process() {
+fn adopt_does_not_serve_waiters() {
     let mut world = World::new(Limits::default());
     world.play(
         "
@@ -270,7 +270,7 @@ fn whoever_waits_for_a_file_waits_on_when_it_gets_another_name_in_the_same_proce
 }
 
 #[test]
-fn what_goes_on_in_the_background_of_a_turn_that_is_over_begins_no_new_one() {
+fn background_activity_does_not_start_a_new_turn() {
     // S4-33
     check(
         "

@@ -29,7 +29,7 @@ fn is_invalid(decision: &Decision, field: &str) -> bool {
 }
 
 #[test]
-fn a_request_has_bounds() {
+fn file_requests_beyond_the_limits_are_rejected() {
     let mut world = World::new(Limits::default());
     let too_many = world.take(&wants("s1", names(FILES_AT_ONCE + 1, "f"), &[]), Tick(0));
     assert!(is_invalid(&too_many, "files") && too_many.events.is_empty());
@@ -52,7 +52,7 @@ fn a_request_has_bounds() {
 }
 
 #[test]
-fn a_folder_is_no_file() {
+fn acquire_of_a_folder_or_pattern_as_a_file_is_rejected() {
     let mut world = World::new(Limits::default());
     for name in ["FILE:t/", "FILE:t/*.rs", "FILE:t/{a,b}", "FILE:t/a?"] {
         assert!(is_invalid(&world.take(&wants("s1", vec![file(name)], &[]), Tick(0)), "files"), "{name}");
@@ -68,7 +68,7 @@ fn a_folder_is_no_file() {
 }
 
 #[test]
-fn a_session_has_so_many_tickets_and_no_more_and_asking_again_draws_none() {
+fn retry_tickets_per_session_are_limited() {
     let mut world = World::new(Limits::default());
     let half = FILE_TICKETS / 2;
     let first = names(half, "f");
@@ -98,7 +98,7 @@ fn a_session_has_so_many_tickets_and_no_more_and_asking_again_draws_none() {
 }
 
 #[test]
-fn so_many_sessions_live_and_no_more() {
+fn file_sessions_are_limited() {
     // Without the checks after each step, which look at everybody.
     let mut state = World::new(Limits::default()).state;
     for number in 0..FILE_SESSIONS {
@@ -119,7 +119,7 @@ fn so_many_sessions_live_and_no_more() {
 }
 
 #[test]
-fn the_last_reports_are_remembered_and_so_is_what_was_left_last() {
+fn only_the_newest_blocked_reports_and_uncommitted_files_are_retained() {
     let mut state = World::new(Limits::default()).state;
     let mut run = |command: &Command, at: u64| {
         let decision = tenure_core::kernel::decide(&state, command, Tick(at));
@@ -150,7 +150,7 @@ fn the_last_reports_are_remembered_and_so_is_what_was_left_last() {
 }
 
 #[test]
-fn a_text_that_cannot_be_stored_is_refused_and_named() {
+fn invalid_session_texts_are_rejected_with_their_field() {
     let mut world = World::new(Limits::default());
     let plain = || introduce("s1", None, None, Some("tests"));
     let long: std::sync::Arc<str> = "x".repeat(5_000).into();
@@ -178,7 +178,7 @@ fn a_text_that_cannot_be_stored_is_refused_and_named() {
 }
 
 #[test]
-fn without_room_files_are_let_go_of_and_none_is_had() {
+fn without_space_files_can_be_released_but_not_acquired() {
     let mut world = World::new(Limits::default());
     world.play(
         "
@@ -213,7 +213,7 @@ fn without_room_files_are_let_go_of_and_none_is_had() {
 }
 
 #[test]
-fn at_the_end_of_time_and_of_numbers_nothing_is_begun_and_nothing_breaks() {
+fn file_acquire_near_the_last_tick_is_rejected() {
     let mut world = World::new(Limits::default());
     world.play("0  session s1 wants a  -> began s1, granted 1");
     let late = Tick(u64::MAX - 1_000_000);

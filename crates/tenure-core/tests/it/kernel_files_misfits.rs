@@ -58,7 +58,7 @@ fn blocked(at: Tick) -> Blocked {
 }
 
 #[test]
-fn sessions_begin_once_and_under_a_name_of_their_own() {
+fn session_began_with_an_invalid_or_used_id_is_rejected() {
     let began = |session| refuses(FileEvent::Began { session, at: NOW });
     began(introduce("s1", None, None, None));
     began(introduce("alice", None, None, None));
@@ -70,7 +70,7 @@ fn sessions_begin_once_and_under_a_name_of_their_own() {
 }
 
 #[test]
-fn nothing_is_heard_of_sessions_that_are_not_there() {
+fn activity_of_an_unknown_session_is_rejected() {
     let session = holder("nobody");
     refuses(FileEvent::Seen { session: session.clone(), at: NOW, task: None });
     refuses(FileEvent::Seen { session: holder("s1"), at: NOW, task: Some("a\nb".into()) });
@@ -79,7 +79,7 @@ fn nothing_is_heard_of_sessions_that_are_not_there() {
 }
 
 #[test]
-fn tickets_are_drawn_once_for_a_session_and_a_file() {
+fn duplicate_or_invalid_contention_is_rejected() {
     let mut fits = world();
     fits.state.apply(&Event::File(Box::new(FileEvent::Contended(contended(3))))).expect("it follows");
     let wrong = |change: fn(&mut Contended)| {
@@ -99,7 +99,7 @@ fn tickets_are_drawn_once_for_a_session_and_a_file() {
 }
 
 #[test]
-fn one_is_blocked_once_and_not_before_its_time() {
+fn early_or_repeated_blocked_report_is_rejected() {
     refuses(FileEvent::Blocked { ticket: Ticket(9), found: blocked(NOW) });
     refuses(FileEvent::Blocked { ticket: Ticket(1), found: blocked(NOW) });
     refuses(FileEvent::Blocked { ticket: Ticket(2), found: blocked(NOW) });
@@ -118,7 +118,7 @@ fn one_is_blocked_once_and_not_before_its_time() {
 }
 
 #[test]
-fn what_is_over_ends_no_second_time_and_takes_everything_along() {
+fn session_end_with_leases_or_tickets_is_rejected() {
     refuses(FileEvent::Closed { ticket: Ticket(9), at: NOW, end: TicketEnd::Served });
     let ended = |name: &str| {
         refuses(FileEvent::Ended { session: holder(name), at: NOW, end: FileEnd::Ended, detail: "".into() });
@@ -133,7 +133,7 @@ fn what_is_over_ends_no_second_time_and_takes_everything_along() {
 }
 
 #[test]
-fn files_are_held_by_sessions_alone_in_the_name_of_files_alone() {
+fn file_lease_with_a_wrong_holder_or_principal_is_rejected() {
     let issued = |who: &str, whose: &str, mode: Mode, ticket: Option<u64>| {
         Event::Issued(Issued {
             fence: Fence(3),

@@ -5,7 +5,7 @@ use tenure_core::kernel::{Event, Fence, Limits, Resource, Span};
 use crate::story::{World, check};
 
 #[test]
-fn a_person_gives_a_file_to_another_session_and_that_one_knows_whose_it_was() {
+fn file_can_be_handed_to_another_session_by_a_person() {
     let mut world = World::new(Limits::default());
     world.play(
         "
@@ -25,7 +25,7 @@ fn a_person_gives_a_file_to_another_session_and_that_one_knows_whose_it_was() {
 }
 
 #[test]
-fn who_waits_in_the_plain_line_is_no_reason_not_to_give_what_a_session_has() {
+fn queued_waiter_does_not_block_handing_a_file_to_a_session() {
     check(
         "
            0  session s1 wants a                -> began s1, granted 1
@@ -39,7 +39,7 @@ fn who_waits_in_the_plain_line_is_no_reason_not_to_give_what_a_session_has() {
 }
 
 #[test]
-fn a_person_takes_a_file_from_a_session_and_from_nobody_else() {
+fn force_release_applies_to_sessions_only() {
     check(
         "
            0  session s1 wants a+b              -> began s1, granted 1 2
@@ -51,7 +51,7 @@ fn a_person_takes_a_file_from_a_session_and_from_nobody_else() {
 }
 
 #[test]
-fn a_person_lets_go_on_only_with_the_file_that_the_report_is_about() {
+fn resume_requires_the_file_of_the_report() {
     check(
         "
            0  session s1 wants a=x              -> began s1, granted 1 2
@@ -66,7 +66,7 @@ fn a_person_lets_go_on_only_with_the_file_that_the_report_is_about() {
 }
 
 #[test]
-fn a_subagent_goes_on_with_what_its_session_has_meanwhile() {
+fn resume_of_a_subagent_accepts_a_file_of_its_session() {
     check(
         "
            0  session s1 is active              -> began s1, noted
@@ -81,7 +81,7 @@ fn a_subagent_goes_on_with_what_its_session_has_meanwhile() {
 }
 
 #[test]
-fn somebody_else_who_holds_a_file_is_in_the_way_too_and_lives_by_its_own_word() {
+fn plain_lease_on_a_file_blocks_sessions_without_a_liveness_check() {
     check(
         "
            0  acquire a alice 1000              -> granted 1
@@ -94,7 +94,7 @@ fn somebody_else_who_holds_a_file_is_in_the_way_too_and_lives_by_its_own_word() 
 }
 
 #[test]
-fn a_folder_of_an_agent_is_in_the_way_of_what_is_below_it() {
+fn agent_lease_on_a_folder_blocks_its_files() {
     check(
         "
            0  agent old declares 1 FILE:t/src//MUTATES for 1000  -> granted 1
@@ -106,7 +106,7 @@ fn a_folder_of_an_agent_is_in_the_way_of_what_is_below_it() {
 }
 
 #[test]
-fn whoever_waits_for_a_file_is_not_in_the_way_of_who_has_it() {
+fn queued_waiter_does_not_block_the_file_owner() {
     check(
         "
            0  session s1 wants a=x              -> began s1, granted 1 2
@@ -122,7 +122,7 @@ fn whoever_waits_for_a_file_is_not_in_the_way_of_who_has_it() {
 }
 
 #[test]
-fn a_plain_lease_that_is_over_is_free_before_anybody_says_so() {
+fn expired_plain_lease_is_released_before_a_file_is_acquired() {
     check(
         "
            0  acquire a alice 10                -> granted 1
@@ -133,7 +133,7 @@ fn a_plain_lease_that_is_over_is_free_before_anybody_says_so() {
 }
 
 #[test]
-fn under_the_name_of_a_session_nobody_else_gets_anything() {
+fn acquire_with_a_file_session_as_holder_is_rejected() {
     check(
         "
            0  session s1 wants a                -> began s1, granted 1
@@ -154,7 +154,7 @@ fn under_the_name_of_a_session_nobody_else_gets_anything() {
 }
 
 #[test]
-fn and_no_session_begins_under_the_name_of_somebody_else() {
+fn session_with_the_id_of_another_holder_is_rejected() {
     check(
         "
            0  acquire a alice 10                -> granted 1
@@ -170,7 +170,7 @@ fn and_no_session_begins_under_the_name_of_somebody_else() {
 }
 
 #[test]
-fn after_a_restore_that_a_file_is_had_is_not_said_either() {
+fn file_acquire_during_the_restore_hold_is_rejected() {
     let mut world = World::new(Limits::default());
     world.play("0  session s1 wants a  -> began s1, granted 1");
     let at = world.state.now();

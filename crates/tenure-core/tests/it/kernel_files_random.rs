@@ -309,7 +309,7 @@ fn compare(state: &State, model: &Model) {
 
 proptest! {
     #[test]
-    fn what_is_answered_is_what_a_second_opinion_says(steps in steps()) {
+    fn file_outcomes_match_the_model(steps in steps()) {
         // S4-18 S4-55 O-20
         let (mut world, mut model, mut now) = (World::new(Limits::default()), Model::default(), 0);
         for (pause, step) in steps {
@@ -327,7 +327,7 @@ proptest! {
     /// Waits, agents, transfers and revocations among the same names: nobody decides what the state refuses, and what was
     /// saved decides alike.
     #[test]
-    fn beside_everything_else_no_event_about_files_is_refused(
+    fn file_events_among_other_commands_can_be_applied(
         steps in prop::collection::vec((0..90_u64, mixed()), 1..60),
     ) {
         let (mut world, mut now) = (World::new(Limits::default()), 0);

@@ -157,7 +157,7 @@ const GOLDEN: [&str; 16] = [
 ];
 
 #[test]
-fn ledgers_that_were_written_before_still_mean_the_same() {
+fn event_bytes_are_stable() {
     for ((event, golden), event_type) in one_of_each().iter().zip(GOLDEN).zip(TYPES) {
         let record = store(event);
         assert_eq!(record.event_type, event_type);
@@ -168,7 +168,7 @@ fn ledgers_that_were_written_before_still_mean_the_same() {
 
 /// A wait for any one of several: what it adds stands behind what was there before.
 #[test]
-fn a_choice_is_stored_behind_the_rest() {
+fn alternatives_are_stored_after_the_other_fields() {
     let Some(Event::Queued(mut queued)) = one_of_each().into_iter().nth(5) else {
         panic!("the sixth is a wait")
     };
@@ -187,7 +187,7 @@ fn a_choice_is_stored_behind_the_rest() {
 
 /// A recording, and a session without a tuner: what is not there is not stored.
 #[test]
-fn a_recording_is_stored_beside_channels() {
+fn recording_intent_bytes_are_stable() {
     let mut steps = steps_of_a_session(Tick(5)).into_iter();
     let (Some(Event::Intent(mut accepted)), Some(Event::Intent(mut starting))) = (steps.next(), steps.next())
     else {
@@ -213,7 +213,7 @@ fn a_recording_is_stored_beside_channels() {
 }
 
 #[test]
-fn a_record_says_who_caused_it() {
+fn record_names_its_actor() {
     for event in one_of_each() {
         let by = if matches!(event, Event::Released { .. }) { "ci-42" } else { "registrar" };
         assert_eq!(store(&event).actor_id, by);

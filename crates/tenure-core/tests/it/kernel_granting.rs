@@ -20,7 +20,7 @@ fn contended() -> World {
 }
 
 #[test]
-fn without_room_leases_are_renewed_and_end_but_none_begins() {
+fn renewals_only_level_rejects_new_leases() {
     let mut world = contended();
     world.state.set_granting(Granting::Renewals);
     world.play(
@@ -39,7 +39,7 @@ fn without_room_leases_are_renewed_and_end_but_none_begins() {
 }
 
 #[test]
-fn with_less_room_still_leases_only_end() {
+fn nothing_level_only_lets_leases_end() {
     let mut world = contended();
     world.state.set_granting(Granting::Nothing);
     world.play(
@@ -56,7 +56,7 @@ fn with_less_room_still_leases_only_end() {
 }
 
 #[test]
-fn who_waited_meanwhile_is_let_in_once_there_is_room_again() {
+fn waiters_are_served_when_admission_returns() {
     let mut world = contended();
     world.state.set_granting(Granting::Renewals);
     world.play("10  release 1                      -> released 1");
@@ -71,7 +71,7 @@ fn who_waited_meanwhile_is_let_in_once_there_is_room_again() {
 }
 
 #[test]
-fn waiters_are_let_in_a_few_at_a_time() {
+fn serve_is_limited_to_a_number_of_waiters() {
     let mut world = World::new(Limits::default());
     world.play(
         "
@@ -88,7 +88,7 @@ fn waiters_are_let_in_a_few_at_a_time() {
 }
 
 #[test]
-fn an_answer_that_was_given_is_given_again_without_room() {
+fn idempotent_replay_requires_no_space() {
     let mut world = World::new(Limits::default());
     world.play("0  acquire db alice 60 key k          -> granted 1");
     world.state.set_granting(Granting::Nothing);
@@ -107,7 +107,7 @@ fn restored(at: u64, fence: u64, hold_until: u64) -> Event {
 }
 
 #[test]
-fn after_a_restore_no_number_is_used_again_and_nothing_is_granted_for_a_while() {
+fn restore_skips_used_fences_and_holds_grants() {
     let mut world = contended();
     world.apply(&restored(4, 1 << 40, 100));
     world.play(
@@ -130,7 +130,7 @@ fn after_a_restore_no_number_is_used_again_and_nothing_is_granted_for_a_while() 
 
 // The original may have ended this lease and given its resource to another.
 #[test]
-fn after_a_restore_a_repeated_request_is_not_told_that_it_holds() {
+fn idempotent_replay_is_rejected_during_the_restore_hold() {
     let mut world = World::new(Limits::default());
     world.play("0  acquire db alice 60 key k          -> granted 1");
     world.apply(&restored(4, 1 << 40, 50));
@@ -143,7 +143,7 @@ fn after_a_restore_a_repeated_request_is_not_told_that_it_holds() {
 }
 
 #[test]
-fn a_restore_takes_no_number_back() {
+fn restore_event_with_a_lower_fence_is_rejected() {
     let mut state = State::default();
     state.apply(&restored(4, 1 << 40, 4)).expect("a copy was put back");
     let before = state.snapshot();
@@ -156,7 +156,7 @@ fn a_restore_takes_no_number_back() {
 }
 
 #[test]
-fn a_crowd_of_waiters_is_let_in_over_several_decisions_and_nobody_overtakes_it() {
+fn many_waiters_are_served_in_order_in_several_decisions() {
     let mut world = World::new(Limits::default());
     world.play("0  acquire db writer 60               -> granted 1");
     for reader in 0..700 {

@@ -3,7 +3,7 @@
 use crate::story::check;
 
 #[test]
-fn the_same_request_again_gets_the_same_lease() {
+fn repeated_request_returns_the_same_lease() {
     check(
         "
          0  acquire db alice 10 key k               -> granted 1
@@ -15,7 +15,7 @@ fn the_same_request_again_gets_the_same_lease() {
 }
 
 #[test]
-fn the_same_key_for_something_else_is_refused() {
+fn reused_key_for_another_request_is_rejected() {
     check(
         "
          0  acquire db alice 10 key k               -> granted 1
@@ -27,7 +27,7 @@ fn the_same_key_for_something_else_is_refused() {
 }
 
 #[test]
-fn a_key_outlives_its_lease_by_a_minute_and_says_that_it_is_over() {
+fn key_is_retained_for_one_minute_after_its_lease_ended() {
     check(
         "
          0          acquire db alice 10 key k       -> granted 1
@@ -41,7 +41,7 @@ fn a_key_outlives_its_lease_by_a_minute_and_says_that_it_is_over() {
 }
 
 #[test]
-fn several_leases_under_one_key_come_back_together() {
+fn repeated_batch_returns_all_its_leases() {
     check(
         "
          0  acquire a+b alice 10 key k              -> granted 1 2
@@ -54,7 +54,7 @@ fn several_leases_under_one_key_come_back_together() {
 }
 
 #[test]
-fn a_repeated_wait_keeps_its_place_and_then_gets_its_lease() {
+fn repeated_queued_request_keeps_its_position() {
     check(
         "
          0  acquire db alice 10                     -> granted 1
@@ -68,7 +68,7 @@ fn a_repeated_wait_keeps_its_place_and_then_gets_its_lease() {
 }
 
 #[test]
-fn a_wait_that_was_given_up_may_be_tried_again_under_its_key() {
+fn timed_out_or_withdrawn_request_can_reuse_its_key() {
     check("
          0  acquire db alice 100                    -> granted 1
          0  acquire db bob 10 wait 5 key k          -> queued t1 place 1 behind alice until 5

@@ -5,7 +5,7 @@ use tenure_core::kernel::Limits;
 use crate::story::{World, check};
 
 #[test]
-fn an_expired_lease_is_free_before_anyone_sweeps_it() {
+fn expired_lease_can_be_acquired_before_the_sweep() {
     // S2-1: at most one at any time. Half-open: dead at equality.
     check(
         "
@@ -19,7 +19,7 @@ fn an_expired_lease_is_free_before_anyone_sweeps_it() {
 }
 
 #[test]
-fn the_sweep_announces_each_end_once_and_never_early() {
+fn sweep_expires_each_lease_once_and_never_early() {
     check(
         "
          0          acquire a alice 10      -> granted 1
@@ -33,7 +33,7 @@ fn the_sweep_announces_each_end_once_and_never_early() {
 }
 
 #[test]
-fn a_large_sweep_comes_in_parts() {
+fn sweep_is_limited_and_reports_more() {
     check(
         "
          0  acquire a+b+c alice 10          -> granted 1 2 3
@@ -44,7 +44,7 @@ fn a_large_sweep_comes_in_parts() {
 }
 
 #[test]
-fn a_renewal_counts_from_now_and_never_shortens() {
+fn renewal_counts_from_now_and_never_shortens() {
     check(
         "
          0  acquire db alice 10             -> granted 1
@@ -57,7 +57,7 @@ fn a_renewal_counts_from_now_and_never_shortens() {
 }
 
 #[test]
-fn a_renewal_at_the_last_tick_counts_and_one_at_the_end_does_not() {
+fn renew_at_the_expiry_tick_is_rejected() {
     check(
         "
          0          acquire db alice 10     -> granted 1
@@ -69,7 +69,7 @@ fn a_renewal_at_the_last_tick_counts_and_one_at_the_end_does_not() {
 }
 
 #[test]
-fn a_lease_that_is_over_is_not_revived_even_if_nobody_took_it() {
+fn renew_after_expiry_is_rejected() {
     check(
         "
          0  acquire db alice 10             -> granted 1
@@ -80,7 +80,7 @@ fn a_lease_that_is_over_is_not_revived_even_if_nobody_took_it() {
 }
 
 #[test]
-fn only_the_holder_acts_on_a_lease() {
+fn commands_by_another_holder_are_rejected() {
     check(
         "
          0  acquire db alice 10             -> granted 1
@@ -96,7 +96,7 @@ fn only_the_holder_acts_on_a_lease() {
 }
 
 #[test]
-fn releasing_what_is_over_succeeds_and_says_nothing_new() {
+fn release_of_an_ended_lease_succeeds() {
     check(
         "
          0  acquire db alice 10             -> granted 1
@@ -110,7 +110,7 @@ fn releasing_what_is_over_succeeds_and_says_nothing_new() {
 }
 
 #[test]
-fn what_became_of_a_lease_is_remembered_for_ten_minutes() {
+fn ended_lease_is_retained_for_ten_minutes() {
     check(
         "
          0  acquire db alice 10             -> granted 1
@@ -123,7 +123,7 @@ fn what_became_of_a_lease_is_remembered_for_ten_minutes() {
 }
 
 #[test]
-fn several_are_granted_together_or_not_at_all() {
+fn batch_acquire_is_atomic() {
     check(
         "
          0  acquire b bob 5                 -> granted 1
@@ -135,7 +135,7 @@ fn several_are_granted_together_or_not_at_all() {
 }
 
 #[test]
-fn readers_share_and_a_writer_stays_out() {
+fn shared_leases_coexist_and_block_exclusive() {
     check(
         "
          0  acquire db/shared alice 10      -> granted 1
@@ -149,7 +149,7 @@ fn readers_share_and_a_writer_stays_out() {
 }
 
 #[test]
-fn agents_predicates_meet_plain_modes_in_one_table() {
+fn agent_modes_and_plain_modes_share_one_compatibility_table() {
     check(
         "
          0  acquire f/consumes alice 10     -> granted 1
@@ -162,7 +162,7 @@ fn agents_predicates_meet_plain_modes_in_one_table() {
 }
 
 #[test]
-fn a_transfer_leaves_no_gap_and_ends_the_old_number() {
+fn transfer_ends_the_old_lease_without_a_gap() {
     check(
         "
          0  acquire db alice 10             -> granted 1
@@ -177,7 +177,7 @@ fn a_transfer_leaves_no_gap_and_ends_the_old_number() {
 }
 
 #[test]
-fn an_upgrade_needs_the_resource_for_itself_and_never_overtakes() {
+fn upgrade_is_rejected_while_another_lease_conflicts() {
     check(
         "
          0  acquire db/shared alice 10      -> granted 1
@@ -192,7 +192,7 @@ fn an_upgrade_needs_the_resource_for_itself_and_never_overtakes() {
 }
 
 #[test]
-fn an_upgrade_does_not_pass_a_waiter_that_the_lease_let_through() {
+fn upgrade_does_not_overtake_a_compatible_waiter() {
     check(
         "
          0  acquire q carol 100                     -> granted 1
@@ -205,7 +205,7 @@ fn an_upgrade_does_not_pass_a_waiter_that_the_lease_let_through() {
 }
 
 #[test]
-fn a_downgrade_lets_in_who_goes_with_it() {
+fn downgrade_serves_compatible_waiters() {
     check("
          0  acquire db alice 10                     -> granted 1
          0  acquire db/shared bob 10 wait 60        -> queued t1 place 1 behind alice until 60
@@ -215,7 +215,7 @@ fn a_downgrade_lets_in_who_goes_with_it() {
 }
 
 #[test]
-fn the_registrar_takes_away_and_says_why() {
+fn revoke_ends_a_lease_with_its_cause() {
     check(
         "
          0  acquire db alice 10             -> granted 1
@@ -229,7 +229,7 @@ fn the_registrar_takes_away_and_says_why() {
 }
 
 #[test]
-fn the_dead_hold_and_wait_for_nothing() {
+fn reclaim_ends_all_leases_and_queue_entries_of_a_holder() {
     check("
          0  acquire a alice 100             -> granted 1
          0  acquire b alice 100             -> granted 2
@@ -243,7 +243,7 @@ fn the_dead_hold_and_wait_for_nothing() {
 }
 
 #[test]
-fn a_face_that_knows_its_callers_refreshes_what_they_have() {
+fn refresh_renews_a_lease_of_the_same_holder() {
     check(
         "
          0  acquire db alice 10 refresh     -> granted 1
@@ -257,7 +257,7 @@ fn a_face_that_knows_its_callers_refreshes_what_they_have() {
 }
 
 #[test]
-fn a_name_belongs_to_its_principal_while_in_use_and_a_day_longer() {
+fn holder_name_is_reserved_for_a_day_after_use() {
     check(
         "
          0      acquire a ci 10 as ops      -> granted 1
@@ -271,7 +271,7 @@ fn a_name_belongs_to_its_principal_while_in_use_and_a_day_longer() {
 }
 
 #[test]
-fn a_quota_counts_what_is_held_and_waited_for_but_not_what_is_over() {
+fn quota_ignores_expired_leases() {
     let mut world = World::new(Limits { leases_per_principal: Some(2), ..Limits::default() });
     world.play(
         "
@@ -287,7 +287,7 @@ fn a_quota_counts_what_is_held_and_waited_for_but_not_what_is_over() {
 }
 
 #[test]
-fn a_time_to_live_out_of_range_is_refused_and_never_clamped() {
+fn ttl_out_of_range_is_rejected() {
     check(
         "
          0  acquire db alice 0              -> ttl out of range
@@ -301,7 +301,7 @@ fn a_time_to_live_out_of_range_is_refused_and_never_clamped() {
 }
 
 #[test]
-fn a_request_for_nothing_or_for_one_thing_twice_is_refused() {
+fn empty_or_duplicate_requests_are_rejected() {
     check(
         "
          0  acquire + alice 10              -> invalid leases

@@ -81,7 +81,7 @@ fn revoked(lease: u64, at: u64) -> Event {
 }
 
 #[test]
-fn time_does_not_go_back() {
+fn event_before_the_last_tick_is_rejected() {
     let reason = "its tick is before the last one";
     misfit(renewed(5, 9, 30, 10), reason);
     misfit(Event::Expired { lease: Fence(5), at: Tick(9) }, reason);
@@ -89,7 +89,7 @@ fn time_does_not_go_back() {
 }
 
 #[test]
-fn a_fence_is_used_once_and_stays_below_its_bound() {
+fn reused_or_out_of_range_fence_is_rejected() {
     let reason = "its fence was used before";
     fits(Event::Issued(next_issued()));
     fits(Event::Issued(Issued { fence: Fence::MAX, ..next_issued() }));
@@ -99,13 +99,13 @@ fn a_fence_is_used_once_and_stays_below_its_bound() {
 }
 
 #[test]
-fn a_lease_has_time() {
+fn issued_event_without_duration_is_rejected() {
     misfit(Event::Issued(Issued { expires_at: Tick(11), ..next_issued() }), "it grants no time");
     misfit(Event::Issued(Issued { ttl: Span(0), ..next_issued() }), "it grants no time");
 }
 
 #[test]
-fn two_that_do_not_go_together_are_never_both_there() {
+fn issued_event_on_a_held_resource_is_rejected() {
     let reason = "its resource is held";
     misfit(Event::Issued(Issued { resource: resource(0), ..next_issued() }), reason);
     // Not even when the first is over: its end is announced first.
@@ -114,14 +114,14 @@ fn two_that_do_not_go_together_are_never_both_there() {
 }
 
 #[test]
-fn a_name_has_one_principal() {
+fn event_with_a_holder_of_another_principal_is_rejected() {
     let reason = "its holder is somebody else's";
     misfit(Event::Issued(Issued { principal: principal(2), ..next_issued() }), reason);
     misfit(Event::Queued(Queued { principal: principal(2), ..next_queued() }), reason);
 }
 
 #[test]
-fn a_ticket_is_answered_to_whom_it_belongs_and_in_its_time() {
+fn issued_event_must_match_its_queue_ticket() {
     let freed = |at: u64| {
         let mut state = ledger();
         let end = if at < 20 { revoked(5, at) } else { Event::Expired { lease: Fence(5), at: Tick(at) } };
@@ -153,7 +153,7 @@ fn a_ticket_is_answered_to_whom_it_belongs_and_in_its_time() {
 }
 
 #[test]
-fn a_key_leads_to_one_request() {
+fn event_with_a_key_of_another_request_is_rejected() {
     let reason = "its key was used for something else";
     let (holder, principal, key) = (holder(1), principal(1), queued().key);
     let issued = Issued { holder, principal, key, ..next_issued() };
@@ -162,7 +162,7 @@ fn a_key_leads_to_one_request() {
 }
 
 #[test]
-fn what_is_not_there_is_not_changed() {
+fn event_on_an_unknown_lease_or_ticket_is_rejected() {
     let reason = "there is no such lease";
     for lease in [0, 4, 6, u64::MAX] {
         misfit(renewed(lease, 12, 30, 10), reason);
@@ -175,7 +175,7 @@ fn what_is_not_there_is_not_changed() {
 }
 
 #[test]
-fn what_is_over_is_only_announced() {
+fn renew_release_and_revoke_after_expiry_are_rejected() {
     let reason = "the lease was over";
     fits(released(5, 19, 0));
     misfit(renewed(5, 20, 30, 10), reason);
@@ -184,18 +184,18 @@ fn what_is_over_is_only_announced() {
 }
 
 #[test]
-fn no_lease_ends_too_early() {
+fn expired_event_before_the_expiry_is_rejected() {
     misfit(Event::Expired { lease: Fence(5), at: Tick(19) }, "it ends a lease too early");
     fits(Event::Expired { lease: Fence(5), at: Tick(20) });
 }
 
 #[test]
-fn only_its_holder_gives_a_lease_back() {
+fn released_event_by_another_holder_is_rejected() {
     misfit(released(5, 12, 1), "it releases somebody else's lease");
 }
 
 #[test]
-fn a_renewal_gives_time() {
+fn renewed_event_that_does_not_extend_is_rejected() {
     let reason = "it renews without giving time";
     fits(renewed(5, 12, 21, 10));
     misfit(renewed(5, 12, 20, 10), reason);
@@ -204,7 +204,7 @@ fn a_renewal_gives_time() {
 }
 
 #[test]
-fn a_wait_is_for_something_and_lasts() {
+fn invalid_queued_event_is_rejected() {
     fits(Event::Queued(next_queued()));
     let queued = |change: fn(&mut Queued)| {
         let mut queued = next_queued();
@@ -227,7 +227,7 @@ fn a_wait_is_for_something_and_lasts() {
 }
 
 #[test]
-fn wall_time_begins_with_a_writer_and_never_goes_back() {
+fn wall_clock_anchor_is_monotonic() {
     let reading = || ClockReading { clock: "boot".into(), microseconds: 7 };
     let resumed =
         |at, wall_anchor| Event::Resumed { at: Tick(at), reading: reading(), wall_anchor, wall_clock: 0 };

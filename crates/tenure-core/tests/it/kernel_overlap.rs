@@ -3,7 +3,7 @@
 use crate::story::check;
 
 #[test]
-fn a_folder_and_what_is_below_it_are_not_held_by_two() {
+fn folder_and_its_contents_are_not_held_by_two_holders() {
     check(
         "
          0  acquire FILE:src/ alice 10            -> granted 1
@@ -20,7 +20,7 @@ fn a_folder_and_what_is_below_it_are_not_held_by_two() {
 }
 
 #[test]
-fn a_name_of_another_kind_means_itself() {
+fn names_of_other_kinds_do_not_overlap() {
     check(
         "
          0  acquire deploy:a/ alice 10            -> granted 1
@@ -31,7 +31,7 @@ fn a_name_of_another_kind_means_itself() {
 }
 
 #[test]
-fn who_waits_for_a_file_is_served_when_its_folder_comes_free() {
+fn waiter_for_a_file_is_served_when_its_folder_is_released() {
     check(
         "
          0  acquire FILE:src/ alice 10            -> granted 1
@@ -48,7 +48,7 @@ fn who_waits_for_a_file_is_served_when_its_folder_comes_free() {
 }
 
 #[test]
-fn readers_of_a_folder_go_with_readers_below_it() {
+fn shared_folder_and_shared_contents_are_compatible() {
     check(
         "
          0  acquire FILE:src//shared alice 10      -> granted 1
@@ -62,7 +62,7 @@ fn readers_of_a_folder_go_with_readers_below_it() {
 }
 
 #[test]
-fn what_is_over_below_a_folder_is_in_nobodys_way() {
+fn expired_lease_below_a_folder_does_not_block_it() {
     check(
         "
          0  acquire FILE:src/a alice 10            -> granted 1
@@ -74,7 +74,7 @@ fn what_is_over_below_a_folder_is_in_nobodys_way() {
 }
 
 #[test]
-fn waiting_in_a_circle_through_a_folder_is_refused() {
+fn deadlock_through_a_folder_is_rejected() {
     check(
         "
          0  acquire FILE:src/a alice 60            -> granted 1

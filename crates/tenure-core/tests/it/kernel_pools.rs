@@ -8,7 +8,7 @@ use tenure_core::kernel::{
 use crate::story::{World, check};
 
 #[test]
-fn who_asks_for_any_one_of_several_gets_the_first_that_is_free() {
+fn first_free_alternative_is_granted() {
     check(
         "
          0  acquire t0|t1|t2 ann 10         -> 1 on t0, granted 1
@@ -23,7 +23,7 @@ fn who_asks_for_any_one_of_several_gets_the_first_that_is_free() {
 }
 
 #[test]
-fn who_waits_for_any_one_is_served_with_the_first_that_comes_free() {
+fn waiter_is_served_with_the_first_released_alternative() {
     check(
         "
          0  acquire t0 ann 100              -> granted 1
@@ -37,7 +37,7 @@ fn who_waits_for_any_one_is_served_with_the_first_that_comes_free() {
 }
 
 #[test]
-fn who_waited_first_for_any_one_goes_before_who_waits_for_one_of_them() {
+fn earlier_waiter_with_alternatives_is_served_first() {
     check(
         "
          0  acquire t0 ann 100              -> granted 1
@@ -52,7 +52,7 @@ fn who_waited_first_for_any_one_goes_before_who_waits_for_one_of_them() {
 }
 
 #[test]
-fn who_waits_behind_one_that_is_served_elsewhere_moves_up_at_once() {
+fn waiter_moves_up_when_the_one_ahead_gets_another_alternative() {
     check(
         "
          0  acquire t0 ann 100                     -> granted 1
@@ -65,7 +65,7 @@ fn who_waits_behind_one_that_is_served_elsewhere_moves_up_at_once() {
 }
 
 #[test]
-fn several_of_a_pool_are_all_granted_or_none() {
+fn batch_with_alternatives_is_atomic() {
     check(
         "
          0  acquire t0 ann 10                      -> granted 1
@@ -81,7 +81,7 @@ fn several_of_a_pool_are_all_granted_or_none() {
 }
 
 #[test]
-fn a_want_gives_way_where_another_of_the_same_request_has_no_choice() {
+fn assignment_leaves_a_resource_to_a_request_without_alternatives() {
     check(
         "
          0  acquire t0|t1+t0 ann 10                -> 1 on t1, 2 on t0, granted 1 2
@@ -94,7 +94,7 @@ fn a_want_gives_way_where_another_of_the_same_request_has_no_choice() {
 }
 
 #[test]
-fn more_than_there_can_ever_be_is_a_mistake_and_not_a_wait() {
+fn unsatisfiable_request_is_rejected_instead_of_queued() {
     check(
         "
          0  acquire t0|t1+t0|t1+t1|t0 ann 10 wait 60   -> invalid leases
@@ -105,7 +105,7 @@ fn more_than_there_can_ever_be_is_a_mistake_and_not_a_wait() {
 }
 
 #[test]
-fn a_refresh_counts_the_one_that_the_holder_has() {
+fn refresh_prefers_an_alternative_the_holder_has() {
     check(
         "
          0  acquire t1 ann 10                      -> granted 1
@@ -123,7 +123,7 @@ fn a_refresh_counts_the_one_that_the_holder_has() {
 }
 
 #[test]
-fn a_repeated_request_finds_its_place_and_then_its_lease() {
+fn repeated_request_with_alternatives_keeps_its_ticket() {
     check(
         "
          0  acquire t0 ann 100                     -> granted 1
@@ -138,7 +138,7 @@ fn a_repeated_request_finds_its_place_and_then_its_lease() {
 }
 
 #[test]
-fn the_place_is_that_in_the_shortest_queue_that_will_do() {
+fn position_is_that_in_the_shortest_queue() {
     check(
         "
          0  acquire t0 ann 100                     -> granted 1
@@ -152,7 +152,7 @@ fn the_place_is_that_in_the_shortest_queue_that_will_do() {
 }
 
 #[test]
-fn a_queue_that_is_full_is_full_for_who_would_stand_in_it_among_others() {
+fn full_queue_of_one_alternative_rejects_the_request() {
     let mut world = World::new(Limits { waiters_per_resource: 1, alternatives: 3, ..Limits::default() });
     world.play(
         "
@@ -167,7 +167,7 @@ fn a_queue_that_is_full_is_full_for_who_would_stand_in_it_among_others() {
 }
 
 #[test]
-fn one_of_several_counts_once_against_the_quota() {
+fn request_with_alternatives_counts_once_against_the_quota() {
     let mut world = World::new(Limits { leases_per_principal: Some(2), ..Limits::default() });
     world.play(
         "
@@ -183,7 +183,7 @@ fn one_of_several_counts_once_against_the_quota() {
 }
 
 #[test]
-fn waiting_for_any_one_is_no_circle_while_somebody_else_may_give_one_back() {
+fn alternatives_held_outside_the_cycle_prevent_a_deadlock() {
     check(
         "
          0  acquire t0 ann 100                 -> granted 1
@@ -199,7 +199,7 @@ fn waiting_for_any_one_is_no_circle_while_somebody_else_may_give_one_back() {
 }
 
 #[test]
-fn a_circle_that_every_choice_leads_into_is_refused() {
+fn cycle_through_every_alternative_is_rejected() {
     check(
         "
          0  acquire t0 ann 100                 -> granted 1
@@ -214,7 +214,7 @@ fn a_circle_that_every_choice_leads_into_is_refused() {
 }
 
 #[test]
-fn two_of_a_pool_are_a_circle_where_one_of_them_would_not_be() {
+fn cycle_can_depend_on_the_number_of_requested_alternatives() {
     check(
         "
          0  acquire t0 ann 100                     -> granted 1
@@ -228,7 +228,7 @@ fn two_of_a_pool_are_a_circle_where_one_of_them_would_not_be() {
 }
 
 #[test]
-fn who_waits_for_two_things_takes_one_of_a_pool_and_leaves_the_others() {
+fn waiter_with_two_tickets_takes_only_one_alternative() {
     check(
         "
          0  acquire t0 ann 100                 -> granted 1
@@ -246,7 +246,7 @@ fn who_waits_for_two_things_takes_one_of_a_pool_and_leaves_the_others() {
 }
 
 #[test]
-fn as_many_who_wait_for_two_things_as_the_pool_has_leave_nothing() {
+fn deadlocked_waiters_covering_all_alternatives_are_detected() {
     check(
         "
          0  acquire t0 ann 100                 -> granted 1
@@ -266,7 +266,7 @@ fn as_many_who_wait_for_two_things_as_the_pool_has_leave_nothing() {
 /// One who waits behind many for any of many. Whoever joins holds something, so that each might close a circle: who looked
 /// at every queue for everybody in it would not come to an end.
 #[test]
-fn a_long_line_for_a_large_pool_is_joined_without_walking_every_queue_for_each_who_waits() {
+fn deadlock_check_of_a_long_queue_for_many_alternatives_is_fast() {
     let limits = Limits { waiters_per_resource: 1_000, ..Limits::default() };
     let mut state = State::new(LedgerTag(1), limits, HashKey::default());
     let pool = |first: usize| (first..first + 64).map(|number| resource(&format!("t{}", number % 64)));
@@ -308,7 +308,7 @@ fn ask(state: &mut State, who: &str, names: impl IntoIterator<Item = Resource>) 
 }
 
 #[test]
-fn a_lease_may_be_handed_to_one_who_is_waited_for_if_another_will_do() {
+fn transfer_is_allowed_while_an_alternative_avoids_the_cycle() {
     check(
         "
          0  acquire t0 ann 100                 -> granted 1

@@ -51,7 +51,7 @@ proptest! {
 
     // S2-1
     #[test]
-    fn whatever_is_asked_no_promise_is_broken((limits, steps) in session()) {
+    fn kernel_matches_the_model((limits, steps) in session()) {
         play(&limits, &steps);
     }
 }

@@ -5,7 +5,7 @@ use tenure_core::kernel::Limits;
 use crate::story::{World, check};
 
 #[test]
-fn waiters_are_served_in_the_order_they_came() {
+fn waiters_are_served_in_fifo_order() {
     check(
         "
          0  acquire db alice 10             -> granted 1
@@ -20,7 +20,7 @@ fn waiters_are_served_in_the_order_they_came() {
 }
 
 #[test]
-fn who_comes_when_a_lease_is_over_stands_behind_who_waited() {
+fn acquire_at_expiry_does_not_overtake_a_waiter() {
     check(
         "
          0  acquire db alice 10             -> granted 1
@@ -31,7 +31,7 @@ fn who_comes_when_a_lease_is_over_stands_behind_who_waited() {
 }
 
 #[test]
-fn readers_do_not_starve_a_writer_that_waits() {
+fn shared_requests_do_not_starve_a_queued_exclusive_request() {
     check(
         "
          0  acquire db/shared alice 10          -> granted 1
@@ -46,7 +46,7 @@ fn readers_do_not_starve_a_writer_that_waits() {
 }
 
 #[test]
-fn nobody_is_served_after_its_patience() {
+fn waiter_is_not_served_after_its_timeout() {
     check(
         "
          0  acquire db alice 10             -> granted 1
@@ -66,7 +66,7 @@ fn nobody_is_served_after_its_patience() {
 }
 
 #[test]
-fn no_patience_is_a_refusal_at_once() {
+fn zero_wait_timeout_is_denied_at_once() {
     check(
         "
          0  acquire db alice 10             -> granted 1
@@ -76,7 +76,7 @@ fn no_patience_is_a_refusal_at_once() {
 }
 
 #[test]
-fn who_waits_for_several_gets_all_at_once_and_holds_none_before() {
+fn queued_batch_is_granted_atomically() {
     check(
         "
          0  acquire a alice 10              -> granted 1
@@ -90,7 +90,7 @@ fn who_waits_for_several_gets_all_at_once_and_holds_none_before() {
 }
 
 #[test]
-fn a_waiter_that_leaves_makes_room_for_those_behind_it() {
+fn withdrawn_waiter_unblocks_the_waiters_behind_it() {
     check(
         "
          0  acquire db/shared alice 10          -> granted 1
@@ -106,7 +106,7 @@ fn a_waiter_that_leaves_makes_room_for_those_behind_it() {
 }
 
 #[test]
-fn a_wait_that_is_over_makes_room_for_those_behind_it() {
+fn timed_out_waiter_unblocks_the_waiters_behind_it() {
     check(
         "
          0  acquire db/shared alice 50          -> granted 1
@@ -118,7 +118,7 @@ fn a_wait_that_is_over_makes_room_for_those_behind_it() {
 }
 
 #[test]
-fn a_circle_of_waits_is_refused_and_named() {
+fn deadlock_is_rejected_with_its_cycle() {
     check(
         "
          0  acquire a alice 100             -> granted 1
@@ -135,7 +135,7 @@ fn a_circle_of_waits_is_refused_and_named() {
 }
 
 #[test]
-fn a_circle_through_an_older_waiter_is_found() {
+fn cycle_through_an_older_waiter_is_detected() {
     check(
         "
          0  acquire a alice 100             -> granted 1
@@ -148,7 +148,7 @@ fn a_circle_through_an_older_waiter_is_found() {
 }
 
 #[test]
-fn waiting_for_ones_own_lease_is_no_circle() {
+fn waiting_for_an_own_lease_is_not_a_deadlock() {
     check(
         "
          0  acquire a ci 10                 -> granted 1
@@ -159,7 +159,7 @@ fn waiting_for_ones_own_lease_is_no_circle() {
 }
 
 #[test]
-fn a_transfer_that_would_close_a_circle_is_refused() {
+fn transfer_that_closes_a_cycle_is_rejected() {
     check(
         "
          0  acquire r alice 100             -> granted 1
@@ -173,7 +173,7 @@ fn a_transfer_that_would_close_a_circle_is_refused() {
 }
 
 #[test]
-fn queues_are_bounded() {
+fn waiters_per_resource_and_principal_are_limited() {
     let mut world =
         World::new(Limits { waiters_per_resource: 2, waits_per_principal: 2, ..Limits::default() });
     world.play("

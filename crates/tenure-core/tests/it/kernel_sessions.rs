@@ -11,7 +11,7 @@ use crate::session_desk::{
 
 // S1-5, O-9: one request and its repetitions are one session, and only the first is told to anybody.
 #[test]
-fn the_same_intent_twice_is_one_session() {
+fn repeated_intent_returns_the_same_session() {
     let mut desk = Desk::default();
     assert_eq!(desk.accept(0, channel("s1", "ard", 1)), Ok((holder("s1"), true)));
     let published = desk.events.len();
@@ -22,7 +22,7 @@ fn the_same_intent_twice_is_one_session() {
 
 // S1-28: the formula gives a channel and a recording of one name, from its first second on, the same key.
 #[test]
-fn a_channel_and_a_recording_with_one_key_are_two_wishes() {
+fn channel_and_recording_with_one_key_are_two_sessions() {
     let mut desk = Desk::default();
     assert_eq!(desk.accept(0, channel("s1", "film", 1)), Ok((holder("s1"), true)));
     assert_eq!(desk.accept(0, recording("s2", "film", 0, 1)), Ok((holder("s2"), true)));
@@ -33,7 +33,7 @@ fn a_channel_and_a_recording_with_one_key_are_two_wishes() {
 
 // S1-31, S1-32, S1-15: different keys are different sessions; the worker finds the second one busy.
 #[test]
-fn another_key_is_another_session_and_the_loser_is_told() {
+fn second_session_for_a_busy_target_ends_as_busy() {
     let mut desk = Desk::default();
     let guard = desk.guard(0, "worker:1");
     assert_eq!(desk.accept(0, channel("s1", "ard", 1)), Ok((holder("s1"), true)));
@@ -47,7 +47,7 @@ fn another_key_is_another_session_and_the_loser_is_told() {
 }
 
 #[test]
-fn a_key_of_the_secret_before_still_finds_its_session() {
+fn previous_key_still_finds_the_session() {
     let mut desk = Desk::default();
     desk.accept(0, channel("s1", "ard", 1)).expect("accepted");
     let rotated = Accept { previous_key: Some(IntentKey([1; 32])), ..channel("s2", "ard", 2) };
@@ -58,7 +58,7 @@ fn a_key_of_the_secret_before_still_finds_its_session() {
 
 // O-10: a repetition of what is over begins anew, also when nobody has said yet that it is over.
 #[test]
-fn what_is_over_begins_anew() {
+fn repeated_intent_of_an_ended_session_starts_a_new_one() {
     let mut desk = Desk::default();
     let guard = desk.guard(0, "worker:1");
     desk.running(0, "s1", "ard", 1, guard);
@@ -71,7 +71,7 @@ fn what_is_over_begins_anew() {
 }
 
 #[test]
-fn what_is_over_begins_anew_with_a_lease_too() {
+fn repeated_intent_with_a_lease_starts_a_new_session_after_expiry() {
     let mut desk = Desk::default();
     let guard = desk.guard(0, "worker:1");
     desk.running(0, "s1", "ard", 1, guard);
@@ -83,7 +83,7 @@ fn what_is_over_begins_anew_with_a_lease_too() {
 }
 
 #[test]
-fn of_two_equal_intents_with_a_lease_one_is_refused_and_the_worker_goes_on_with_it() {
+fn second_intent_with_a_target_lease_is_denied() {
     let mut desk = Desk::default();
     assert_eq!(desk.accept(0, leased(channel("s1", "ard", 1))), Ok((holder("s1"), true)));
     let second = desk.accept(0, leased(channel("s2", "ard", 1)));
@@ -98,7 +98,7 @@ fn of_two_equal_intents_with_a_lease_one_is_refused_and_the_worker_goes_on_with_
 }
 
 #[test]
-fn the_lease_of_one_that_no_worker_takes_ends_by_itself() {
+fn target_lease_of_an_untaken_session_expires() {
     let mut desk = Desk::default();
     desk.accept(0, leased(channel("s1", "ard", 1))).expect("accepted");
     desk.sweep(30);
@@ -108,7 +108,7 @@ fn the_lease_of_one_that_no_worker_takes_ends_by_itself() {
 }
 
 #[test]
-fn what_no_worker_takes_in_time_ends_by_itself() {
+fn untaken_session_ends_at_its_start_deadline() {
     let mut desk = Desk::default();
     desk.accept(0, leased(channel("s1", "ard", 1))).expect("accepted");
     assert_eq!(desk.state.next_deadline(), Some(seconds(30)), "of the lease");
@@ -122,7 +122,7 @@ fn what_no_worker_takes_in_time_ends_by_itself() {
 }
 
 #[test]
-fn a_sweep_of_many_is_done_in_parts() {
+fn sweep_of_overdue_sessions_is_limited() {
     let mut desk = Desk::default();
     for number in 0..10_u8 {
         desk.accept(0, recording(&format!("s{number}"), "film", u64::from(number) * 1_000, number))
@@ -139,7 +139,7 @@ fn a_sweep_of_many_is_done_in_parts() {
 }
 
 #[test]
-fn a_stop_ends_what_nobody_has_and_tells_the_worker_otherwise() {
+fn stop_ends_a_new_session_at_once_and_a_running_one_through_its_worker() {
     let mut desk = Desk::default();
     let guard = desk.guard(0, "worker:1");
     desk.accept(0, leased(channel("s1", "ard", 1))).expect("accepted");
@@ -166,7 +166,7 @@ fn a_stop_ends_what_nobody_has_and_tells_the_worker_otherwise() {
 
 // A session and its leases are found by its name: nobody else uses it, before or after.
 #[test]
-fn the_name_of_a_session_is_its_own() {
+fn acquire_with_an_intent_session_as_holder_is_rejected() {
     let mut desk = Desk::default();
     desk.accept(0, channel("s1", "ard", 1)).expect("accepted");
     let taken = Answer::Refused(Refusal::HolderTaken { holder: holder("s1") });
@@ -186,7 +186,7 @@ fn the_name_of_a_session_is_its_own() {
 }
 
 #[test]
-fn so_many_sessions_go_on_and_no_more() {
+fn active_intent_sessions_are_limited() {
     let mut desk = Desk::with(Limits { sessions: 2, ..Limits::default() });
     let guard = desk.guard(0, "worker:1");
     desk.running(0, "s1", "ard", 1, guard);
@@ -204,7 +204,7 @@ fn so_many_sessions_go_on_and_no_more() {
 }
 
 #[test]
-fn what_is_over_is_forgotten_after_an_hour_or_when_there_is_too_much() {
+fn ended_sessions_are_forgotten_after_an_hour_or_by_size() {
     let mut desk = Desk::default();
     desk.accept(0, channel("s1", "ard", 1)).expect("accepted");
     desk.stop(0, "s1").expect("stopped");
@@ -229,7 +229,7 @@ fn what_is_over_is_forgotten_after_an_hour_or_when_there_is_too_much() {
 }
 
 #[test]
-fn with_no_room_nothing_new_is_accepted_and_what_goes_on_is_still_found() {
+fn accept_without_space_finds_only_existing_sessions() {
     let mut desk = Desk::default();
     desk.accept(0, channel("s1", "ard", 1)).expect("accepted");
     desk.state.set_granting(Granting::Renewals);
@@ -239,7 +239,7 @@ fn with_no_room_nothing_new_is_accepted_and_what_goes_on_is_still_found() {
 }
 
 #[test]
-fn a_refused_intent_leaves_no_lease_behind() {
+fn rejected_intent_issues_no_lease() {
     let desk = Desk::default();
     let endless = Accept { patience: Span(u64::MAX), ..leased(channel("s1", "ard", 1)) };
     let command = tenure_core::kernel::IntentCommand::Accept(endless);

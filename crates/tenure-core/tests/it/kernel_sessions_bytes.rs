@@ -29,14 +29,14 @@ pub fn sample() -> Desk {
 }
 
 #[test]
-fn the_number_of_changes_comes_back() {
+fn sessions_revision_round_trips() {
     let desk = sample();
     let restored = restore(&desk.state);
     assert_eq!(restored.sessions_revision(), desk.state.sessions_revision());
 }
 
 #[test]
-fn the_smallest_session_comes_back() {
+fn minimal_intent_session_round_trips() {
     let mut desk = Desk::default();
     let mut small = channel("s", "a", 1);
     small.intent.profile = "p".into();
@@ -47,14 +47,14 @@ fn the_smallest_session_comes_back() {
 }
 
 #[test]
-fn whoever_waits_for_any_one_of_several_is_saved_beside_sessions() {
+fn checkpoint_with_sessions_and_a_waiter_round_trips() {
     let mut desk = sample();
     desk.run(11, &plain("bob", "tuner:0", SECONDS_60));
     restore(&desk.state);
 }
 
 #[test]
-fn a_state_with_sessions_that_breaks_off_anywhere_is_refused() {
+fn truncated_session_checkpoint_is_rejected() {
     let bytes = save(&sample().state);
     let read =
         |bytes: &[u8]| State::restore(bytes, LedgerTag(0), Limits::default(), HashKey(5, 6)).map(|_| ());
@@ -64,7 +64,7 @@ fn a_state_with_sessions_that_breaks_off_anywhere_is_refused() {
 }
 
 #[test]
-fn no_changed_byte_of_a_session_is_believed_against_the_rest() {
+fn session_checkpoint_with_one_changed_byte_is_rejected_or_valid() {
     let bytes = save(&sample().state);
     assert!(check(&bytes));
     let (mut believed, mut refused) = (0, 0);
@@ -79,7 +79,7 @@ fn no_changed_byte_of_a_session_is_believed_against_the_rest() {
 }
 
 #[test]
-fn a_replay_of_what_was_stored_is_the_same_state() {
+fn replay_of_encoded_events_gives_the_same_state() {
     let desk = sample();
     let mut replayed = State::default();
     for event in &desk.events {

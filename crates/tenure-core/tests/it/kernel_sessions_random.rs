@@ -383,7 +383,7 @@ proptest! {
 
     // S1-5, S1-15, S1-17, S1-20, S1-21, O-9, O-11, O-12
     #[test]
-    fn whatever_is_asked_sessions_and_leases_never_disagree(steps in prop::collection::vec(step(), 1..80)) {
+    fn sessions_and_leases_stay_consistent(steps in prop::collection::vec(step(), 1..80)) {
         let mut world = World::default();
         world.take(&world.plain_command(&Ask::Guard { worker: 0, ttl: 10 * SECOND }));
         for step in &steps {

@@ -98,7 +98,7 @@ fn misfit(state: &mut State, event: &Event, reason: &'static str) {
 }
 
 #[test]
-fn a_session_goes_where_the_table_says_and_nowhere_else() {
+fn only_transitions_in_the_table_are_applied() {
     let mut ways = 0;
     for from in SessionState::ALL {
         for next in SessionState::ALL {
@@ -120,7 +120,7 @@ fn a_session_goes_where_the_table_says_and_nowhere_else() {
 
 // The table once more, as a person would write it down: a wrong line in the one above is a wrong line in apply too.
 #[test]
-fn the_table_is_what_it_is_meant_to_be() {
+fn state_transition_table_is_as_specified() {
     use SessionState::{Ended, New, Running, Starting, Stopping};
     assert_eq!(New.may_follow(), [Starting, Ended]);
     assert_eq!(Starting.may_follow(), [Running, Stopping, Ended]);
@@ -131,14 +131,14 @@ fn the_table_is_what_it_is_meant_to_be() {
 }
 
 #[test]
-fn what_nobody_accepted_goes_nowhere() {
+fn transition_of_an_unknown_session_is_rejected() {
     for next in &SessionState::ALL[1..] {
         misfit(&mut State::default(), &to(*next), "there is no such session");
     }
 }
 
 #[test]
-fn a_session_begins_with_time_a_key_and_a_name_of_its_own() {
+fn accepted_event_with_a_used_key_or_id_is_rejected() {
     let begin = |change: fn(&mut Accepted)| {
         let mut other = Accepted { session: holder("s2"), key: IntentKey([2; 32]), ..accepted() };
         change(&mut other);
@@ -156,7 +156,7 @@ fn a_session_begins_with_time_a_key_and_a_name_of_its_own() {
 }
 
 #[test]
-fn a_session_starts_with_its_leases_under_its_workers_guard() {
+fn starting_event_requires_the_leases_and_the_leader_lock() {
     let reason = "it has a tuner and needs none, or needs one";
     misfit(&mut at(SessionState::New), &starting("worker:1", 1, None), reason);
     let reason = "it starts without its leases";
@@ -181,7 +181,7 @@ fn a_session_starts_with_its_leases_under_its_workers_guard() {
 }
 
 #[test]
-fn a_session_gets_what_it_needs_before_it_starts_and_nothing_else_ever() {
+fn only_required_leases_are_issued_to_a_new_session() {
     let reason = "its holder is a session, and has no use for it";
     let mut state = at(SessionState::New);
     misfit(&mut state, &Event::Issued(issued(9, "s1", resource("service:zdf"))), reason);
@@ -201,7 +201,7 @@ fn a_session_gets_what_it_needs_before_it_starts_and_nothing_else_ever() {
 }
 
 #[test]
-fn what_cannot_be_stored_is_not_recorded() {
+fn intent_events_with_invalid_text_are_rejected() {
     let (session, at_tick) = (holder("s1"), AT);
     let process = "two\nlines".into();
     let running = step(IntentEvent::Running { session: session.clone(), at: at_tick, process });
@@ -213,7 +213,7 @@ fn what_cannot_be_stored_is_not_recorded() {
 
 /// Changes are numbered over all sessions, and each session is found behind its last.
 #[test]
-fn whoever_has_seen_a_revision_has_seen_all_below() {
+fn sessions_since_returns_sessions_changed_after_a_revision() {
     let mut desk = Desk::default();
     let guard = desk.guard(0, "worker:1");
     desk.running(0, "s1", "ard", 1, guard);

@@ -19,7 +19,7 @@ fn kept(seconds_from_start: u64, state: SessionState) -> Kept {
 
 // S1-13, S1-16, S1-48: first the target, then a tuner, by the names that `Target` and `tuner` give and nobody else.
 #[test]
-fn a_session_goes_from_new_to_its_end_and_gives_back_what_it_held() {
+fn session_lifecycle_acquires_and_releases_its_leases() {
     let mut desk = Desk::default();
     let guard = desk.guard(0, "worker:1");
     desk.accept(1, channel("s1", "ard", 1)).expect("accepted");
@@ -44,7 +44,7 @@ fn a_session_goes_from_new_to_its_end_and_gives_back_what_it_held() {
 }
 
 #[test]
-fn a_recording_takes_no_tuner_and_one_second_of_it_is_one_target() {
+fn recording_requires_no_tuner_and_is_leased_by_second() {
     let mut desk = Desk::default();
     let guard = desk.guard(0, "worker:1");
     for (name, start, key) in [("s1", 10_000, 1), ("s2", 10_500, 2), ("s3", 60_000, 3)] {
@@ -58,7 +58,7 @@ fn a_recording_takes_no_tuner_and_one_second_of_it_is_one_target() {
 
 // S1-14, S1-21: a take that is repeated refreshes, and takes nothing twice.
 #[test]
-fn a_take_may_be_repeated() {
+fn repeated_take_refreshes_the_leases() {
     let mut desk = Desk::default();
     let guard = desk.guard(0, "worker:1");
     desk.accept(0, channel("s1", "ard", 1)).expect("accepted");
@@ -71,7 +71,7 @@ fn a_take_may_be_repeated() {
 
 // O-11: a lost lease is never made anew, by no request.
 #[test]
-fn what_a_session_has_lost_it_does_not_get_back() {
+fn lost_lease_ends_the_session_for_every_request() {
     let lost = || Ok(now(SessionState::Ended, Some(SessionEnd::LeaseLost)));
     type Asked = fn(&mut Desk, Fence) -> Result<IntentAnswer, Refusal>;
     let asks: [Asked; 4] = [
@@ -93,7 +93,7 @@ fn what_a_session_has_lost_it_does_not_get_back() {
 }
 
 #[test]
-fn a_session_whose_lease_ends_in_any_way_ends_in_the_same_decision() {
+fn session_ends_in_the_decision_that_ends_its_lease() {
     let fence = |desk: &Desk, name: &str| {
         let name = resource(name);
         desk.state.leases_on_resource(&name).next().expect("held").fence
@@ -147,7 +147,7 @@ fn a_session_whose_lease_ends_in_any_way_ends_in_the_same_decision() {
 }
 
 #[test]
-fn nobody_changes_how_a_session_holds() {
+fn downgrade_or_transfer_of_session_leases_is_rejected() {
     let mut desk = Desk::default();
     let guard = desk.guard(0, "worker:1");
     desk.running(0, "s1", "ard", 1, guard);
@@ -170,7 +170,7 @@ fn nobody_changes_how_a_session_holds() {
 
 // S1-17, S1-20: without a tuner it is over, and what it had of its target is given back.
 #[test]
-fn without_a_tuner_a_session_is_over() {
+fn session_without_a_free_tuner_ends() {
     let mut desk = Desk::default();
     let guard = desk.guard(0, "worker:1");
     assert!(matches!(desk.run(0, &plain("bob", "tuner:0", Contention::Refuse)), Answer::Granted { .. }));
@@ -188,7 +188,7 @@ fn without_a_tuner_a_session_is_over() {
 }
 
 #[test]
-fn the_tuner_of_one_that_is_over_is_free_in_the_same_decision() {
+fn tuner_of_an_ended_session_can_be_taken_in_the_same_decision() {
     let mut desk = Desk::default();
     let guard = desk.guard(0, "worker:1");
     desk.accept(0, leased(channel("s1", "ard", 1))).expect("accepted");
@@ -203,7 +203,7 @@ fn the_tuner_of_one_that_is_over_is_free_in_the_same_decision() {
 }
 
 #[test]
-fn what_plain_callers_hold_or_wait_for_is_busy_and_they_get_their_turn() {
+fn plain_leases_make_the_target_busy() {
     let mut desk = Desk::default();
     let guard = desk.guard(0, "worker:1");
     assert!(matches!(desk.run(0, &plain("bob", "service:ard", Contention::Refuse)), Answer::Granted { .. }));
@@ -220,7 +220,7 @@ fn what_plain_callers_hold_or_wait_for_is_busy_and_they_get_their_turn() {
 }
 
 #[test]
-fn when_nothing_can_be_granted_a_session_stays_new() {
+fn session_stays_new_while_grants_are_blocked() {
     for busy in [false, true] {
         let mut desk = Desk::default();
         let guard = desk.guard(0, "worker:1");
@@ -243,7 +243,7 @@ fn when_nothing_can_be_granted_a_session_stays_new() {
 }
 
 #[test]
-fn a_wrong_request_ends_no_session() {
+fn invalid_worker_request_does_not_end_a_session() {
     let mut desk = Desk::default();
     let guard = desk.guard(0, "worker:1");
     desk.accept(0, channel("s1", "ard", 1)).expect("accepted");
@@ -281,7 +281,7 @@ fn a_wrong_request_ends_no_session() {
 
 // O-11: what lives is kept, what is lost is said to be lost, and each once.
 #[test]
-fn keeping_renews_what_lives_and_names_what_is_lost() {
+fn keep_alive_renews_active_sessions_and_reports_lost_ones() {
     let mut desk = Desk::default();
     let guard = desk.guard(0, "worker:1");
     desk.running(0, "s1", "ard", 1, guard);
@@ -303,7 +303,7 @@ fn keeping_renews_what_lives_and_names_what_is_lost() {
 
 // O-12: whoever does not hold the guard, or not any more, does nothing as the worker.
 #[test]
-fn without_the_guard_nobody_is_the_worker() {
+fn worker_requests_without_the_leader_lock_are_rejected() {
     let mut desk = Desk::default();
     let first = desk.guard(0, "worker:1");
     desk.running(0, "s1", "ard", 1, first);
@@ -343,7 +343,7 @@ fn without_the_guard_nobody_is_the_worker() {
 
 // O-12: only who holds the guard wipes, only what was another's, and only what it names.
 #[test]
-fn the_next_worker_wipes_what_the_one_before_left() {
+fn wipe_ends_sessions_of_the_previous_worker() {
     let mut desk = Desk::default();
     let first = desk.guard(0, "worker:1");
     for (name, service, key) in [("s1", "ard", 1), ("s2", "zdf", 2)] {
@@ -372,7 +372,7 @@ fn the_next_worker_wipes_what_the_one_before_left() {
 
 /// What people read is stored: it stays within its bounds, whatever others are called.
 #[test]
-fn the_name_of_who_is_in_the_way_may_be_of_any_length() {
+fn busy_detail_is_bounded_for_long_holder_names() {
     let mut desk = Desk::default();
     let guard = desk.guard(0, "worker:1");
     let (service, rival) = ("x".repeat(1_024), "y".repeat(4_096));
@@ -392,7 +392,7 @@ fn the_name_of_who_is_in_the_way_may_be_of_any_length() {
 }
 
 #[test]
-fn a_tuner_has_one_name() {
+fn tuner_slot_accepts_only_canonical_names() {
     let parse = |name: &str| Resource::parse(name).expect("a name");
     assert_eq!(slot_of(&parse("tuner:7")), Some(7));
     for name in ["tuner:07", "tuner:+7", "tuner:", "tuner:x", "tuner:4294967296", "service:7"] {

@@ -193,7 +193,7 @@ proptest! {
     #![proptest_config(config(2_000))]
 
     #[test]
-    fn nobody_who_is_let_in_waits_for_ever_and_whoever_is_refused_would(
+    fn deadlock_verdicts_match_an_exhaustive_search(
         steps in prop::collection::vec(step(), 1..14),
     ) {
         play(&steps);

@@ -19,7 +19,7 @@ fn refusal(answer: Answer) -> Refusal {
 
 // S2-107, S2-108, S2-111
 #[test]
-fn what_is_spent_is_within_scope_and_budget_or_nothing_is() {
+fn spend_outside_scope_or_budget_is_rejected() {
     let mut world = World::new();
     let scope = LeaseScope::limited(["a"], ["search"], ["src"]).unwrap();
     let lease = world.granted(&claim(claim_of("a", 60, 10)).with_scope(scope));
@@ -55,7 +55,7 @@ fn what_is_spent_is_within_scope_and_budget_or_nothing_is() {
 
 // S2-109, O-16
 #[test]
-fn a_child_is_within_its_parent_and_taken_from_it_in_one_event() {
+fn derive_beyond_the_parent_is_rejected() {
     let mut world = World::new();
     let scope = LeaseScope::limited(["a", "b"], ["search"], ["src"]).unwrap();
     let parent = world.granted(&claim(claim_of("a", 60, 10)).with_scope(scope));
@@ -92,7 +92,7 @@ fn a_child_is_within_its_parent_and_taken_from_it_in_one_event() {
 
 // S2-109
 #[test]
-fn a_child_is_never_renewed_beyond_its_parent() {
+fn renew_beyond_the_parent_expiry_is_rejected() {
     let mut world = World::new();
     let parent = world.granted(&claim(claim_of("a", 60, 10)));
     let child = world.granted(&derive(parent, claim_of("b", 30, 1)));
@@ -117,7 +117,7 @@ fn family() -> (World, [Fence; 4]) {
 
 // S2-109
 #[test]
-fn the_end_of_a_lease_ends_everybody_below_it_in_one_decision() {
+fn end_of_a_lease_cascades_to_its_descendants() {
     let revoke =
         |lease| Command::Revoke { lease, cause: Cause::Revoked, by: principal(), detail: "enough".into() };
     let reclaim = Command::Reclaim { holder: holder("actor-root"), by: principal(), detail: "dead".into() };
@@ -144,7 +144,7 @@ fn the_end_of_a_lease_ends_everybody_below_it_in_one_decision() {
 
 // S2-109
 #[test]
-fn who_is_over_itself_expires_and_the_rest_is_taken_along() {
+fn cascade_expires_expired_descendants_and_revokes_the_rest() {
     let (mut world, [root, first, second, below]) = family();
     // The first and who is below it are over, and nobody has said so.
     world.after(30, &release(root));
@@ -159,7 +159,7 @@ fn who_is_over_itself_expires_and_the_rest_is_taken_along() {
 
 // S2-111
 #[test]
-fn a_lease_with_authority_stays_with_its_holder_and_in_its_mode() {
+fn transfer_or_downgrade_of_a_lease_with_authority_is_rejected() {
     let (mut world, [root, ..]) = family();
     let (claim, nonce) = (Claim::Token, Nonce([2; 16]));
     let to = holder("somebody");
@@ -173,7 +173,7 @@ fn a_lease_with_authority_stays_with_its_holder_and_in_its_mode() {
 
 // S2-111
 #[test]
-fn a_lease_without_authority_has_nothing_to_spend_or_give() {
+fn spend_or_derive_without_authority_is_rejected() {
     let mut world = World::new();
     let resource = tenure_core::kernel::Resource::parse("work:a").unwrap();
     let want = tenure_core::kernel::Want::new(resource, Mode::Exclusive, Span::from_secs(30), Nonce([1; 16]));
@@ -193,7 +193,7 @@ fn a_lease_without_authority_has_nothing_to_spend_or_give() {
 
 // S2-109
 #[test]
-fn a_tree_of_leases_is_neither_too_deep_nor_too_large() {
+fn derivation_depth_and_descendants_are_limited() {
     let mut world = World::new();
     let mut lease = world.granted(&claim(claim_of("0", 60, 100)));
     for depth in 1..=DESCENT {
@@ -224,7 +224,7 @@ fn a_tree_of_leases_is_neither_too_deep_nor_too_large() {
 
 // S2-108
 #[test]
-fn a_spend_that_is_repeated_under_its_key_spends_once() {
+fn repeated_spend_with_a_key_spends_once() {
     let mut world = World::new();
     let lease = world.granted(&claim(claim_of("a", 600, 10)));
     let keyed = |amount, body| spend(Spend { key: key(1, body), ..spend_of(lease, amount) });
@@ -255,7 +255,7 @@ fn a_spend_that_is_repeated_under_its_key_spends_once() {
 
 // S2-109
 #[test]
-fn a_derive_that_is_repeated_under_its_key_gives_once() {
+fn repeated_derive_with_a_key_derives_once() {
     let mut world = World::new();
     let lease = world.granted(&claim(claim_of("a", 600, 10)));
     let child = derive(lease, ClaimWork { key: key(1, 1), ..claim_of("b", 60, 8) });
@@ -265,7 +265,7 @@ fn a_derive_that_is_repeated_under_its_key_gives_once() {
 }
 
 #[test]
-fn the_budget_of_a_lease_that_is_over_is_remembered_with_it() {
+fn budget_of_an_ended_lease_is_retained() {
     let mut world = World::new();
     let lease = world.granted(&claim(claim_of("a", 60, 10)));
     world.take(&spend(spend_of(lease, 3)));

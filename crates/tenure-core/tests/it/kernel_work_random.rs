@@ -178,7 +178,7 @@ proptest! {
 
     // S2-108, S2-109, S2-111, O-16
     #[test]
-    fn whatever_is_asked_budgets_add_up_and_nobody_outlives_its_parent(steps in prop::collection::vec(step(), 1..40)) {
+    fn budgets_add_up_and_no_lease_outlives_its_parent(steps in prop::collection::vec(step(), 1..40)) {
         play(&steps);
     }
 }

@@ -30,7 +30,7 @@ proptest! {
 
     // S2-68, S2-94
     #[test]
-    fn no_bytes_whatever_make_it_panic(
+    fn reducer_never_panics_on_arbitrary_bytes(
         records in records(),
         event_type in event_type(),
         actor in any::<String>(),
@@ -41,7 +41,7 @@ proptest! {
 
     // S2-68, S2-94: one bit away from an event, where the decoder gets furthest
     #[test]
-    fn a_flipped_bit_or_a_cut_does_no_harm(
+    fn reducer_survives_damaged_records(
         records in records(), which in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), bit in 0..8_u32,
     ) {
         prop_assume!(!records.is_empty());

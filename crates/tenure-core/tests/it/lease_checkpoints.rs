@@ -11,7 +11,7 @@ proptest! {
 
     // S2-4
     #[test]
-    fn what_is_restored_is_what_was_kept(records in records()) {
+    fn reducer_checkpoint_round_trips(records in records()) {
         let (reducer, _) = replay(&records);
         let bytes = reducer.state().to_checkpoint();
         let restored = LeaseReducerState::from_checkpoint(&bytes);
@@ -20,7 +20,7 @@ proptest! {
 
     // S2-3, S2-4: in whatever order the map keeps its leases
     #[test]
-    fn equal_states_are_equal_bytes(records in records()) {
+    fn equal_states_have_equal_checkpoint_bytes(records in records()) {
         let bytes = replay(&records).0.state().to_checkpoint();
         prop_assert_eq!(&replay(&records).0.state().to_checkpoint(), &bytes);
         prop_assert_eq!(LeaseReducerState::from_checkpoint(&bytes).unwrap().to_checkpoint(), bytes);
@@ -28,7 +28,7 @@ proptest! {
 
     // S2-3, S2-4
     #[test]
-    fn a_stop_in_the_middle_changes_nothing(records in records(), middle in any::<prop::sample::Index>()) {
+    fn resuming_from_a_checkpoint_gives_the_same_state(records in records(), middle in any::<prop::sample::Index>()) {
         let (first, second) = records.split_at(middle.index(records.len() + 1));
         let bytes = replay(first).0.state().to_checkpoint();
         let mut reducer = LeaseReducer::with_state(LeaseReducerState::from_checkpoint(&bytes).unwrap());
@@ -40,7 +40,7 @@ proptest! {
 
     // S2-4, S2-94
     #[test]
-    fn no_damaged_checkpoint_is_believed(
+    fn damaged_checkpoint_is_rejected(
         records in records(), at in any::<prop::sample::Index>(), bit in 0..8_u32, more in 0_u8..,
     ) {
         let bytes = replay(&records).0.state().to_checkpoint();
@@ -58,7 +58,7 @@ proptest! {
 
     // S2-94
     #[test]
-    fn no_bytes_whatever_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn from_checkpoint_never_panics_on_arbitrary_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = LeaseReducerState::from_checkpoint(&bytes);
     }
 }

@@ -30,7 +30,7 @@ fn with_lease() -> LeaseReducer {
 
 // S2-103
 #[test]
-fn basic_usage() {
+fn issued_lease_is_active() {
     let reducer = with_lease();
     let lease = reducer.state().get("lease-001").unwrap();
     assert_eq!(lease.state, LeaseState::Active);
@@ -39,7 +39,7 @@ fn basic_usage() {
 
 // S2-104
 #[test]
-fn lifecycle() {
+fn lease_can_be_renewed_released_and_issued_again() {
     let mut reducer = with_lease();
     let payload = helpers::lease_renewed_payload("lease-001", 3_000_000_000, vec![5, 6, 7, 8]);
     apply(&mut reducer, "lease.renewed", "registrar", payload).unwrap();
@@ -67,7 +67,7 @@ fn lifecycle() {
 
 // S2-105
 #[test]
-fn pruning() {
+fn ended_lease_can_be_pruned() {
     let mut reducer = with_lease();
     let payload = helpers::lease_released_payload("lease-001", "COMPLETED");
     apply(&mut reducer, "lease.released", "agent-001", payload).unwrap();
@@ -79,7 +79,7 @@ fn pruning() {
 // S2-106, S2-97
 #[test]
 #[expect(deprecated, reason = "the example has no ticks")]
-fn detecting_what_is_over() {
+fn expired_active_lease_is_detected_and_expired() {
     let mut reducer = with_lease();
     let now = 2_500_000_000;
     let over: Vec<String> =

@@ -13,7 +13,7 @@ proptest! {
 
     // S2-1, S2-46, S2-47, S2-94
     #[test]
-    fn no_sequence_breaks_an_invariant_and_no_refusal_changes_anything(records in records()) {
+    fn event_sequences_keep_invariants_and_rejections_change_nothing(records in records()) {
         let mut reducer = LeaseReducer::new();
         for record in &records {
             let before = reducer.clone();
@@ -32,7 +32,7 @@ proptest! {
 
     // S2-9, S2-51: and what has ended is never touched again
     #[test]
-    fn no_sequence_brings_an_ended_lease_back(records in records()) {
+    fn ended_leases_never_change_again(records in records()) {
         let mut reducer = LeaseReducer::new();
         for record in &records {
             let before = reducer.state().clone();
@@ -49,13 +49,13 @@ proptest! {
 
     // S2-2, S2-3, S2-52
     #[test]
-    fn the_same_events_give_the_same_state_and_the_same_answers(records in records()) {
+    fn replay_is_deterministic(records in records()) {
         prop_assert_eq!(replay(&records), replay(&records));
     }
 
     // S2-3, S2-5, S2-52: a ledger without what was refused tells the same story
     #[test]
-    fn refused_events_leave_no_trace(records in records()) {
+    fn rejected_events_leave_no_trace(records in records()) {
         let (reducer, answers) = replay(&records);
         let accepted: Vec<_> =
             records.into_iter().zip(answers).filter(|(_, answer)| answer.is_ok()).map(|(record, _)| record).collect();
@@ -66,7 +66,7 @@ proptest! {
 
     // S2-52: where in the ledger an event stands decides nothing
     #[test]
-    fn the_sequence_number_decides_nothing(records in records(), seq in any::<u64>()) {
+    fn sequence_number_does_not_affect_the_state(records in records(), seq in any::<u64>()) {
         let mut reducer = LeaseReducer::new();
         for record in &records {
             let _ = reducer.apply(record, &ReducerContext::new(seq));
@@ -76,7 +76,7 @@ proptest! {
 
     // S2-30, S2-39, S2-40, S2-86, S2-97: query, lease and remaining time say the same
     #[test]
-    fn what_is_over_is_found_and_has_nothing_left(
+    fn expired_leases_are_found_and_have_no_remaining_ticks(
         records in records(), value in 0_u64..25, rate in prop_oneof![Just(1_000_000_u64), Just(1)],
     ) {
         let (reducer, _) = replay(&records);
@@ -93,7 +93,7 @@ proptest! {
 
     // S2-49, S2-50, S2-93, S2-102
     #[test]
-    fn pruning_takes_all_that_ended_before_and_nothing_that_lives(records in records(), before in 0_u64..25) {
+    fn prune_before_removes_all_older_ended_leases_and_no_active_ones(records in records(), before in 0_u64..25) {
         let (mut reducer, _) = replay(&records);
         let active = reducer.state().active_count();
         let old = |ended: Option<u64>| ended.is_some_and(|ended| ended < before);
@@ -112,7 +112,7 @@ proptest! {
 
     // S2-88 to S2-92
     #[test]
-    fn the_counts_add_up(records in records()) {
+    fn counts_match_lease_states(records in records()) {
         let (reducer, _) = replay(&records);
         let state = reducer.state();
         prop_assert_eq!(state.released_count() + state.expired_count(), state.terminal_count());
@@ -124,7 +124,7 @@ proptest! {
 
 /// The properties above would hold of a reducer that refuses everything, so the events must reach far.
 #[test]
-fn the_events_that_are_tried_reach_every_state() {
+fn generated_events_reach_every_state() {
     use proptest::strategy::ValueTree;
     use proptest::test_runner::TestRunner;
 

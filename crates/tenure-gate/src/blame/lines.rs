@@ -76,13 +76,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_many_lines_stay_as_can(old in prop::collection::vec(0..4_u64, 0..9), new in prop::collection::vec(0..4_u64, 0..9)) {
+        fn matched_lines_are_a_longest_common_subsequence(old in prop::collection::vec(0..4_u64, 0..9), new in prop::collection::vec(0..4_u64, 0..9)) {
             prop_assert_eq!(sound(&old, &new), most(&old, &new));
         }
     }
 
     #[test]
-    fn large_texts_take_no_time_and_keep_what_is_plain() {
+    fn large_texts_are_matched_quickly() {
         let old: Vec<_> = (0..60_000).collect();
         let mut new = old.clone();
         for at in (0..60_000).step_by(1_000) {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_what_people_call_one() {
+    fn text_is_split_at_line_feeds() {
         let lines = |text: &str| split(text.as_bytes()).map(<[u8]>::to_vec).collect::<Vec<_>>();
         assert_eq!(lines(""), Vec::<Vec<u8>>::new());
         assert_eq!(lines("a"), [b"a".to_vec()]);

@@ -172,7 +172,7 @@ mod tests {
 
     // S4-15
     #[test]
-    fn names_are_followed_as_the_system_does() {
+    fn lookup_follows_links_like_the_kernel() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let at = |name: &str| root.join(name);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_programs_write_before_they_rename_is_known() {
+    fn temporary_file_names_are_recognized() {
         for name in [
             "sedAb3xYz",
             "tmpx1y2z3w4",
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_call_their_files_is_not() {
+    fn ordinary_file_names_are_not_taken_for_temporary() {
         for name in [
             "a.txt",
             "main.rs",

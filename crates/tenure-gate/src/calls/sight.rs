@@ -124,7 +124,7 @@ mod tests {
 
     // S4-15
     #[test]
-    fn a_name_means_what_it_means_to_the_process_that_uses_it() {
+    fn paths_are_resolved_as_the_calling_process_sees_them() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("in")).unwrap();
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_path_has_none() {
+    fn an_unlinked_file_has_no_path() {
         let file = tempfile::tempfile().unwrap();
         let own = name(Folder::Descriptor(file.as_raw_fd()), "");
         assert_eq!(whole(std::process::id(), &own).unwrap(), None);

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_status_line_names_its_paths() {
+    fn every_kind_of_status_line_yields_its_paths() {
         let lines = [
             "# branch.oid x",
             "1 .M N... 100644 100644 100644 a b with space",
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn many_paths_fit_their_command_lines() {
+    fn paths_are_batched_to_fit_command_lines() {
         let paths: Vec<_> =
             (0..40_000).map(|number| PathBuf::from(format!("folder/file-{number}"))).collect();
         let parts = in_parts(&paths);

@@ -132,7 +132,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(10);
 
     #[test]
-    fn whoever_takes_too_long_is_ended() {
+    fn a_child_that_exceeds_its_time_limit_is_killed() {
         let mut command = Command::new("sleep");
         command.arg("600");
         let heard = hear(command, "status", 100, Duration::from_millis(100));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_ended_is_reaped_and_its_helpers_are_ended_too() {
+    fn a_killed_child_is_reaped_with_its_process_group() {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new("sh");
         let script = "sleep 600 & echo $! $$ > pids; printf %101s; wait";
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_whole_or_an_error() {
+    fn output_is_complete_or_an_error() {
         let shell = |script: &str| {
             let mut command = Command::new("sh");
             command.args(["-c", script]);

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_writes_with_some_options_is_asked_with_others_only() {
+    fn subcommands_that_can_write_run_only_with_read_only_options() {
         assert!(reads("apply --numstat -z -R -p2 --directory=x --recount -- a.patch --apply"));
         assert!(reads("config --get --type=bool merge.autostash"));
         for line in [

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_commit_is_told_once_and_by_the_name_of_its_branch() {
+    fn a_commit_is_reported_once_under_its_branch_name() {
         for width in [40, 64] {
             let (one, two, zero) = ("1".repeat(width), "2".repeat(width), "0".repeat(width));
             let stdin = format!(
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_commits_by_itself_is_told_and_one_that_goes_elsewhere_is_not() {
+    fn a_detached_commit_is_reported_and_a_checkout_is_not() {
         let [one, two, zero] = ["1", "2", "0"].map(|digit| digit.repeat(40));
         let names = |stdin: String| {
             moved_branches(stdin.as_bytes()).into_iter().map(|step| step.reference).collect::<Vec<_>>()
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn two_branches_by_one_step_are_both_told_and_bytes_are_no_trouble() {
+    fn two_branches_with_the_same_update_are_both_reported_and_invalid_bytes_are_skipped() {
         let (one, two) = ("a".repeat(40), "b".repeat(40));
         let stdin = format!("{one} {two} refs/heads/x\n{one} {two} refs/heads/y\n{one} {two} HEAD");
         let names: Vec<_> = moved_branches(stdin.as_bytes()).into_iter().map(|step| step.reference).collect();

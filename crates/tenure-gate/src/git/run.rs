@@ -149,7 +149,7 @@ mod tests {
 
     // S4-6, S4-40, S4-41, S4-60
     #[test]
-    fn what_could_write_is_not_run() {
+    fn subcommands_that_could_write_are_not_run() {
         let folder = tempfile::tempdir().unwrap();
         for subcommand in [
             "add",

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_decides_is_told_and_nothing_else() {
+    fn only_variables_that_affect_the_working_tree_are_git_variables() {
         let told = ["GIT_DIR", "HOME", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_12"];
         assert!(told.iter().chain(&PATHSPECS).all(|name| tells_git(OsStr::new(name))));
         let others = ["GIT_EDITOR", "GIT_TRACE", "PATH", "GIT_SSH_COMMAND", "GIT_CONFIG", "HOMES", ""];

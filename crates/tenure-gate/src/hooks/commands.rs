@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_told_from_other_tools() {
+    fn shell_commands_are_distinguished_from_other_tools() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/hooks");
         let runs = |agent, name: &str| {
             let payload = std::fs::read(format!("{folder}/{name}.json")).unwrap();

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_of_a_patch_is_found_and_both_ends_of_a_move() {
+    fn every_file_of_a_patch_and_both_ends_of_a_move_are_found() {
         // S4-15
         let text = "*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n*** Update File: b\n*** Move to: sub/c\n@@\n\
                     -x\n+y\n*** Add File: d e\n+*** Add File: not this\n*** Delete File: /f\n*** End Patch";

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_one_word_and_two_more_for_any_shell() {
+    fn the_program_path_is_quoted_as_one_shell_word() {
         for program in ["/usr/bin/tenure", "/with space/tenure", "/it's/$(here)/`x`/tenure", "/ü/*/tenure"] {
             let command = hook_command(Path::new(program), "claude").unwrap();
             let script = format!("printf '%s\\n' {command}");
@@ -99,7 +99,7 @@ mod tests {
 
     // S4-15
     #[test]
-    fn a_guarded_command_runs_the_program_and_blocks_with_a_reason_if_it_is_gone() {
+    fn a_guarded_command_blocks_with_a_reason_if_the_program_is_missing() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("it's `a` $(b)/tenure");
         let command = guarded(&hook_command(&program, "codex").unwrap(), "codex");
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_commands_of_others_are_theirs() {
+    fn commands_of_other_programs_are_not_taken_for_own() {
         for command in [
             "/usr/bin/other hook claude",
             "tenure-like hook claude",

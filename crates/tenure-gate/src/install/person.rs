@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_agent_is_met_where_it_looks() {
+    fn agent_folders_follow_the_environment_variables() {
         let usual = Person::new(|name| (name == "HOME").then(|| "/home/me".into()));
         let chosen = Person::new(|name| Some(format!("/{}", name.to_lowercase()).into()));
         for (agent, home, elsewhere) in [
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_is_known_by_its_value_and_a_list_by_our_name_in_it() {
+    fn hooks_are_off_by_a_switch_value_or_by_name_in_a_disabled_list() {
         for (agent, text, off) in [
             (Agent::Claude, r#"{"disableAllHooks": true}"#, Some("disableAllHooks")),
             (Agent::Claude, r#"{"disableAllHooks": false}"#, None),

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_plugin_has_its_mark_and_one_place_for_the_program_and_for_the_shell() {
+    fn the_plugin_template_has_its_marker_and_one_placeholder_per_path() {
         assert!(is_ours(PLUGIN.as_bytes()));
         for place in ["\"/path/to/tenure\"", "\"/path/to/tenure-bash\""] {
             assert_eq!(PLUGIN.matches(place).count(), 1, "{place}");

@@ -77,7 +77,7 @@ mod tests {
     const NAME: &str = "CLAUDE_CODE_SHELL";
 
     #[test]
-    fn what_a_person_chose_is_known_from_what_we_wrote() {
+    fn a_user_set_shell_is_distinguished_from_an_installed_one() {
         for (text, is_theirs) in [
             ("{}", false),
             (r#"{"env": {}}"#, false),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_out_as_it_came_in() {
+    fn adding_and_removing_the_variable_restores_the_text() {
         let variable = Variable { name: NAME, value: Some("/state/bin/tenure-bash".to_owned()) };
         for text in ["{}", "{\"env\":{}}", "{\n  \"env\": {\n    \"A\": \"1\"\n  },\n  \"b\": 2\n}\n"] {
             let (added, made) = variable.add(text).unwrap();

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_meaning_in_a_name_is_escaped() {
+    fn special_characters_are_escaped() {
         assert_eq!(escaped("src/lib.rs"), "src/lib.rs");
         assert_eq!(escaped("a b/ü/日本.md"), "a b/ü/日本.md");
         assert_eq!(escaped("app/[id].tsx"), "app/%5Bid%5D.tsx");
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_too_long_becomes_a_digest_which_no_other_path_has() {
+    fn a_path_that_is_too_long_becomes_a_unique_digest() {
         let long = vec!["x".repeat(255); 20];
         let digest = resource("tree", &long);
         assert!(digest.starts_with("FILE:tree/.long/") && digest.len() < 100, "{digest}");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_name_is_four_kibibytes() {
+    fn resource_names_are_limited_to_four_kibibytes() {
         let fitting = "y".repeat(4096 - "FILE:t/".len());
         assert_eq!(resource("t", &[&fitting]).len(), 4096);
         assert!(resource("t", &[format!("{fitting}y")]).starts_with("FILE:t/.long/"));
@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_path_comes_back_as_it_was(path in components()) {
+        fn escaping_round_trips(path in components()) {
             let escaped = escape(&path);
             prop_assert!(!escaped.chars().any(|one| one.is_control() || "*?[]{}".contains(one)), "{escaped:?}");
             let whole: PathBuf = path.iter().collect();

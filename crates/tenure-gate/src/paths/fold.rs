@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_a_folding_folder_takes_for_one_are_one() {
+    fn names_that_are_equal_when_case_folded_fold_to_the_same_name() {
         assert!(same("README.md", "ReadMe.MD"));
         assert!(same("Straße", "STRASSE") && same("straSSe", "STRAẞE"));
         assert!(same("Übung", "U\u{308}BUNG") && same("é", "E\u{301}"));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_stay_apart() {
+    fn different_names_fold_differently() {
         assert!(!same("a", "b") && !same("a", "ä") && !same("i", "ı") && !same("o", "0"));
         assert_eq!(fold("plain-name.rs".as_ref()), OsStr::new("plain-name.rs"));
         let broken = OsStr::from_bytes(b"A\xff");
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn file_systems_that_fold_are_known_by_their_numbers() {
+    fn case_folding_file_systems_are_known_by_their_magic_number() {
         assert!(is_folding_by_nature(0x4d44_i64) && is_folding_by_nature(0xff53_4d42_u32));
         assert!(is_folding_by_nature(0xfe53_4d42_u32.cast_signed()));
         assert!(!is_folding_by_nature(0xef53_i64) && !is_folding_by_nature(0x0102_1994_i64));
@@ -108,13 +108,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn folding_again_changes_nothing(name in "\\PC{0,12}") {
+        fn folding_is_idempotent(name in "\\PC{0,12}") {
             let once = fold(name.as_ref()).into_owned();
             prop_assert_eq!(fold(&once), &*once);
         }
 
         #[test]
-        fn neither_case_nor_form_matters(name in "\\PC{0,12}") {
+        fn folding_ignores_unicode_normalization_form(name in "\\PC{0,12}") {
             let upper: String = name.nfd().collect();
             prop_assert!(same(&name, &upper));
             let composed: String = name.nfc().collect();

@@ -126,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_another_mount_hides_is_none() {
+    fn names_hidden_by_another_mount_are_omitted() {
         let table = format!("{TABLE}35 21 0:7 / /repo/y rw - tmpfs tmpfs rw\n");
         let mounts = Mounts::parse(table.as_bytes());
         assert!(mounts.other_names("/repo/x/f".as_ref()).is_empty());
     }
 
     #[test]
-    fn what_is_mounted_below_a_folder_is_found() {
+    fn mounts_below_a_folder_are_found() {
         let mounts = Mounts::parse(TABLE.as_bytes());
         assert!(mounts.any_below("/repo".as_ref()) && mounts.any_below("/mnt".as_ref()));
         assert!(!mounts.any_below("/repo/x".as_ref()) && !mounts.any_below("/re".as_ref()));

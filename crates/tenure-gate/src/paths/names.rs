@@ -90,7 +90,7 @@ mod tests {
 
     // S4-17
     #[test]
-    fn where_a_folder_folds_names_one_file_has_one_key_and_is_shown_as_it_is_spelled() {
+    fn a_case_folding_folder_gives_all_spellings_of_a_file_one_key() {
         let root = tree();
         for name in ["ReadMe.md", "README.MD", "readme.md"] {
             let (spelled, folded) = names(root.path(), &format!("Folding/{name}"), 0);
@@ -99,14 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_its_one_form_is_shown_as_it_is_spelled_too() {
+    fn a_folded_name_is_shown_with_its_spelling_on_disk() {
         let root = tree();
         let names = Names::of(&root.path().join("Folding"), "readme.md".as_ref(), 0, &|_| true);
         assert_eq!(names.spelled, Path::new("ReadMe.md"));
     }
 
     #[test]
-    fn where_it_does_not_they_stay_as_they_are() {
+    fn a_case_sensitive_folder_keeps_names_unchanged() {
         let root = tree();
         assert_eq!(names(root.path(), "Plain.md", 0), ("Plain.md".into(), "Plain.md".into()));
         assert_eq!(names(root.path(), "PLAIN.md", 1), ("PLAIN.md".into(), "PLAIN.md".into()));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_yet_is_folded_as_it_will_be() {
+    fn missing_names_are_folded_like_their_existing_folder() {
         let root = tree();
         let key = "Folding/strasse/new/file";
         for (name, missing) in [("Folding/Straße/New/File", 2), ("Folding/STRASSE/new/FILE", 2)] {
@@ -131,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_has_one_short_name_and_its_id_is_not_in_it() {
+    fn the_machine_digest_is_short_stable_and_hides_the_machine_id() {
         assert_eq!(machine().len(), 16);
         assert_eq!(machine(), machine());
         assert!(!identity().contains(machine()));
     }
 
     #[test]
-    fn parts_are_told_apart() {
+    fn digests_separate_their_parts() {
         assert_ne!(digest("a", &[b"xy", b"z"]), digest("a", &[b"x", b"yz"]));
         assert_ne!(digest("a", &[b"x"]), digest("b", &[b"x"]));
     }

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_lead_to_the_same_place() {
+    fn kernel_and_stepwise_resolution_agree() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::create_dir_all(at("a/b")).unwrap();
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_goes_up_is_shortened() {
+    fn only_paths_with_dot_dot_are_shortened() {
         assert_eq!(shortened(Path::new("/a/b")), None);
         assert_eq!(shortened(Path::new("/a/b/../../../c/./d")), Some(PathBuf::from("/c/d")));
     }

@@ -132,7 +132,7 @@ mod tests {
 
     // S4-9
     #[test]
-    fn a_tree_has_another_id_on_another_machine() {
+    fn work_tree_ids_differ_between_machines() {
         assert_eq!(id_of("this", (1, 2)), id_of("this", (1, 2)));
         assert_ne!(id_of("this", (1, 2)), id_of("that", (1, 2)));
         assert_ne!(id_of("this", (1, 2)), id_of("this", (2, 1)));

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_may_hold_anything() {
+    fn process_names_may_contain_any_character() {
         let rest = " S 4150 4170 4170 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 500000 2 3";
         for name in ["sh", "a b", "x) S 1 (y", "((", "tmux: server", "\n"] {
             let stat = Stat::parse(format!("4170 ({name}){rest}").as_bytes()).unwrap();

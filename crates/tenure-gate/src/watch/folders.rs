@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_forgotten_with_all_below_it_and_with_nothing_beside_it() {
+    fn removing_a_folder_removes_only_it_and_its_descendants() {
         let mut folders = folders(&["", "a", "a/b", "a/b/c", "a-b", "ab", "b"]);
         assert_eq!(folders.forget_below(Path::new("a")), [2, 3, 4]);
         assert!(!folders.knows(Path::new("a/b/c")) && folders.path(3).is_none());
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_renamed_takes_those_below_along() {
+    fn renaming_a_folder_renames_its_descendants() {
         let mut folders = folders(&["", "a", "a/b", "a-b"]);
         folders.rename(Path::new("a"), Path::new("z/y"));
         assert_eq!((folders.path(2), folders.path(3)), (Some(Path::new("z/y")), Some(Path::new("z/y/b"))));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_has_another_name_now_is_known_by_that_alone() {
+    fn a_reinserted_folder_is_known_only_under_its_new_name() {
         let mut folders = folders(&["", "a"]);
         folders.enter(2, Path::new("z"));
         assert!(!folders.knows(Path::new("a")));

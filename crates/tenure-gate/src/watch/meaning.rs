@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_change_of_a_file_has_its_meaning() {
+    fn every_file_event_is_classified() {
         for (flags, kind) in [
             (ReadFlags::CREATE, Kind::Made),
             (ReadFlags::MOVED_TO, Kind::Arrived),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_told_from_files() {
+    fn folder_events_are_distinguished_from_file_events() {
         let of = |flags| meaning(flags | ReadFlags::ISDIR);
         assert_eq!(of(ReadFlags::CREATE), Meaning::FolderMade);
         assert_eq!(of(ReadFlags::MOVED_TO), Meaning::FolderArrived);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_and_what_has_ended_is_never_taken_for_a_change() {
+    fn overflow_and_removed_watches_are_not_classified_as_changes() {
         assert_eq!(meaning(ReadFlags::QUEUE_OVERFLOW), Meaning::Missed);
         assert_eq!(meaning(ReadFlags::IGNORED), Meaning::WatchEnded);
         assert_eq!(meaning(ReadFlags::UNMOUNT), Meaning::ItselfGone);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn git_is_at_work_from_the_making_of_its_lock_to_the_end_of_it() {
+    fn git_is_active_while_its_index_lock_exists() {
         assert_eq!(git_is_at_work(ReadFlags::CREATE), Some(true));
         assert_eq!(git_is_at_work(ReadFlags::MOVED_FROM), Some(false));
         assert_eq!(git_is_at_work(ReadFlags::DELETE), Some(false));

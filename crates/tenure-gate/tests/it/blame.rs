@@ -30,7 +30,7 @@ fn told(attribution: &Attribution, now: &str, head: Option<&str>) -> String {
 
 // S4-61
 #[test]
-fn each_line_is_whose_edit_brought_it() {
+fn each_line_is_attributed_to_the_session_that_wrote_it() {
     let head = "one\ntwo\nthree\nfour\n";
     let start = Attribution::unchanged(head.as_bytes());
     assert_eq!(told(&start, head, Some(head)), "....");
@@ -56,7 +56,7 @@ fn each_line_is_whose_edit_brought_it() {
 }
 
 #[test]
-fn a_new_file_is_its_author_s_and_the_same_content_is_no_edit() {
+fn a_new_file_belongs_to_its_author_and_unchanged_content_is_not_an_edit() {
     let new = Attribution::unchanged(b"").after(b"a\nb\n", &author("anna", 1));
     assert_eq!(told(&new, "a\nb\n", None), "aa");
     assert_eq!(new.after(b"a\nb\n", &author("bert", 2)), new);
@@ -66,7 +66,7 @@ fn a_new_file_is_its_author_s_and_the_same_content_is_no_edit() {
 }
 
 #[test]
-fn what_is_no_text_has_one_author() {
+fn binary_and_large_files_have_one_author() {
     let large = "x\n".repeat(600_000);
     for (first, second) in [
         (b"\x00\x01".to_vec(), b"\x00\x02".to_vec()),
@@ -92,7 +92,7 @@ fn what_is_no_text_has_one_author() {
 }
 
 #[test]
-fn head_is_what_git_says() {
+fn lines_committed_to_head_are_blamed_as_committed() {
     let repository = Repository::new();
     repository.commit(&[("a.txt", "one\ntwo\n")]);
     let path = Path::new("a.txt");
@@ -110,7 +110,7 @@ fn head_is_what_git_says() {
 }
 
 #[test]
-fn what_is_kept_comes_back_and_what_is_damaged_is_nothing() {
+fn attributions_round_trip_and_damaged_files_are_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("made/here");
     let store = Store::open(&folder).unwrap();
@@ -151,7 +151,7 @@ fn what_is_kept_comes_back_and_what_is_damaged_is_nothing() {
 }
 
 #[test]
-fn the_oldest_go() {
+fn the_oldest_attributions_are_removed_above_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::with_most(folder.path(), 40).unwrap();
     let known = Attribution::unchanged(b"a\n");
@@ -176,7 +176,7 @@ fn the_oldest_go() {
 
 proptest! {
     #[test]
-    fn whatever_happens_every_line_is_somebody_s_and_can_be_kept(
+    fn random_edits_attribute_every_line_and_round_trip(
         edits in prop::collection::vec((prop::collection::vec(0..5_u8, 0..8), 0..3_u64), 1..5),
     ) {
         let folder = tempfile::tempdir().unwrap();

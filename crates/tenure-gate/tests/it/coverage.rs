@@ -20,7 +20,7 @@ fn cell(covered: &Covered) -> String {
 }
 
 #[test]
-fn the_guide_has_the_same_table_of_who_covers_what() {
+fn the_guide_lists_the_interception_coverage_of_every_agent() {
     let heads = AGENTS.map(|(_, name)| name).join(" | ");
     assert!(GUIDE.contains(&format!("\n| | {heads} |\n")), "{heads}");
     let tables = AGENTS.map(|(agent, _)| coverage(agent, InPlace { hooks: true, shell: true, gate: true }));

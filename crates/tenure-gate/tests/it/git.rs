@@ -29,7 +29,7 @@ const AWKWARD: [&str; 10] = [
 
 // S4-29
 #[test]
-fn a_commit_names_its_paths_however_they_are_spelled() {
+fn committed_paths_survive_awkward_names() {
     for format in ["sha1", "sha256"] {
         let format = format!("--object-format={format}");
         let repository = Repository::with(&["init", "--quiet", "--initial-branch=main", &format]);
@@ -57,7 +57,7 @@ fn a_commit_names_its_paths_however_they_are_spelled() {
 }
 
 #[test]
-fn a_rename_is_both_its_names_and_a_deletion_is_one() {
+fn a_rename_reports_both_names_and_a_deletion_one() {
     let repository = Repository::new();
     repository.commit(&[("old.txt", "the same content\n"), ("gone.txt", "x\n")]);
     repository.git(&["mv", "old.txt", "new.txt"]);
@@ -71,7 +71,7 @@ fn a_rename_is_both_its_names_and_a_deletion_is_one() {
 }
 
 #[test]
-fn a_merge_is_what_it_changed_against_each_parent() {
+fn a_merge_reports_its_changes_against_each_parent() {
     let repository = Repository::new();
     repository.commit(&[("base", "x\n")]);
     repository.git(&["checkout", "--quiet", "-b", "side"]);
@@ -85,7 +85,7 @@ fn a_merge_is_what_it_changed_against_each_parent() {
 }
 
 #[test]
-fn a_commit_without_any_porcelain_is_a_commit() {
+fn a_plumbing_commit_reports_its_paths() {
     let repository = Repository::new();
     let first = repository.commit(&[("a", "1\n")]);
     repository.write("b", "1\n");
@@ -98,7 +98,7 @@ fn a_commit_without_any_porcelain_is_a_commit() {
 
 // S4-61
 #[test]
-fn dirty_is_whatever_is_not_as_in_head_and_not_ignored() {
+fn paths_that_differ_from_head_and_are_not_ignored_are_dirty() {
     let repository = Repository::new();
     repository.commit(&[
         (".gitignore", "*.log\n"),
@@ -126,7 +126,7 @@ fn dirty_is_whatever_is_not_as_in_head_and_not_ignored() {
 }
 
 #[test]
-fn thousands_of_paths_are_asked_about_in_parts() {
+fn thousands_of_paths_are_queried_in_batches() {
     let repository = Repository::new();
     repository.commit(&[("base", "x\n")]);
     let folder = "a-rather-long-folder-name/".repeat(4);
@@ -139,7 +139,7 @@ fn thousands_of_paths_are_asked_about_in_parts() {
 }
 
 #[test]
-fn asking_leaves_no_trace() {
+fn git_queries_do_not_modify_the_repository() {
     let repository = Repository::new();
     let commit = repository.commit(&[("a", "x\n"), ("b", "x\n")]);
     // Touched, so that a git that may write would renew its index.
@@ -174,7 +174,7 @@ fn listing(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_partial_commit_is_seen_as_its_own_index_says() {
+fn staged_paths_of_a_partial_commit_come_from_its_own_index() {
     let repository = Repository::new();
     repository.commit(&[("a", "x\n"), ("b", "x\n"), ("c", "x\n")]);
     // The hook keeps what git calls the index of this commit.
@@ -192,7 +192,7 @@ fn a_partial_commit_is_seen_as_its_own_index_says() {
 }
 
 #[test]
-fn before_the_first_commit_everything_is_new() {
+fn before_the_first_commit_staged_files_are_dirty() {
     let repository = Repository::new();
     repository.write("a", "x\n");
     repository.git(&["add", "a"]);
@@ -202,7 +202,7 @@ fn before_the_first_commit_everything_is_new() {
 }
 
 #[test]
-fn what_head_has_is_given_whole_or_not_at_all() {
+fn head_content_is_complete_or_an_error() {
     let repository = Repository::new();
     let large = "x".repeat((4 << 20) + 1);
     repository.commit(&[("folder/a", "one\r\ntwo"), ("large", &large), ("fits", &large[1..])]);
@@ -220,7 +220,7 @@ fn what_head_has_is_given_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_submodule_is_a_tree_of_its_own() {
+fn a_submodule_reports_its_dirty_files_itself() {
     let inner = Repository::new();
     inner.commit(&[("file", "x\n")]);
     let repository = Repository::new();
@@ -236,7 +236,7 @@ fn a_submodule_is_a_tree_of_its_own() {
 }
 
 #[test]
-fn a_linked_worktree_has_its_own_files_and_its_own_middle() {
+fn a_linked_worktree_has_its_own_dirty_files_and_operation_in_progress() {
     let repository = Repository::new();
     repository.commit(&[("a", "1\n")]);
     let linked = repository.beside("linked");
@@ -253,7 +253,7 @@ fn a_linked_worktree_has_its_own_files_and_its_own_middle() {
 }
 
 #[test]
-fn what_git_is_in_the_middle_of_is_seen() {
+fn operations_in_progress_are_detected() {
     let repository = Repository::new();
     let git_dir = repository.root.join(".git");
     let base = repository.commit(&[("a", "1\n")]);
@@ -282,7 +282,7 @@ fn what_git_is_in_the_middle_of_is_seen() {
 }
 
 #[test]
-fn no_repository_a_bare_one_and_a_strange_id_are_told_apart() {
+fn missing_repositories_bare_repositories_and_invalid_ids_have_different_errors() {
     let empty = tempfile::tempdir().unwrap();
     assert!(matches!(staged_paths(&empty.path().join("absent")), Err(GitError::Failed { .. })));
     assert!(matches!(dirty(empty.path(), &paths(["a"])), Err(GitError::NotARepository)));
@@ -298,11 +298,11 @@ fn no_repository_a_bare_one_and_a_strange_id_are_told_apart() {
 }
 
 #[test]
-fn without_git_it_says_so() {
+fn a_missing_git_is_reported() {
     // A process of its own, since PATH belongs to the whole process.
     let program = std::env::current_exe().unwrap();
     let asked = Command::new(program)
-        .args(["--exact", "git::asked_without_git", "--ignored", "--nocapture"])
+        .args(["--exact", "git::child_queries_without_git", "--ignored", "--nocapture"])
         .env("PATH", "")
         .output()
         .unwrap();
@@ -311,8 +311,8 @@ fn without_git_it_says_so() {
 }
 
 #[test]
-#[ignore = "called by `without_git_it_says_so`, with an empty PATH"]
-fn asked_without_git() {
+#[ignore = "called by `a_missing_git_is_reported`, with an empty PATH"]
+fn child_queries_without_git() {
     let error = staged_paths(Path::new("/")).unwrap_err();
     assert!(matches!(error, GitError::Missing));
     println!("{error}");
@@ -321,7 +321,7 @@ fn asked_without_git() {
 /// Every git that is started, by a `git` that writes down how it was called.
 // S4-6, S4-40, S4-41, S4-60. Nor is a branch, a worktree or anything else of how the repository is used changed: S4-7, S4-8
 #[test]
-fn every_git_that_is_started_only_reads() {
+fn every_started_git_is_read_only() {
     let repository = Repository::new();
     repository.commit(&[("a", "x\n"), ("b", "x\n")]);
     repository.write("a", "y\n");
@@ -339,7 +339,7 @@ fn every_git_that_is_started_only_reads() {
     fs::write(&git, script).unwrap();
     fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
     let asked = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "git::asked_everything", "--ignored", "--nocapture"])
+        .args(["--exact", "git::child_runs_every_query", "--ignored", "--nocapture"])
         .env("ROOT_OF_THE_TEST", &repository.root)
         .env("PATH", format!("{}:{path}", git.parent().unwrap().display()))
         .output()
@@ -383,8 +383,8 @@ fn every_git_that_is_started_only_reads() {
 }
 
 #[test]
-#[ignore = "called by `every_git_that_is_started_only_reads`, with a git of its own"]
-fn asked_everything() {
+#[ignore = "called by `every_started_git_is_read_only`, with a git of its own"]
+fn child_runs_every_query() {
     let root = PathBuf::from(std::env::var_os("ROOT_OF_THE_TEST").unwrap());
     committed_paths(&root, None, "HEAD").unwrap();
     dirty(&root, &paths(["a", "b"])).unwrap();
@@ -412,14 +412,14 @@ fn asked_everything() {
 }
 
 #[test]
-fn what_a_hook_inherits_does_not_lead_to_another_repository() {
+fn inherited_git_variables_do_not_select_another_repository() {
     let repository = Repository::new();
     repository.commit(&[("a", "x\n")]);
     repository.write("a", "y\n");
     let other = Repository::new();
     let program = std::env::current_exe().unwrap();
     let asked = Command::new(program)
-        .args(["--exact", "git::asked_from_inside_another_hook", "--ignored", "--nocapture"])
+        .args(["--exact", "git::child_queries_inside_another_hook", "--ignored", "--nocapture"])
         .env("ROOT_OF_THE_TEST", &repository.root)
         .env("GIT_DIR", other.root.join(".git"))
         .env("GIT_WORK_TREE", &other.root)
@@ -432,8 +432,8 @@ fn what_a_hook_inherits_does_not_lead_to_another_repository() {
 }
 
 #[test]
-#[ignore = "called by `what_a_hook_inherits_does_not_lead_to_another_repository`, with the environment of a hook"]
-fn asked_from_inside_another_hook() {
+#[ignore = "called by `inherited_git_variables_do_not_select_another_repository`, with the environment of a hook"]
+fn child_queries_inside_another_hook() {
     let root = PathBuf::from(std::env::var_os("ROOT_OF_THE_TEST").unwrap());
     println!("dirty: {:?}", dirty(&root, &paths(["a"])).unwrap());
 }

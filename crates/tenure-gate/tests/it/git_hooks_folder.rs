@@ -20,7 +20,7 @@ fn git_runs_hooks_of(folder: &Path, root: &Path) {
 }
 
 #[test]
-fn it_is_where_git_runs_them() {
+fn hooks_folder_is_where_git_runs_hooks() {
     let repository = Repository::new();
     let plain = hooks_folder(&repository.root).unwrap();
     assert_eq!(plain.path, repository.root.join(".git/hooks"));
@@ -38,7 +38,7 @@ fn it_is_where_git_runs_them() {
 }
 
 #[test]
-fn a_configured_folder_is_respected() {
+fn a_configured_hooks_path_is_respected() {
     let repository = Repository::new();
     repository.write("sub/x", "");
     for (configured, expected, is_in_tree) in [
@@ -57,7 +57,7 @@ fn a_configured_folder_is_respected() {
 }
 
 #[test]
-fn without_a_working_tree_there_is_none() {
+fn without_a_working_tree_there_is_no_hooks_folder() {
     let bare = Repository::with(&["init", "--quiet", "--bare"]);
     assert!(matches!(hooks_folder(&bare.root), Err(GitError::Bare)));
     let empty = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use tenure_gate::git::{GitError, ignored};
 use crate::git_support::{Repository, paths};
 
 #[test]
-fn a_tracked_file_is_never_ignored_nor_is_a_folder_with_one_below() {
+fn tracked_files_and_their_folders_are_not_ignored() {
     let repository = Repository::new();
     repository.commit(&[(".gitignore", "build/\n*.log\nnow/\n"), ("now/x", "x\n"), ("a", "x\n")]);
     repository.write("build/keep", "x\n");
@@ -42,7 +42,7 @@ fn a_tracked_file_is_never_ignored_nor_is_a_folder_with_one_below() {
 }
 
 #[test]
-fn names_are_taken_as_they_are() {
+fn ignored_paths_are_matched_literally() {
     let repository = Repository::new();
     repository.write(".gitignore", "*.log\n");
     let strange: Vec<PathBuf> = [&b"\xff\xfe.log"[..], b":(top)x.log", b"-n.log", b"new\nline.log", b"*.txt"]
@@ -52,7 +52,7 @@ fn names_are_taken_as_they_are() {
 }
 
 #[test]
-fn what_git_cannot_be_asked_about_is_not_ignored_and_the_others_are_answered() {
+fn paths_outside_the_repository_are_not_ignored_and_do_not_affect_the_rest() {
     let inner = Repository::new();
     inner.commit(&[("file", "x\n")]);
     let repository = Repository::new();
@@ -71,7 +71,7 @@ fn what_git_cannot_be_asked_about_is_not_ignored_and_the_others_are_answered() {
 }
 
 #[test]
-fn where_there_is_no_repository_it_says_so() {
+fn ignored_fails_without_a_repository() {
     let empty = tempfile::tempdir().unwrap();
     fs::write(empty.path().join("a"), "x").unwrap();
     assert!(matches!(ignored(empty.path(), &paths(["a"])), Err(GitError::NotARepository)));

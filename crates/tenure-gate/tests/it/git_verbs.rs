@@ -11,7 +11,7 @@ use crate::git_support::{Repository, command, contents, git_in, lost, paths};
 use crate::git_verbs_support::{asked, dirty, run, two_branches, words};
 
 #[test]
-fn what_is_thrown_away_is_named() {
+fn discarded_files_are_predicted() {
     for (folder, line, expected, lost) in [
         ("", "git stash", &["a", "d/a"][..], 2),
         ("d", "git stash", &["a", "d/a"], 2),
@@ -52,7 +52,7 @@ fn what_is_thrown_away_is_named() {
 }
 
 #[test]
-fn what_comes_from_other_commits_is_named() {
+fn files_changed_by_other_commits_are_predicted() {
     let theirs = &["b", "d/b", "new"][..];
     for (folder, line, expected, lost) in [
         ("", "git checkout side", theirs, 2),
@@ -78,7 +78,7 @@ fn what_comes_from_other_commits_is_named() {
 }
 
 #[test]
-fn what_is_dirty_and_stays_is_not_named() {
+fn dirty_files_that_are_kept_are_not_predicted() {
     for line in ["git checkout side", "git switch side", "git merge side"] {
         assert_eq!(asked(&dirty().root, line), paths(["b", "d/b", "new"]), "{line}");
     }
@@ -92,7 +92,7 @@ fn what_is_dirty_and_stays_is_not_named() {
 }
 
 #[test]
-fn what_a_stash_brings_back_is_named() {
+fn files_restored_by_a_stash_are_predicted() {
     let repository = dirty();
     repository.git(&["stash", "--quiet", "-u"]);
     repository.write("b", "more\n");
@@ -107,7 +107,7 @@ fn what_a_stash_brings_back_is_named() {
 }
 
 #[test]
-fn a_branch_that_only_others_have_is_found_as_git_finds_it() {
+fn a_remote_branch_is_guessed_like_git_does() {
     let repository = two_branches();
     repository.git(&["remote", "add", "origin", "."]);
     repository.git(&["fetch", "--quiet", "origin"]);
@@ -117,7 +117,7 @@ fn a_branch_that_only_others_have_is_found_as_git_finds_it() {
 }
 
 #[test]
-fn what_is_merged_follows_its_file_to_another_name() {
+fn merges_follow_renamed_files() {
     let long = |word: &str| (0..20).map(|line| format!("{word} {line}\n")).collect::<String>();
     let repository = Repository::new();
     repository.commit(&[("b", &long("b")), ("d/one", &long("one")), ("d/two", &long("two"))]);
@@ -134,7 +134,7 @@ fn what_is_merged_follows_its_file_to_another_name() {
 }
 
 #[test]
-fn what_was_begun_can_be_given_up_or_gone_on_with() {
+fn aborting_an_operation_predicts_its_files() {
     for begin in ["merge side", "cherry-pick side", "rebase side", "revert --no-edit main~1 side"] {
         let repository = two_branches();
         repository.commit(&[("other", "1\n")]);
@@ -161,7 +161,7 @@ fn what_was_begun_can_be_given_up_or_gone_on_with() {
 }
 
 #[test]
-fn what_is_in_the_way_of_a_file_or_a_folder_is_named() {
+fn obstructing_files_and_folders_are_predicted() {
     let repository = two_branches();
     repository.write("new/x", "mine\n");
     repository.write("new/y/z", "mine\n");
@@ -174,7 +174,7 @@ fn what_is_in_the_way_of_a_file_or_a_folder_is_named() {
 }
 
 #[test]
-fn a_file_that_git_was_told_not_to_look_at_is_named() {
+fn assume_unchanged_files_are_predicted() {
     for line in ["git checkout a", "git reset --hard", "git checkout-index -fa"] {
         let repository = two_branches();
         repository.git(&["update-index", "--assume-unchanged", "a"]);
@@ -184,7 +184,7 @@ fn a_file_that_git_was_told_not_to_look_at_is_named() {
 }
 
 #[test]
-fn names_of_any_bytes_survive() {
+fn file_names_of_any_bytes_are_predicted() {
     let repository = Repository::new();
     let strange = [&b"\xff\xfe"[..], b"new\nline", b":(glob)*", b"quo\"te"].map(OsStr::from_bytes);
     for name in strange {
@@ -208,7 +208,7 @@ fn names_of_any_bytes_survive() {
 }
 
 #[test]
-fn the_environment_and_the_options_say_which_repository_is_meant() {
+fn environment_and_options_select_the_repository() {
     let repository = dirty();
     let elsewhere = repository.beside("elsewhere");
     fs::create_dir_all(elsewhere.join("d")).unwrap();
@@ -244,7 +244,7 @@ fn the_environment_and_the_options_say_which_repository_is_meant() {
 }
 
 #[test]
-fn another_working_tree_that_goes_away_is_named_as_a_whole() {
+fn worktree_remove_predicts_all_of_its_files() {
     let repository = two_branches();
     repository.git(&["worktree", "add", "--quiet", "../deep/tree", "side"]);
     let tree = repository.beside("deep/tree");
@@ -259,7 +259,7 @@ fn another_working_tree_that_goes_away_is_named_as_a_whole() {
 }
 
 #[test]
-fn where_nothing_would_change_nothing_is_named() {
+fn commands_that_change_nothing_predict_nothing() {
     let repository = dirty();
     for line in [
         "git status",
@@ -293,7 +293,7 @@ fn where_nothing_would_change_nothing_is_named() {
 }
 
 #[test]
-fn before_the_first_commit_there_is_something_to_lose_too() {
+fn files_are_predicted_before_the_first_commit() {
     let repository = Repository::new();
     repository.write("staged", "mine\n");
     repository.git(&["add", "staged"]);

@@ -44,7 +44,7 @@ fn with_submodule() -> Repository {
 }
 
 #[test]
-fn a_repository_that_clean_removes_is_named_with_all_its_files() {
+fn clean_predicts_all_files_of_a_nested_repository() {
     let all =
         ["inner/.gitignore", "inner/deep/.gitignore", "inner/deep/x", "inner/deep/y", "inner/x", "inner/y"];
     assert_eq!(run(&with_inner(), "", "git clean -fd", &[]), 0);
@@ -56,7 +56,7 @@ fn a_repository_that_clean_removes_is_named_with_all_its_files() {
 }
 
 #[test]
-fn a_submodule_that_goes_away_is_named_with_all_its_files() {
+fn removing_a_submodule_predicts_all_its_files() {
     for (line, expected, lost) in [
         ("git submodule deinit -f sub", &["sub/x", "sub/y"][..], 2),
         ("git submodule deinit -f --all", &["sub/x", "sub/y"], 2),
@@ -73,7 +73,7 @@ fn a_submodule_that_goes_away_is_named_with_all_its_files() {
 }
 
 #[test]
-fn it_is_said_whether_submodules_are_changed_too() {
+fn recursion_into_submodules_is_reported() {
     let goes_on = |repository: &Repository, line: &str| said(repository, line).map(|said| said.submodules);
     let repository = with_submodule();
     assert_eq!(goes_on(&repository, "git reset --hard --recurse-submodules"), Some(true));
@@ -91,7 +91,7 @@ fn it_is_said_whether_submodules_are_changed_too() {
 }
 
 #[test]
-fn ignored_files_that_go_away_are_told_apart() {
+fn removed_ignored_files_are_reported_separately() {
     let repository = dirty();
     repository.write("d/y.log", "mine\n");
     repository.write("only.log/z", "mine\n");

@@ -20,7 +20,7 @@ fn in_conflict(begin: &str) -> Repository {
 }
 
 #[test]
-fn giving_up_what_was_begun_keeps_another_ones_dirty_files_and_does_not_name_them() {
+fn aborting_keeps_unrelated_dirty_files_and_does_not_predict_them() {
     for (begin, end, expected) in [
         ("merge side", "git merge --abort", &["b", "d/b", "new"][..]),
         ("cherry-pick side", "git cherry-pick --abort", &["b", "d/b", "new"]),
@@ -39,7 +39,7 @@ fn giving_up_what_was_begun_keeps_another_ones_dirty_files_and_does_not_name_the
 }
 
 #[test]
-fn going_on_names_what_is_left_to_do() {
+fn continuing_predicts_the_remaining_commits() {
     let repository = two_branches();
     repository.git(&["checkout", "--quiet", "side"]);
     repository.commit(&[("last", "2\n"), ("d/a", "2\n")]);
@@ -56,7 +56,7 @@ fn going_on_names_what_is_left_to_do() {
 }
 
 #[test]
-fn what_was_put_away_for_a_merge_is_named_when_it_is_given_up() {
+fn merge_abort_predicts_autostashed_files() {
     let repository = two_branches();
     repository.commit(&[("b", "3\n"), ("d/b", "3\n")]);
     repository.write("a", "mine\n");
@@ -68,7 +68,7 @@ fn what_was_put_away_for_a_merge_is_named_when_it_is_given_up() {
 
 /// `a` is dirty and `d/a` is staged in all of these.
 #[test]
-fn what_is_dirty_stays_where_git_keeps_it() {
+fn dirty_files_that_git_keeps_are_not_predicted() {
     for (line, expected, lost) in [
         ("git reset --keep side", &["b", "d/b", "new"][..], 2),
         ("git reset --keep", &[], 0),
@@ -89,7 +89,7 @@ fn what_is_dirty_stays_where_git_keeps_it() {
 
 /// A file that is as it was and has another time is written anew by some verbs, and only by those.
 #[test]
-fn what_was_only_touched_is_named_where_git_writes_it_anew() {
+fn touched_files_are_predicted_only_where_git_rewrites_them() {
     for (line, is_written) in [
         ("git reset --hard", true),
         ("git checkout -f side", true),
@@ -122,7 +122,7 @@ fn what_was_only_touched_is_named_where_git_writes_it_anew() {
 }
 
 #[test]
-fn asking_writes_nothing_and_runs_nothing() {
+fn predicting_writes_nothing_and_runs_no_hooks() {
     let repository = two_branches();
     let hook = repository.root.join(".git/hooks/post-index-change");
     fs::create_dir_all(hook.parent().unwrap()).unwrap();

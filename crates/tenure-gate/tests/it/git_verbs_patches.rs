@@ -33,7 +33,7 @@ fn with_patch() -> Repository {
 const PATCHED: [&str; 5] = ["b", "d/b", "d/c", "fresh/x", "two words"];
 
 #[test]
-fn what_a_patch_changes_is_named_and_nothing_else() {
+fn a_patch_predicts_exactly_its_files() {
     for (folder, line, expected, lost) in [
         ("", "git apply ../patch", &PATCHED[..], 3),
         ("", "git apply --index ../patch", &PATCHED, 3),
@@ -61,7 +61,7 @@ fn what_a_patch_changes_is_named_and_nothing_else() {
 }
 
 #[test]
-fn what_does_not_fit_lies_beside_its_file() {
+fn rejected_hunks_predict_their_rej_files() {
     let repository = with_patch();
     repository.write("b", "other\n");
     repository.write("b.rej", "mine\n");
@@ -73,7 +73,7 @@ fn what_does_not_fit_lies_beside_its_file() {
 }
 
 #[test]
-fn patches_that_follow_a_file_to_another_name_may_change_anything() {
+fn three_way_am_with_renames_predicts_every_tracked_file() {
     let repository = with_patch();
     repository.git(&["mv", "b", "moved"]);
     repository.git(&["commit", "--quiet", "--message", "b moves"]);
@@ -84,7 +84,7 @@ fn patches_that_follow_a_file_to_another_name_may_change_anything() {
 }
 
 #[test]
-fn patches_that_nobody_can_read_name_what_is_dirty() {
+fn unreadable_patches_predict_dirty_files() {
     let repository = with_patch();
     assert_eq!(asked(&repository.root, "git am"), paths(["a"]));
     assert_eq!(asked(&repository.root, "git am ../mails"), paths(["a"]), "a folder");
@@ -95,7 +95,7 @@ fn patches_that_nobody_can_read_name_what_is_dirty() {
 
 /// Reading a patch from a pipe would take it away from git itself.
 #[test]
-fn a_pipe_is_not_read() {
+fn patches_from_a_pipe_are_not_read() {
     let repository = with_patch();
     let pipe = repository.beside("pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
@@ -103,7 +103,7 @@ fn a_pipe_is_not_read() {
 }
 
 #[test]
-fn both_names_of_what_is_moved_are_named() {
+fn mv_predicts_both_names() {
     for (folder, line, expected, lost) in [
         ("", "git mv b c", &["b", "c"][..], 1),
         ("", "git mv a b d", &["a", "b", "d/a", "d/b"], 0),
@@ -123,7 +123,7 @@ fn both_names_of_what_is_moved_are_named() {
 
 /// A partial clone does not have what it never needed, and nobody goes to fetch it for a question.
 #[test]
-fn a_repository_that_was_cloned_in_part_is_not_fetched_into() {
+fn predicting_in_a_partial_clone_fetches_nothing() {
     let origin = two_branches();
     origin.git(&["config", "uploadpack.allowFilter", "true"]);
     origin.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);

@@ -354,11 +354,11 @@ fn law(seeds: std::ops::Range<u64>) {
 }
 
 #[test]
-fn whatever_a_command_changes_was_named_before() {
+fn every_file_that_a_random_command_changes_was_predicted() {
     law(1..13);
 }
 
 #[test]
-fn proof_whatever_a_command_changes_was_named_before() {
+fn proof_every_file_that_a_random_command_changes_was_predicted() {
     law(1000..1300);
 }

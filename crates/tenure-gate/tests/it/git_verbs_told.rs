@@ -8,7 +8,7 @@ use crate::git_support::{command, paths};
 use crate::git_verbs_support::{asked, asked_with, dirty, run, run_with, two_branches, words};
 
 #[test]
-fn a_commit_is_found_by_its_message_and_a_tree_by_its_path() {
+fn revisions_by_message_and_trees_by_path_are_resolved() {
     let repository = two_branches();
     repository.git(&["checkout", "--quiet", "side"]);
     repository.git(&["commit", "--quiet", "--allow-empty", "--message", "the d thing"]);
@@ -33,7 +33,7 @@ fn a_commit_is_found_by_its_message_and_a_tree_by_its_path() {
 }
 
 #[test]
-fn settings_count_wherever_they_are_made() {
+fn settings_from_options_environment_and_files_are_applied() {
     let all = &["a", "b", "d/a", "d/b", "new"][..];
     let theirs = &["b", "d/b", "new"][..];
     let counted =
@@ -60,7 +60,7 @@ fn settings_count_wherever_they_are_made() {
 }
 
 #[test]
-fn a_repository_that_git_refuses_is_refused_to_who_asks_too() {
+fn predicting_fails_where_git_rejects_the_configuration() {
     let repository = dirty();
     let strict = [("GIT_CONFIG_COUNT", "x")];
     let words = words("git stash");
@@ -71,7 +71,7 @@ fn a_repository_that_git_refuses_is_refused_to_who_asks_too() {
 }
 
 #[test]
-fn how_paths_are_read_may_stand_in_the_environment() {
+fn pathspec_environment_variables_are_applied() {
     for (folder, line, environment, expected, lost) in [
         ("", "git restore *", &[("GIT_LITERAL_PATHSPECS", "1")][..], &[][..], 0),
         ("", "git restore *", &[("GIT_LITERAL_PATHSPECS", "0")], &["a"], 1),
@@ -88,7 +88,7 @@ fn how_paths_are_read_may_stand_in_the_environment() {
 }
 
 #[test]
-fn what_an_agent_takes_for_ignored_does_not_hide_it() {
+fn excludes_set_by_the_command_do_not_hide_files() {
     let repository = dirty();
     let list = repository.beside("list");
     fs::write(&list, "u\n").unwrap();
@@ -105,7 +105,7 @@ fn what_an_agent_takes_for_ignored_does_not_hide_it() {
 }
 
 #[test]
-fn clean_does_nothing_until_it_is_forced_or_allowed() {
+fn clean_changes_nothing_unless_forced_or_configured() {
     assert_eq!(run(&dirty(), "", "git clean -d", &[]), 0);
     assert_eq!(run(&dirty(), "", "git -c clean.requireForce=false clean", &["d/u", "u"]), 2);
     assert_eq!(run(&dirty(), "", "git -c clean.requireForce=true clean", &[]), 0);

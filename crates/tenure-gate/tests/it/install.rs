@@ -42,7 +42,7 @@ const CORPUS: [&str; 16] = [
 
 // S4-1, S4-10, S4-16, S4-62
 #[test]
-fn what_was_there_comes_back_byte_by_byte() {
+fn uninstalling_restores_settings_byte_by_byte() {
     for (agent, path) in SETTINGS {
         for original in CORPUS {
             let project = Project::new();
@@ -63,7 +63,7 @@ fn what_was_there_comes_back_byte_by_byte() {
 }
 
 #[test]
-fn what_we_made_goes_with_us() {
+fn uninstalling_removes_created_files_and_folders() {
     for agent in Agent::ALL {
         let project = Project::new();
         let before = project.snapshot();
@@ -78,7 +78,7 @@ fn what_we_made_goes_with_us() {
 }
 
 #[test]
-fn a_folder_that_two_files_share_goes_with_the_last() {
+fn a_shared_folder_is_removed_with_the_last_file() {
     for order in [[Scope::Project, Scope::Local], [Scope::Local, Scope::Project]] {
         let project = Project::new();
         let before = project.snapshot();
@@ -98,7 +98,7 @@ fn a_folder_that_two_files_share_goes_with_the_last() {
 
 /// What others have is not touched when only ours is taken out of a file that changed meanwhile.
 #[test]
-fn what_others_changed_meanwhile_stays() {
+fn uninstalling_keeps_later_changes() {
     for (agent, path) in SETTINGS {
         for original in CORPUS {
             let project = Project::new();
@@ -121,7 +121,7 @@ fn what_others_changed_meanwhile_stays() {
 }
 
 #[test]
-fn hooks_that_others_put_among_ours_stay() {
+fn uninstalling_keeps_hooks_of_other_tools() {
     let project = Project::new();
     let path = ".claude/settings.json";
     project.install(What::Agent(Agent::Claude));
@@ -141,7 +141,7 @@ fn hooks_that_others_put_among_ours_stay() {
 }
 
 #[test]
-fn another_program_takes_the_place_of_the_old_one() {
+fn reinstalling_replaces_the_program_path() {
     for (agent, path) in SETTINGS {
         let mut project = Project::new();
         project.write(path, "{\n  \"model\": \"x\"\n}\n");
@@ -159,7 +159,7 @@ fn another_program_takes_the_place_of_the_old_one() {
 }
 
 #[test]
-fn what_is_not_json_is_refused_with_its_place_and_nothing_is_written() {
+fn invalid_settings_are_rejected_with_line_and_column_and_not_modified() {
     for (agent, path) in SETTINGS {
         for (content, place) in [
             (b"{\n  \"a\": 1,\n}\n".as_slice(), "not JSON (line 3, column 1)"),
@@ -197,7 +197,7 @@ fn what_is_not_json_is_refused_with_its_place_and_nothing_is_written() {
 }
 
 #[test]
-fn a_link_stays_a_link_and_a_mode_stays_a_mode() {
+fn symlinks_and_file_modes_are_preserved() {
     let project = Project::new();
     let what = What::Agent(Agent::Gemini);
     project.write("dotfiles/gemini.json", "{\n  \"a\": 1\n}\n");
@@ -223,7 +223,7 @@ fn a_link_stays_a_link_and_a_mode_stays_a_mode() {
 }
 
 #[test]
-fn a_copy_of_somebody_s_settings_is_nobody_else_s() {
+fn backups_are_readable_by_the_owner_only() {
     let project = Project::new();
     project.write(".claude/settings.json", "{\"env\": {\"KEY\": \"s3cr3t\"}}");
     project.install(What::Agent(Agent::Claude));
@@ -237,7 +237,7 @@ fn a_copy_of_somebody_s_settings_is_nobody_else_s() {
 }
 
 #[test]
-fn what_can_be_installed_has_a_name() {
+fn each_install_target_is_parsed_by_name() {
     for agent in Agent::ALL {
         assert_eq!(agent.as_str().parse(), Ok(What::Agent(agent)));
     }
@@ -247,7 +247,7 @@ fn what_can_be_installed_has_a_name() {
 }
 
 #[test]
-fn whoever_was_quicker_is_not_overwritten() {
+fn applying_a_plan_fails_if_the_file_changed_meanwhile() {
     let project = Project::new();
     project.write(".codex/hooks.json", "{}");
     let plan = plan_install(What::Agent(Agent::Codex), &project.place).unwrap();
@@ -259,7 +259,7 @@ fn whoever_was_quicker_is_not_overwritten() {
 }
 
 #[test]
-fn an_installation_that_was_cut_short_can_be_undone() {
+fn an_interrupted_installation_can_be_uninstalled() {
     let project = Project::new();
     let path = ".claude/settings.json";
     project.write(path, "{\n  \"a\": 1\n}\n");
@@ -284,7 +284,7 @@ fn an_installation_that_was_cut_short_can_be_undone() {
 }
 
 #[test]
-fn what_was_done_before_the_disk_failed_is_named() {
+fn a_disk_failure_reports_the_changes_already_made() {
     let project = Project::new();
     let plan = plan_install(What::Agent(Agent::Claude), &project.place).unwrap();
     // A name that is taken and leads nowhere: there can be no folder.
@@ -297,7 +297,7 @@ fn what_was_done_before_the_disk_failed_is_named() {
 }
 
 #[test]
-fn where_nothing_can_be_written_it_says_so() {
+fn an_unwritable_folder_is_reported() {
     let project = Project::new();
     // A file where the folder should be: as good as a file system that cannot be written, also for root.
     project.write(".claude", "a file");
@@ -308,7 +308,7 @@ fn where_nothing_can_be_written_it_says_so() {
 }
 
 #[test]
-fn each_agent_gets_what_it_obeys() {
+fn each_agent_gets_its_hook_entries() {
     let project = Project::new();
     for (agent, _) in SETTINGS {
         project.install(What::Agent(agent));
@@ -373,7 +373,7 @@ fn each_agent_gets_what_it_obeys() {
 }
 
 #[test]
-fn whoever_has_turned_hooks_off_is_told() {
+fn disabled_hooks_are_reported() {
     for (agent, path, settings, is_off) in [
         (Agent::Claude, ".claude/settings.json", r#"{"disableAllHooks": true}"#, true),
         (Agent::Claude, ".claude/settings.json", r#"{"disableAllHooks": false}"#, false),
@@ -396,7 +396,7 @@ fn whoever_has_turned_hooks_off_is_told() {
 }
 
 #[test]
-fn for_one_person_it_goes_where_that_person_keeps_it() {
+fn user_scope_installs_into_the_home_folder() {
     for (agent, path) in [
         (Agent::Claude, ".claude/settings.json"),
         (Agent::Codex, ".codex/hooks.json"),

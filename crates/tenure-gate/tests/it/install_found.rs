@@ -10,7 +10,7 @@ use crate::git_support::Repository;
 use crate::install_support::Project;
 
 #[test]
-fn every_agents_hooks_are_found_with_the_program_that_they_run() {
+fn install_status_reports_the_program_of_every_agent() {
     for agent in Agent::ALL {
         let mut project = Project::new();
         let before = installed(agent, &project.place).unwrap();
@@ -32,7 +32,7 @@ fn every_agents_hooks_are_found_with_the_program_that_they_run() {
 }
 
 #[test]
-fn an_event_that_is_missing_and_a_switch_are_found() {
+fn install_status_reports_missing_events_and_switches() {
     let project = Project::new();
     project.install(What::Agent(Agent::Claude));
     let text = project.read(".claude/settings.json");
@@ -48,7 +48,7 @@ fn an_event_that_is_missing_and_a_switch_are_found() {
 }
 
 #[test]
-fn settings_that_cannot_be_read_and_have_hooks_of_ours_are_not_taken_for_none() {
+fn install_status_reports_unreadable_settings_with_own_hooks() {
     let project = Project::new();
     project.install(What::Agent(Agent::Gemini));
     let text = project.read(".gemini/settings.json");
@@ -63,7 +63,7 @@ fn settings_that_cannot_be_read_and_have_hooks_of_ours_are_not_taken_for_none() 
 }
 
 #[test]
-fn hooks_that_gemini_has_switched_off_by_their_name_are_found() {
+fn install_status_reports_hooks_disabled_by_name_in_gemini() {
     let project = Project::new();
     project.install(What::Agent(Agent::Gemini));
     let text = project.read(".gemini/settings.json");
@@ -85,7 +85,7 @@ fn hooks_that_gemini_has_switched_off_by_their_name_are_found() {
 }
 
 #[test]
-fn which_shell_an_agent_has_says_nothing_about_its_events() {
+fn install_status_is_complete_regardless_of_the_shell() {
     let mut project = Project::new();
     project.install(What::Agent(Agent::Claude));
     project.place.chosen_shell = Some("/bin/zsh".into());
@@ -95,7 +95,7 @@ fn which_shell_an_agent_has_says_nothing_about_its_events() {
 }
 
 #[test]
-fn a_persons_hooks_are_where_the_agent_looks() {
+fn user_hooks_are_installed_in_the_configured_agent_folder() {
     for (agent, variable, file) in [
         (Agent::Claude, "CLAUDE_CONFIG_DIR", "settings.json"),
         (Agent::Codex, "CODEX_HOME", "hooks.json"),
@@ -118,7 +118,7 @@ fn a_persons_hooks_are_where_the_agent_looks() {
 }
 
 #[test]
-fn hooks_of_git_are_found_where_git_looks_and_only_there() {
+fn git_hook_status_follows_core_hooks_path() {
     let repository = Repository::new();
     let project = Project::at(&repository.root);
     assert_eq!(git_hooks(&project.place).unwrap().missing.len(), 3);

@@ -65,7 +65,7 @@ fn said(output: &Output) -> String {
 
 // S4-29
 #[test]
-fn a_commit_is_told_however_it_is_made() {
+fn every_kind_of_commit_runs_the_hooks() {
     let set = set();
     set.project.install(What::Git);
     assert!(set.commit().status.success());
@@ -95,7 +95,7 @@ fn a_commit_is_told_however_it_is_made() {
 
 /// What git says of each way to commit leads to the paths of that commit, each told once.
 #[test]
-fn what_is_told_leads_to_the_paths() {
+fn reference_updates_yield_the_committed_paths() {
     let set = set();
     let git = |arguments: &[&str]| set.repository.git(arguments);
     set.repository.commit(&[("base", "1\n")]);
@@ -136,7 +136,7 @@ fn what_is_told_leads_to_the_paths() {
 }
 
 #[test]
-fn a_thousand_branches_at_once_are_no_trouble() {
+fn a_thousand_branch_updates_are_all_passed_on() {
     for earlier in [None, Some("#!/bin/sh\nexit 0\n"), Some("#!/bin/sh\ncat > /dev/null\n")] {
         let set = set();
         assert!(set.commit().status.success());
@@ -175,7 +175,7 @@ fn a_linked_worktree_has_the_same_hooks() {
 }
 
 #[test]
-fn without_tenure_git_goes_on_and_says_nothing() {
+fn without_the_program_git_succeeds_silently() {
     let set = set();
     set.project.install(What::Git);
     fs::remove_file(&set.project.place.program).unwrap();
@@ -185,7 +185,7 @@ fn without_tenure_git_goes_on_and_says_nothing() {
 }
 
 #[test]
-fn all_of_it_comes_out_again() {
+fn uninstalling_removes_all_git_hooks() {
     let set = set();
     let before = snapshot(&set.repository.root);
     set.project.install(What::Git);
@@ -203,7 +203,7 @@ fn talking(code: u8) -> String {
 }
 
 #[test]
-fn hooks_that_were_there_are_called_first_and_decide_as_before() {
+fn existing_hooks_run_first_with_the_same_input() {
     let set = set();
     for name in ["pre-commit", "post-commit", "reference-transaction"] {
         executable(&set.hook(name), &talking(0));
@@ -231,7 +231,7 @@ fn hooks_that_were_there_are_called_first_and_decide_as_before() {
 }
 
 #[test]
-fn whoever_said_no_before_still_says_no() {
+fn existing_hooks_can_still_reject_a_commit() {
     let set = set();
     executable(&set.hook("pre-commit"), &talking(3));
     set.project.install(What::Git);
@@ -261,7 +261,7 @@ fn whoever_said_no_before_still_says_no() {
 }
 
 #[test]
-fn a_hook_that_git_does_not_run_is_not_run_by_us() {
+fn existing_hooks_that_git_ignores_are_not_run() {
     let set = set();
     executable(&set.hook("pre-commit"), &talking(3));
     fs::set_permissions(set.hook("pre-commit"), fs::Permissions::from_mode(0o644)).unwrap();
@@ -275,7 +275,7 @@ fn a_hook_that_git_does_not_run_is_not_run_by_us() {
 
 /// husky: its scripts are all the same, and find out by their own name which hook they are.
 #[test]
-fn husky_still_knows_which_hook_it_is() {
+fn husky_hooks_keep_their_name() {
     let set = set();
     let root = &set.repository.root;
     set.repository.git(&["config", "core.hooksPath", ".husky/_"]);
@@ -311,7 +311,7 @@ fn husky_still_knows_which_hook_it_is() {
 }
 
 #[test]
-fn what_somebody_did_to_our_hooks_is_not_lost() {
+fn modified_hooks_are_kept_when_uninstalling() {
     let set = set();
     set.project.install(What::Git);
     let changed = fs::read_to_string(set.hook("pre-commit")).unwrap() + "# mine\n";
@@ -328,7 +328,7 @@ fn what_somebody_did_to_our_hooks_is_not_lost() {
 }
 
 #[test]
-fn where_there_can_be_no_hooks_it_says_so() {
+fn installing_fails_where_git_can_have_no_hooks() {
     let set = set();
     set.repository.git(&["config", "core.hooksPath", "/dev/null"]);
     let refused = plan_install(What::Git, &set.project.place).unwrap_err();

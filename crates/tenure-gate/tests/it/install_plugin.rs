@@ -15,7 +15,7 @@ const NEVER: &str = "exec sleep 600";
 const WHAT: What = What::Agent(Agent::OpenCode);
 
 #[test]
-fn a_file_of_that_name_that_is_not_ours_is_left_alone() {
+fn installing_fails_if_a_foreign_plugin_file_exists() {
     let project = Project::new();
     project.write(PLUGIN, "export const Mine = 1\n");
     assert!(matches!(plan_install(WHAT, &project.place), Err(InstallError::Taken { .. })));
@@ -24,7 +24,7 @@ fn a_file_of_that_name_that_is_not_ours_is_left_alone() {
 }
 
 #[test]
-fn one_that_somebody_changed_is_set_aside_and_not_lost() {
+fn a_modified_plugin_is_kept_under_another_name() {
     let project = Project::new();
     project.install(WHAT);
     let changed = project.read(PLUGIN) + "// mine\n";
@@ -35,7 +35,7 @@ fn one_that_somebody_changed_is_set_aside_and_not_lost() {
 }
 
 #[test]
-fn another_program_is_written_into_it() {
+fn reinstalling_writes_the_new_program_into_the_plugin() {
     let mut project = Project::new();
     project.install(WHAT);
     project.place.program = "/new \"quoted\"\\/tenure".into();
@@ -90,7 +90,7 @@ fn call(tenure: Option<&str>, tool: &str) -> Option<String> {
 }
 
 #[test]
-fn an_answer_is_obeyed() {
+fn the_plugin_obeys_hook_responses() {
     let Some(said) =
         call(Some("echo \"$@\" >> heard; cat >> heard; echo '{\"decision\":\"allow\"}'"), "edit")
     else {
@@ -116,7 +116,7 @@ fn an_answer_is_obeyed() {
 
 // S4-15
 #[test]
-fn whoever_cannot_be_asked_has_not_said_yes() {
+fn the_plugin_denies_if_tenure_fails() {
     for tenure in [
         None,
         Some("exit 1"),
@@ -168,7 +168,7 @@ fn environment(shell: Option<&str>) -> Option<String> {
 }
 
 #[test]
-fn commands_run_in_our_shell_for_their_session_and_see_the_persons() {
+fn commands_run_in_the_agent_shell_and_see_the_users_shell() {
     let Some(said) = environment(Some("/bin/zsh")) else { return };
     let expected = r#"OURS {"TENURE_SESSION":"ses_1","SHELL":"/bin/zsh"} {"SHELL":"/bin/zsh"}"#;
     assert_eq!(said.trim_end(), expected);

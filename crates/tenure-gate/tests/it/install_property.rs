@@ -89,7 +89,7 @@ fn laid_out(value: &Value, layout: usize) -> String {
 
 proptest! {
     #[test]
-    fn installing_and_uninstalling_is_as_if_nothing_had_been(
+    fn installing_and_uninstalling_restores_arbitrary_settings(
         settings in any_settings(),
         layout in 0..6_usize,
         (agent, path) in prop::sample::select(AGENTS.to_vec()),

@@ -34,7 +34,7 @@ fn covers_shells(plan: &Plan) -> Vec<Means> {
 }
 
 #[test]
-fn the_shell_is_a_link_to_the_program_and_the_settings_name_it() {
+fn installing_links_the_shell_and_names_it_in_the_settings() {
     let project = Project::new();
     project.write(SETTINGS, "{\n  \"env\": {\n    \"A\": \"1\"\n  }\n}\n");
     let before = project.snapshot();
@@ -49,7 +49,7 @@ fn the_shell_is_a_link_to_the_program_and_the_settings_name_it() {
 }
 
 #[test]
-fn only_agents_whose_shell_can_be_chosen_get_one() {
+fn only_agents_with_a_configurable_shell_get_one() {
     for agent in Agent::ALL {
         let project = Project::new();
         let plan = project.install(What::Agent(agent));
@@ -66,7 +66,7 @@ fn only_agents_whose_shell_can_be_chosen_get_one() {
 // A worktree or a clone may have committed settings that name it, of which nothing is known here. Claude Code takes a shell that is
 // gone for none, and runs the plain one without a word.
 #[test]
-fn it_stays_when_hooks_go() {
+fn uninstalling_keeps_the_shell() {
     for what in [CLAUDE, OPENCODE] {
         let project = Project::new();
         project.install(what);
@@ -80,7 +80,7 @@ fn it_stays_when_hooks_go() {
 }
 
 #[test]
-fn where_calls_cannot_be_watched_nobody_gets_a_shell_in_which_nothing_would_run() {
+fn without_seccomp_no_agent_gets_the_shell() {
     for what in [CLAUDE, OPENCODE] {
         let mut project = Project::new();
         project.install(what);
@@ -102,7 +102,7 @@ fn where_calls_cannot_be_watched_nobody_gets_a_shell_in_which_nothing_would_run(
 }
 
 #[test]
-fn who_works_in_another_shell_is_told_that_commands_run_in_bash() {
+fn a_login_shell_other_than_bash_is_reported() {
     for (shell, is_told) in [(Some("/bin/bash"), false), (Some("/usr/bin/zsh"), true), (None, false)] {
         let mut project = Project::new();
         project.place.login_shell = shell.map(PathBuf::from);
@@ -112,7 +112,7 @@ fn who_works_in_another_shell_is_told_that_commands_run_in_bash() {
 }
 
 #[test]
-fn a_shell_that_opencode_is_configured_with_is_the_persons_choice() {
+fn a_shell_configured_in_opencode_is_respected() {
     let project = Project::new();
     let home = project.place.person.folder(Agent::OpenCode).unwrap();
     fs::create_dir_all(&home).unwrap();
@@ -132,7 +132,7 @@ fn a_shell_that_opencode_is_configured_with_is_the_persons_choice() {
 }
 
 #[test]
-fn a_link_that_leads_elsewhere_or_is_gone_is_put_right() {
+fn a_missing_or_wrong_shell_link_is_repaired() {
     let mut project = Project::new();
     project.install(CLAUDE);
     fs::remove_file(shell(&project)).unwrap();
@@ -150,7 +150,7 @@ fn a_link_that_leads_elsewhere_or_is_gone_is_put_right() {
 }
 
 #[test]
-fn what_has_its_name_and_is_no_link_is_left_alone() {
+fn installing_fails_if_a_foreign_file_has_the_shell_path() {
     let project = Project::new();
     let path = shell(&project);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -163,7 +163,7 @@ fn what_has_its_name_and_is_no_link_is_left_alone() {
 }
 
 #[test]
-fn whoever_was_quicker_with_the_link_is_not_overwritten() {
+fn applying_a_plan_fails_if_the_link_changed_meanwhile() {
     let project = Project::new();
     let plan = plan_install(CLAUDE, &project.place).unwrap();
     fs::create_dir_all(shell(&project).parent().unwrap()).unwrap();
@@ -198,7 +198,7 @@ fn of_person(place: &Place) -> PathBuf {
 }
 
 #[test]
-fn a_shell_that_a_person_chose_stays_wherever_it_was_chosen() {
+fn a_shell_set_by_the_user_is_respected_in_every_settings_file() {
     let (project, note) = chosen(|place, write| write(&place.root.join(SETTINGS)), Scope::Project);
     assert!(note.contains(SETTINGS), "{note}");
     assert_eq!(env(&project), json!({"CLAUDE_CODE_SHELL": "/bin/zsh"}));
@@ -214,7 +214,7 @@ fn a_shell_that_a_person_chose_stays_wherever_it_was_chosen() {
 }
 
 #[test]
-fn a_shell_that_a_person_chooses_later_takes_the_place_of_ours() {
+fn a_shell_set_by_the_user_later_replaces_the_installed_one() {
     let mut project = Project::new();
     project.install(CLAUDE);
     let ours = shell(&project);
@@ -239,7 +239,7 @@ fn a_shell_that_a_person_chooses_later_takes_the_place_of_ours() {
 }
 
 #[test]
-fn variables_of_another_kind_are_left_to_the_person() {
+fn malformed_env_settings_are_not_modified() {
     for strange in ["{\"env\": []}", "{\"env\": 7}", "{\"env\": {}, \"env\": {}}"] {
         let project = Project::new();
         project.write(SETTINGS, strange);
@@ -251,7 +251,7 @@ fn variables_of_another_kind_are_left_to_the_person() {
 }
 
 #[test]
-fn a_folder_that_settings_cannot_name_is_refused_with_what_to_do() {
+fn an_unprintable_state_folder_is_rejected_with_a_hint() {
     let mut project = Project::new();
     project.place.backups = project.place.backups.join("a\nb");
     for what in [CLAUDE, OPENCODE] {

@@ -23,7 +23,7 @@ fn tree() -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn a_name_that_reaches_no_file_is_told_apart_by_what_to_do() {
+fn invalid_paths_have_distinct_errors() {
     let (_folder, root) = tree();
     symlink("round", root.join("and")).unwrap();
     symlink("and", root.join("round")).unwrap();
@@ -63,7 +63,7 @@ fn every_error_says_what_to_do_on_one_line() {
 }
 
 #[test]
-fn names_at_the_edge_of_what_the_system_takes_have_a_key() {
+fn paths_of_maximum_length_have_a_key() {
     let (_folder, root) = tree();
     // 250 bytes that are escaped each, often enough that no name could hold them.
     let folders: PathBuf = std::iter::repeat_n("%".repeat(250), 12).collect();
@@ -74,7 +74,7 @@ fn names_at_the_edge_of_what_the_system_takes_have_a_key() {
 }
 
 #[test]
-fn a_read_only_folder_and_a_cwd_that_is_gone_are_no_error() {
+fn read_only_folders_and_a_missing_cwd_are_accepted() {
     let (_folder, root) = tree();
     fs::set_permissions(root.join("src"), fs::Permissions::from_mode(0o555)).unwrap();
     assert!(matches!(target_of("new.rs".as_ref(), &root.join("src")).unwrap(), Target::File(_)));
@@ -86,8 +86,8 @@ fn a_read_only_folder_and_a_cwd_that_is_gone_are_no_error() {
 
 /// As somebody who is not allowed everything.
 #[test]
-fn a_folder_that_may_not_be_searched_is_said_to_deny_it() {
-    const NAME: &str = "paths_faults::a_folder_that_may_not_be_searched_is_said_to_deny_it";
+fn an_unsearchable_folder_is_reported_as_no_permission() {
+    const NAME: &str = "paths_faults::an_unsearchable_folder_is_reported_as_no_permission";
     if again::is_inside() || !rustix::process::geteuid().is_root() {
         let (_folder, root) = tree();
         fs::create_dir(root.join("shut")).unwrap();
@@ -115,7 +115,7 @@ fn a_folder_that_may_not_be_searched_is_said_to_deny_it() {
 }
 
 #[test]
-fn what_is_no_regular_file_has_a_path_too() {
+fn pipes_devices_and_descriptor_paths_are_resolved() {
     let (_folder, root) = tree();
     let made = std::process::Command::new("mkfifo").arg(root.join("pipe")).status().unwrap();
     assert!(made.success());

@@ -8,7 +8,7 @@ use tenure_gate::paths::{FileKey, Target, target_of};
 
 use crate::again;
 
-const NAME: &str = "paths_mounts::names_through_other_mounts_conflict";
+const NAME: &str = "paths_mounts::paths_through_other_mounts_share_a_resource";
 
 fn bind(from: &Path, to: &Path) {
     let status = Command::new("mount").arg("--bind").args([from, to]).status().unwrap();
@@ -28,7 +28,7 @@ fn share(one: &FileKey, other: &FileKey) -> bool {
 
 // S4-17
 #[test]
-fn names_through_other_mounts_conflict() {
+fn paths_through_other_mounts_share_a_resource() {
     if again::is_inside() {
         return inside();
     }

@@ -30,7 +30,7 @@ fn is_ambiguous(name: &Path) -> bool {
 
 // S4-17, S4-18
 #[test]
-fn ten_thousand_pairs_of_names_for_one_file_conflict_and_names_of_different_files_do_not() {
+fn paths_share_a_resource_exactly_if_they_reach_the_same_file() {
     let (mut same, mut different, mut outside) = (0, 0, 0);
     for seed in 1..=40 {
         let random = &mut Random(seed);
@@ -86,7 +86,7 @@ fn ten_thousand_pairs_of_names_for_one_file_conflict_and_names_of_different_file
 
 // S4-17
 #[test]
-fn a_file_is_leased_under_the_same_name_before_it_exists_and_after() {
+fn a_file_has_the_same_resource_before_and_after_its_creation() {
     let mut created = 0;
     for seed in 1..=40 {
         let random = &mut Random(1_000 + seed);
@@ -129,7 +129,7 @@ fn is_ambiguous_when_new(name: &Path) -> bool {
 
 /// A name in which nothing has a meaning of its own is one that the kernel compares as a whole.
 #[test]
-fn no_resource_is_a_pattern_or_a_folder_or_holds_what_a_name_may_not() {
+fn resources_contain_no_patterns_and_no_control_characters() {
     let random = &mut Random(7);
     let world = World::new(random);
     let names = (0..500).map(|_| world.any_name(random)).collect::<Vec<_>>();

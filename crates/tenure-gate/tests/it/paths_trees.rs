@@ -55,7 +55,7 @@ impl Place {
 
 // S4-17
 #[test]
-fn the_key_is_the_tree_and_the_path_in_it_however_it_is_written() {
+fn all_spellings_of_a_path_have_the_same_key() {
     let place = Place::new();
     place.repository("repo");
     fs::create_dir_all(place.at("repo/src/deep")).unwrap();
@@ -75,7 +75,7 @@ fn the_key_is_the_tree_and_the_path_in_it_however_it_is_written() {
 }
 
 #[test]
-fn a_file_that_is_to_be_created_has_its_key_before_its_folders_exist() {
+fn a_missing_file_has_a_key_before_its_folders_exist() {
     let place = Place::new();
     place.repository("repo");
     let file = place.file("repo/new/folder/file.rs");
@@ -92,7 +92,7 @@ fn a_file_that_is_to_be_created_has_its_key_before_its_folders_exist() {
 }
 
 #[test]
-fn a_linked_worktree_is_a_tree_of_its_own() {
+fn a_linked_worktree_is_a_separate_work_tree() {
     let place = Place::new();
     place.repository("repo");
     place.git("repo", &["worktree", "add", "-q", "../linked"]);
@@ -107,7 +107,7 @@ fn a_linked_worktree_is_a_tree_of_its_own() {
 }
 
 #[test]
-fn a_submodule_is_a_tree_of_its_own() {
+fn a_submodule_is_a_separate_work_tree() {
     let place = Place::new();
     place.repository("library");
     place.repository("repo");
@@ -123,7 +123,7 @@ fn a_submodule_is_a_tree_of_its_own() {
 }
 
 #[test]
-fn a_bare_repository_and_git_itself_have_no_working_tree() {
+fn bare_repositories_and_git_folders_have_no_work_tree() {
     let place = Place::new();
     place.repository("repo");
     place.git("", &["clone", "-q", "--bare", "repo", "bare.git"]);
@@ -139,7 +139,7 @@ fn a_bare_repository_and_git_itself_have_no_working_tree() {
 }
 
 #[test]
-fn a_tree_is_found_from_a_folder_a_file_and_one_that_is_not_there() {
+fn a_work_tree_is_found_from_folders_files_and_missing_paths() {
     let place = Place::new();
     place.repository("repo");
     fs::create_dir(place.at("repo/src")).unwrap();
@@ -158,7 +158,7 @@ fn a_tree_is_found_from_a_folder_a_file_and_one_that_is_not_there() {
 }
 
 #[test]
-fn links_lead_out_of_the_tree_into_git_and_into_another_tree() {
+fn symlinks_out_of_the_work_tree_are_followed() {
     let place = Place::new();
     place.repository("repo");
     place.repository("other");
@@ -175,7 +175,7 @@ fn links_lead_out_of_the_tree_into_git_and_into_another_tree() {
 }
 
 #[test]
-fn a_tool_that_removes_dots_itself_meets_whoever_lets_the_system_follow_them() {
+fn paths_with_dot_dot_after_a_symlink_include_both_interpretations() {
     let place = Place::new();
     place.repository("repo");
     fs::create_dir_all(place.at("repo/a/b")).unwrap();
@@ -192,7 +192,7 @@ fn a_tool_that_removes_dots_itself_meets_whoever_lets_the_system_follow_them() {
 }
 
 #[test]
-fn hard_links_meet_and_others_have_no_alias() {
+fn hard_links_share_an_alias_and_other_files_have_none() {
     let place = Place::new();
     place.repository("repo");
     place.repository("other");

@@ -40,7 +40,7 @@ fn chosen(chain: &[&str], kind: Option<Agent>) -> usize {
 
 // S4-2
 #[test]
-fn the_agents_as_they_were_seen_are_found_and_not_their_launchers() {
+fn recorded_process_trees_select_the_agent_and_not_its_launcher() {
     let seen = [
         ("claude-process.json", Agent::Claude, 1),
         ("codex-process.json", Agent::Codex, 0),
@@ -56,7 +56,7 @@ fn the_agents_as_they_were_seen_are_found_and_not_their_launchers() {
 }
 
 #[test]
-fn an_agent_is_known_by_its_program_its_name_or_what_it_interprets() {
+fn an_agent_is_detected_by_program_name_or_script() {
     let claude = Some(Agent::Claude);
     assert_eq!(
         chosen(&["sh -c x", "node /lib/node_modules/@anthropic-ai/claude-code/cli.js", "bash"], claude),
@@ -90,7 +90,7 @@ fn an_agent_is_known_by_its_program_its_name_or_what_it_interprets() {
 }
 
 #[test]
-fn who_is_not_known_is_the_nearest_that_is_no_shell_and_passes_nothing_on() {
+fn an_unknown_agent_is_the_nearest_process_that_is_neither_shell_nor_launcher() {
     assert_eq!(
         chosen(&["/bin/dash -c x", "env A=b aider", "/usr/bin/python3 aider", "-bash", "sshd"], None),
         2
@@ -102,7 +102,7 @@ fn who_is_not_known_is_the_nearest_that_is_no_shell_and_passes_nothing_on() {
 }
 
 #[test]
-fn the_first_process_is_only_chosen_when_nothing_else_is_there() {
+fn init_is_chosen_only_without_another_ancestor() {
     assert_eq!(chosen(&["sh -c x", "bash", "/sbin/init"], None), 1);
     assert_eq!(chosen(&["sh -c x", "/usr/lib/systemd/systemd --user", "systemd"], None), 0);
     assert_eq!(chosen(&["sh -c x", "bash", "whatever-starts-a-container"], None), 1);
@@ -127,7 +127,7 @@ fn chain(program: &Path, script: &str) -> (Child, u32) {
 
 // S4-2
 #[test]
-fn a_real_hook_climbs_through_real_shells_to_its_agent() {
+fn a_hook_below_real_shells_finds_its_agent() {
     let folder = tempfile::tempdir().unwrap();
     let agent = folder.path().join("claude");
     fs::copy("/bin/bash", &agent).unwrap();
@@ -141,7 +141,7 @@ fn a_real_hook_climbs_through_real_shells_to_its_agent() {
 }
 
 #[test]
-fn a_script_that_nobody_knows_is_climbed_over_to_whoever_started_it() {
+fn an_unknown_script_is_skipped_for_its_starter() {
     let (mut child, hook) = chain(Path::new("/bin/sh"), r#"sh -c 'echo $$; read line; :'; :"#);
     // Whoever runs the tests may be an agent; one of the others is asked for.
     let above: Vec<Vec<u8>> =

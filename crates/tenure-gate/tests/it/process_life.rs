@@ -31,7 +31,7 @@ fn wait_for_its_end(child: &Child) {
 
 // S4-13, S4-20
 #[test]
-fn a_killed_process_is_seen_to_end_and_a_zombie_is_dead() {
+fn a_killed_process_is_reported_and_a_zombie_is_dead() {
     let mut child = waiting();
     let process = Process::of(child.id()).unwrap();
     let watch = Watch::of(&process).unwrap();
@@ -51,7 +51,7 @@ fn a_killed_process_is_seen_to_end_and_a_zombie_is_dead() {
 
 // S4-13
 #[test]
-fn a_stopped_process_is_suspended_and_goes_on() {
+fn a_stopped_process_is_suspended_until_it_resumes() {
     let mut child = waiting();
     let process = Process::of(child.id()).unwrap();
     kill_process(number(&child), Signal::STOP).unwrap();
@@ -68,7 +68,7 @@ fn a_stopped_process_is_suspended_and_goes_on() {
 
 // S4-20, S4-22
 #[test]
-fn another_process_with_the_same_pid_is_not_the_one_that_was_known() {
+fn a_reused_pid_is_a_different_process() {
     let own = Process::own().unwrap();
     assert_eq!(own.liveness(), Liveness::Alive);
     let earlier = Process { started: own.started - 1, ..own.clone() };
@@ -81,7 +81,7 @@ fn another_process_with_the_same_pid_is_not_the_one_that_was_known() {
 }
 
 #[test]
-fn a_process_is_the_same_after_it_was_stored() {
+fn process_ids_round_trip_through_json() {
     let own = Process::own().unwrap();
     let stored = serde_json::to_string(&own).unwrap();
     let read: Process = serde_json::from_str(&stored).unwrap();
@@ -92,7 +92,7 @@ fn a_process_is_the_same_after_it_was_stored() {
 
 /// The first thread has ended, others go on: the system shows such a process like a zombie.
 #[test]
-fn a_process_lives_as_long_as_any_of_its_threads() {
+fn a_process_is_alive_while_any_thread_runs() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("threads");
     let source = r#"
@@ -133,7 +133,7 @@ fn a_process_lives_as_long_as_any_of_its_threads() {
 }
 
 #[test]
-fn ancestors_come_nearest_first_and_descendants_are_all_below() {
+fn ancestors_are_nearest_first_and_descendants_are_complete() {
     let script = "sh -c 'echo $$; read line; :'; :";
     let mut outer =
         Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -156,8 +156,8 @@ fn ancestors_come_nearest_first_and_descendants_are_all_below() {
 
 /// A daemon that has no descriptors left must not take from the living.
 #[test]
-fn who_cannot_be_looked_at_is_not_taken_for_dead() {
-    const NAME: &str = "process_life::who_cannot_be_looked_at_is_not_taken_for_dead";
+fn an_unreadable_process_is_alive() {
+    const NAME: &str = "process_life::an_unreadable_process_is_alive";
     if !again::is_inside() {
         return again::run(&["sh", "-c", "ulimit -n 64; exec \"$@\"", "sh"], NAME);
     }

@@ -33,7 +33,7 @@ fn next(said: &mut BufReader<ChildStdout>) {
 }
 
 #[test]
-fn a_file_that_a_descendant_writes_to_is_open_until_it_is_closed() {
+fn a_file_written_by_a_descendant_is_open_until_closed() {
     let folder = tempfile::tempdir().unwrap();
     let paths = ["appended", "read", "both", "untouched"].map(|name| folder.path().join(name));
     paths.iter().for_each(|path| fs::write(path, "text").unwrap());
@@ -58,7 +58,7 @@ fn a_file_that_a_descendant_writes_to_is_open_until_it_is_closed() {
 }
 
 #[test]
-fn what_others_have_open_does_not_count() {
+fn files_open_in_unrelated_processes_are_not_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     let ours = fs::File::create(&path).unwrap();

@@ -10,7 +10,7 @@ use tenure_gate::process::writers_of;
 
 // S4-15
 #[test]
-fn whoever_can_write_to_a_file_is_named_and_whoever_reads_it_is_not() {
+fn only_processes_with_a_file_open_for_writing_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "text").unwrap();

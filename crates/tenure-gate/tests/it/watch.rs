@@ -47,7 +47,7 @@ impl Told for BTreeSet<(String, Kind)> {
 
 // S4-15
 #[test]
-fn each_way_to_change_a_file_is_told() {
+fn every_kind_of_file_change_is_reported() {
     let repository = Repository::new();
     let at = |name: &str| repository.root.join(name);
     for name in ["written", "cut", "mode", "removed", "old", "over", "linked"] {
@@ -83,7 +83,7 @@ fn each_way_to_change_a_file_is_told() {
 }
 
 #[test]
-fn what_is_in_folders_that_were_made_all_at_once_is_told() {
+fn files_in_new_nested_folders_are_reported() {
     let repository = Repository::new();
     let mut watch = watched(&repository);
     repository.write("a/b/c/d/e/deep", "text");
@@ -101,7 +101,7 @@ fn what_is_in_folders_that_were_made_all_at_once_is_told() {
 }
 
 #[test]
-fn a_folder_that_is_moved_takes_its_files_along() {
+fn moving_a_folder_reports_its_files() {
     let repository = Repository::new();
     let at = |name: &str| repository.root.join(name);
     repository.write("from/below/file", "text");
@@ -129,7 +129,7 @@ fn a_folder_that_is_moved_takes_its_files_along() {
 }
 
 #[test]
-fn what_comes_into_a_folder_after_it_was_moved_was_never_where_it_came_from() {
+fn files_created_after_a_folder_move_are_not_reported_at_the_old_path() {
     let repository = Repository::new();
     let at = |name: &str| repository.root.join(name);
     for name in ["dd/e/old", "dd/e/gone", "dd/again"] {
@@ -167,7 +167,7 @@ fn what_comes_into_a_folder_after_it_was_moved_was_never_where_it_came_from() {
 }
 
 #[test]
-fn what_git_ignores_its_own_folder_and_other_trees_are_not_watched() {
+fn ignored_folders_git_folders_and_nested_repositories_are_not_watched() {
     let repository = Repository::new();
     repository.write(".gitignore", "target/\n/out\n*.log\nkept/\n");
     repository.write("kept/known", "text");
@@ -191,7 +191,7 @@ fn what_git_ignores_its_own_folder_and_other_trees_are_not_watched() {
 }
 
 #[test]
-fn two_thousand_files_at_once_are_all_told() {
+fn two_thousand_files_created_at_once_are_all_reported() {
     let repository = Repository::new();
     let mut watch = watched(&repository);
     for number in 0..2_000 {
@@ -204,7 +204,7 @@ fn two_thousand_files_at_once_are_all_told() {
 
 // S4-15
 #[test]
-fn what_git_checks_out_is_told_from_what_others_write() {
+fn changes_by_git_checkout_are_marked_as_by_git() {
     let repository = Repository::new();
     let first = repository.commit(&[("a", "one"), ("b", "one")]);
     repository.commit(&[("a", "two"), ("b", "two")]);
@@ -219,7 +219,7 @@ fn what_git_checks_out_is_told_from_what_others_write() {
 }
 
 #[test]
-fn a_tree_that_is_gone_is_over() {
+fn moving_the_root_away_ends_the_watch() {
     let repository = Repository::new();
     let mut watch = watched(&repository);
     assert!(!watch.read().is_over);

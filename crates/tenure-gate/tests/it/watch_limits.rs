@@ -18,7 +18,7 @@ fn with_folders(count: usize) -> Repository {
 }
 
 #[test]
-fn what_is_beyond_the_limit_is_counted_and_watched_when_there_is_room() {
+fn folders_beyond_the_limit_are_counted_and_watched_later() {
     let repository = with_folders(8);
     let tree = work_tree_of(&repository.root).unwrap().unwrap();
     let mut watch = TreeWatch::open_with(&tree, 4).unwrap();
@@ -34,7 +34,7 @@ fn what_is_beyond_the_limit_is_counted_and_watched_when_there_is_room() {
 
 /// In a namespace of its own, where the system's own limit is small.
 #[test]
-fn the_limit_of_the_system_ends_nothing() {
+fn the_system_watch_limit_is_not_fatal() {
     if let Ok(tree) = std::env::var(LIMITED) {
         let watch = TreeWatch::open(&work_tree_of(tree.as_ref()).unwrap().unwrap()).unwrap();
         let coverage = watch.coverage();
@@ -42,7 +42,7 @@ fn the_limit_of_the_system_ends_nothing() {
         return;
     }
     let repository = with_folders(8);
-    let script = r#"echo 5 > /proc/sys/user/max_inotify_watches && exec "$0" --exact --nocapture watch_limits::the_limit_of_the_system_ends_nothing"#;
+    let script = r#"echo 5 > /proc/sys/user/max_inotify_watches && exec "$0" --exact --nocapture watch_limits::the_system_watch_limit_is_not_fatal"#;
     let program = std::env::current_exe().unwrap();
     let run = Command::new("unshare")
         .args(["--user", "--map-root-user", "sh", "-c", script])
@@ -61,7 +61,7 @@ fn the_limit_of_the_system_ends_nothing() {
 
 // S4-15
 #[test]
-fn when_too_much_happens_at_once_that_is_said_and_new_folders_are_watched_all_the_same() {
+fn queue_overflow_is_counted_and_new_folders_are_still_watched() {
     let limit = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
     let limit: usize = limit.trim().parse().unwrap();
     if limit > 100_000 {

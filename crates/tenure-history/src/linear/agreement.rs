@@ -111,7 +111,7 @@ fn any_history(seed: u64) -> History {
 
 proptest! {
     #[test]
-    fn the_search_finds_an_order_where_trying_everything_finds_one(seed in any::<u64>()) {
+    fn the_search_agrees_with_an_exhaustive_search(seed in any::<u64>()) {
         // Many for each case: most are wrong for a simple reason.
         for number in 0..50 {
             let history = any_history(seed.wrapping_add(number));
@@ -125,7 +125,7 @@ proptest! {
 }
 
 #[test]
-fn some_of_these_histories_hold_and_most_do_not() {
+fn generated_histories_include_valid_and_invalid_ones() {
     let holds = |seed: &u64| {
         check(&any_history(*seed), ENOUGH).iter().all(|finding| finding.verdict == Verdict::Holds)
     };

@@ -26,7 +26,7 @@ fn breaks_by_fences(law: Law, text: &str) {
 }
 
 #[test]
-fn two_holders_at_once_are_found() {
+fn overlapping_exclusive_leases_violate_mutual_exclusion() {
     breaks(
         Law::OneHolder,
         "
@@ -47,7 +47,7 @@ fn two_holders_at_once_are_found() {
 }
 
 #[test]
-fn an_upgrade_beside_another_reader_is_found() {
+fn an_upgrade_beside_a_shared_lease_violates_mutual_exclusion() {
     breaks(
         Law::OneHolder,
         "
@@ -59,7 +59,7 @@ fn an_upgrade_beside_another_reader_is_found() {
 }
 
 #[test]
-fn a_fence_that_is_used_twice_or_goes_back_is_found() {
+fn a_reused_or_decreasing_fence_is_a_violation() {
     breaks_by_fences(
         Law::FenceOnce,
         "
@@ -84,7 +84,7 @@ fn a_fence_that_is_used_twice_or_goes_back_is_found() {
 }
 
 #[test]
-fn a_lease_that_ends_early_is_found() {
+fn an_early_end_is_a_violation() {
     breaks(
         Law::NeverEarly,
         "
@@ -101,7 +101,7 @@ fn a_lease_that_ends_early_is_found() {
 }
 
 #[test]
-fn whatever_is_done_with_a_lease_that_is_over_is_found() {
+fn using_a_lease_after_its_end_is_a_violation() {
     breaks(
         Law::StrictEnd,
         "
@@ -129,7 +129,7 @@ fn whatever_is_done_with_a_lease_that_is_over_is_found() {
 }
 
 #[test]
-fn a_renewal_that_shortens_is_found() {
+fn a_renewal_that_shortens_is_a_violation() {
     breaks(
         Law::NeverShorter,
         "
@@ -142,7 +142,7 @@ fn a_renewal_that_shortens_is_found() {
 }
 
 #[test]
-fn a_refusal_with_nobody_in_the_way_is_found() {
+fn a_denial_without_a_blocking_lease_is_a_violation() {
     breaks(
         Law::HeldBySomebody,
         "
@@ -162,7 +162,7 @@ fn a_refusal_with_nobody_in_the_way_is_found() {
 }
 
 #[test]
-fn an_answer_before_its_write_is_found_by_a_reader_and_by_a_rival() {
+fn a_grant_that_is_lost_after_its_answer_is_a_violation() {
     breaks(
         Law::ReadsAreFresh,
         "
@@ -185,7 +185,7 @@ fn an_answer_before_its_write_is_found_by_a_reader_and_by_a_rival() {
 }
 
 #[test]
-fn a_stale_read_is_found() {
+fn a_stale_read_is_a_violation() {
     breaks(
         Law::ReadsAreFresh,
         "
@@ -202,7 +202,7 @@ fn a_stale_read_is_found() {
 }
 
 #[test]
-fn what_a_reader_cannot_have_seen_is_found() {
+fn an_impossible_read_is_a_violation() {
     breaks(
         Law::ReadsAreTrue,
         "
@@ -222,7 +222,7 @@ fn what_a_reader_cannot_have_seen_is_found() {
 }
 
 #[test]
-fn one_request_with_two_leases_is_found() {
+fn two_leases_for_one_idempotency_key_are_a_violation() {
     breaks(
         Law::OneHolder,
         "
@@ -242,7 +242,7 @@ fn one_request_with_two_leases_is_found() {
 }
 
 #[test]
-fn what_did_not_happen_in_time_does_not_explain_anything() {
+fn a_request_that_ended_with_its_process_explains_no_later_answer() {
     // It ended with its process at 20.
     breaks(
         Law::HeldBySomebody,

@@ -86,7 +86,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn whatever_one_clock_explains_is_accepted(seed in any::<u64>()) {
+    fn histories_explained_by_exact_time_are_accepted(seed in any::<u64>()) {
         for number in 0..20 {
             let history = any_history(seed.wrapping_add(number));
             let operations: Vec<_> = history.operations.iter().collect();

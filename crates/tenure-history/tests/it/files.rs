@@ -5,7 +5,7 @@ use tenure_history::History;
 use crate::story::history;
 
 #[test]
-fn a_history_that_was_written_is_read_back() {
+fn a_history_file_round_trips() {
     let told = history(
         "
         a  0..5      acquire db:1,db:2 x 100 wait 5 key k -> granted 1,2
@@ -26,7 +26,7 @@ fn a_history_that_was_written_is_read_back() {
 }
 
 #[test]
-fn a_line_that_is_no_operation_is_named() {
+fn reading_an_invalid_line_reports_its_number() {
     let error = History::read(&b"{\"clock\":null}\n\n{\"client\":1}\n"[..]).unwrap_err();
     assert!(error.to_string().contains("line 3"), "{error}");
 }

@@ -21,7 +21,7 @@ fn holds(histories: &str) {
 }
 
 #[test]
-fn concurrent_grants_may_have_come_in_either_order() {
+fn concurrent_grants_are_accepted_in_either_order() {
     holds(
         "
         a  0..50   acquire db x 1000 -> granted 2
@@ -35,7 +35,7 @@ fn concurrent_grants_may_have_come_in_either_order() {
 }
 
 #[test]
-fn a_request_without_an_answer_may_have_happened() {
+fn an_unanswered_request_may_have_taken_effect() {
     holds(
         "
         a  0..     acquire db x 1000
@@ -65,7 +65,7 @@ fn a_request_without_an_answer_may_have_happened() {
 }
 
 #[test]
-fn a_request_without_an_answer_need_not_have_happened() {
+fn an_unanswered_request_may_have_had_no_effect() {
     holds(
         "
         a  0..     acquire db x 1000
@@ -80,7 +80,7 @@ fn a_request_without_an_answer_need_not_have_happened() {
 }
 
 #[test]
-fn the_same_request_finds_its_lease_again() {
+fn a_repeated_keyed_acquire_returns_the_same_lease() {
     holds(
         "
         a  0..20   acquire db x 1000 key k
@@ -98,7 +98,7 @@ fn the_same_request_finds_its_lease_again() {
 }
 
 #[test]
-fn a_transfer_that_is_sent_again_finds_what_came_of_it() {
+fn a_repeated_transfer_returns_the_same_lease() {
     holds(
         "
         a  0..5    acquire db x 1000 -> granted 1
@@ -110,7 +110,7 @@ fn a_transfer_that_is_sent_again_finds_what_came_of_it() {
 }
 
 #[test]
-fn a_lease_may_end_just_as_somebody_asks() {
+fn a_lease_may_expire_during_a_request() {
     holds(
         "
         # Its end is between 100 and 105, whatever clients know.
@@ -131,7 +131,7 @@ fn a_lease_may_end_just_as_somebody_asks() {
 }
 
 #[test]
-fn a_reader_may_say_that_a_lease_ran_out_whose_renewal_is_being_written() {
+fn a_read_may_show_expired_while_the_renewal_is_being_written() {
     holds(
         "
         a  0..5      acquire db x 100 -> granted 1
@@ -145,7 +145,7 @@ fn a_reader_may_say_that_a_lease_ran_out_whose_renewal_is_being_written() {
 }
 
 #[test]
-fn shared_leases_pile_up_and_run_out() {
+fn overlapping_shared_leases_are_accepted() {
     holds(
         "
         a  0..5      acquire db s 100 -> granted 1
@@ -163,7 +163,7 @@ fn shared_leases_pile_up_and_run_out() {
 }
 
 #[test]
-fn whoever_waits_is_granted_later_and_its_time_counts_from_then() {
+fn the_ttl_of_a_queued_grant_counts_from_the_grant() {
     holds(
         "
         a  0..5     acquire db x 100 -> granted 1
@@ -180,7 +180,7 @@ fn whoever_waits_is_granted_later_and_its_time_counts_from_then() {
 }
 
 #[test]
-fn releasing_twice_and_looking_at_what_is_over_are_harmless() {
+fn repeated_release_and_reads_of_ended_leases_are_accepted() {
     holds(
         "
         a  0..5    acquire db x 100 -> granted 1
@@ -194,7 +194,7 @@ fn releasing_twice_and_looking_at_what_is_over_are_harmless() {
 }
 
 #[test]
-fn a_search_that_takes_too_long_says_that_it_does_not_know() {
+fn a_search_that_exceeds_its_step_limit_is_undecided() {
     let text = "
         a  0..5    acquire db x 1000 -> granted 1
         b  10..12  acquire db x 1000 -> granted 2

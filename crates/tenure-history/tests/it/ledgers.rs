@@ -49,7 +49,7 @@ fn answers_that_the_ledger_explains_are_accepted() {
 }
 
 #[test]
-fn an_acknowledged_operation_that_is_missing_is_found() {
+fn an_acknowledged_operation_missing_from_the_ledger_is_a_violation() {
     breaks(Law::AcknowledgedIsDurable, "a 0..5 acquire db x 100 -> granted 1", "");
     let entries = "
         2   issued 1 db a x 100
@@ -68,7 +68,7 @@ fn an_acknowledged_operation_that_is_missing_is_found() {
 }
 
 #[test]
-fn an_answer_that_came_before_what_it_tells_is_found() {
+fn an_answer_before_its_ledger_entry_is_a_violation() {
     let told = "a 0..5 acquire db x 100 -> granted 1 107";
     breaks(Law::AnswersAreTrue, "a 0..5 acquire db x 100 -> granted 1", "8 issued 1 db a x 100");
     breaks(Law::AcknowledgedIsDurable, told, "8 issued 1 db a x 100");
@@ -76,7 +76,7 @@ fn an_answer_that_came_before_what_it_tells_is_found() {
 }
 
 #[test]
-fn an_answer_that_differs_is_found() {
+fn an_answer_that_differs_from_the_ledger_is_a_violation() {
     for entry in
         ["2 issued 1 db b x 100", "2 issued 1 db a s 100", "2 issued 1 db:2 a x 100", "2 issued 1 db a x 200"]
     {
@@ -85,7 +85,7 @@ fn an_answer_that_differs_is_found() {
 }
 
 #[test]
-fn an_order_that_is_not_that_of_time_is_found() {
+fn a_ledger_order_against_real_time_is_a_violation() {
     let told = "
         a  0..5    acquire db:1 x 100 -> granted 2
         b  10..15  acquire db:2 x 100 -> granted 1 91
@@ -104,7 +104,7 @@ fn an_order_that_is_not_that_of_time_is_found() {
 }
 
 #[test]
-fn a_ledger_that_breaks_a_law_by_itself_is_found() {
+fn an_inconsistent_ledger_is_a_violation() {
     let both = "
         a  0..9  acquire db x 100
         b  0..9  acquire db x 100
@@ -128,7 +128,7 @@ fn a_ledger_that_breaks_a_law_by_itself_is_found() {
 }
 
 #[test]
-fn what_is_ended_too_early_or_too_late_is_found() {
+fn an_early_end_or_use_after_the_end_in_the_ledger_is_a_violation() {
     let asked = "
         a  0..9      acquire db x 100
         a  40..190   renew 1 db
@@ -169,7 +169,7 @@ fn what_is_ended_too_early_or_too_late_is_found() {
 }
 
 #[test]
-fn what_nobody_asked_for_is_found() {
+fn a_ledger_entry_without_a_request_is_a_violation() {
     breaks(Law::NothingUnasked, "", "1 issued 1 db a x 100");
     breaks(
         Law::NothingUnasked,
@@ -193,7 +193,7 @@ fn what_nobody_asked_for_is_found() {
 }
 
 #[test]
-fn a_refusal_that_the_ledger_does_not_justify_is_found() {
+fn a_denial_not_justified_by_the_ledger_is_a_violation() {
     let refused = "
         a  0..9      acquire db x 100
         b  200..210  acquire db x 100 -> held a
@@ -208,7 +208,7 @@ fn a_refusal_that_the_ledger_does_not_justify_is_found() {
 }
 
 #[test]
-fn whoever_overtakes_a_waiter_is_found() {
+fn a_grant_that_overtakes_a_waiter_is_a_violation() {
     let asked = "
         a  0..9    acquire db x 100
         b  5..999  acquire db x 100 wait 500
@@ -252,7 +252,7 @@ fn whoever_overtakes_a_waiter_is_found() {
 }
 
 #[test]
-fn part_of_what_was_asked_for_together_is_found() {
+fn a_partly_granted_batch_is_a_violation() {
     let asked = "b  5..999  acquire db:1,db:2 x 100 wait 500";
     breaks(
         Law::AllOrNothing,
@@ -273,7 +273,7 @@ fn part_of_what_was_asked_for_together_is_found() {
 }
 
 #[test]
-fn a_stale_reader_is_found() {
+fn a_read_that_differs_from_the_ledger_is_a_violation() {
     let entries = "
         1  issued 1 db a x 100
         6  released 1
@@ -312,7 +312,7 @@ fn a_stale_reader_is_found() {
 }
 
 #[test]
-fn on_another_clock_numbers_names_and_order_are_compared_and_times_are_not() {
+fn on_another_clock_times_are_not_compared() {
     let mut told = history(
         "
         a  5000..5005  acquire db x 100 -> granted 1
@@ -326,7 +326,7 @@ fn on_another_clock_numbers_names_and_order_are_compared_and_times_are_not() {
 }
 
 #[test]
-fn a_transfer_that_nobody_heard_of_explains_an_end_and_a_beginning() {
+fn an_unanswered_transfer_explains_an_end_and_a_new_lease() {
     let told = "
         a  0..5    acquire db x 100 -> granted 1
         a  10..20  transfer 1 db b x
@@ -340,7 +340,7 @@ fn a_transfer_that_nobody_heard_of_explains_an_end_and_a_beginning() {
 }
 
 #[test]
-fn an_upgrade_that_overtakes_a_reader_who_waits_is_found() {
+fn an_upgrade_that_overtakes_a_waiter_is_a_violation() {
     let asked = "
         a  0..9    acquire db s 100
         b  5..999  acquire db x 100 wait 500

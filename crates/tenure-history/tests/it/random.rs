@@ -224,7 +224,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn what_a_simple_server_says_is_accepted(seed in any::<u64>()) {
+    fn histories_of_a_simple_server_are_accepted(seed in any::<u64>()) {
         let Played { history, entries } = play(seed, 60, true);
         for finding in linear::check(&history, ENOUGH) {
             prop_assert_eq!(&finding.verdict, &Verdict::Holds, "{:#?}", history);
@@ -235,7 +235,7 @@ proptest! {
 }
 
 #[test]
-fn a_lie_is_mostly_caught_by_other_answers_and_nearly_always_by_the_ledger() {
+fn falsified_answers_are_detected_mostly_by_the_search_and_nearly_always_by_the_ledger() {
     let (mut by_answers, mut by_ledger) = (0, 0);
     for seed in 0..400 {
         let Played { mut history, entries } = play(seed, 60, false);
@@ -249,7 +249,7 @@ fn a_lie_is_mostly_caught_by_other_answers_and_nearly_always_by_the_ledger() {
 }
 
 #[test]
-fn thousands_of_operations_on_one_resource_are_searched_with_a_few_steps_each() {
+fn the_search_takes_under_ten_steps_per_operation() {
     for seed in 0..5 {
         let Played { mut history, .. } = play(seed, 5_000, true);
         // Whoever was not answered is known to be gone soon after; if hundreds could still happen at any time, the

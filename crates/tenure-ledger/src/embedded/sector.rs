@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_spread_is_gathered_again() {
+    fn splitting_into_sectors_and_joining_round_trips() {
         for length in [1, 510, 511, 512, 1022, 1023, 5000] {
             let bytes: Vec<u8> = (0..length).map(|number: u32| number.to_le_bytes()[0]).collect();
             let sectors = spread(&bytes, &[], Marker::First);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn one_flipped_bit_makes_no_marker_of_another() {
+    fn sector_markers_differ_in_at_least_four_bits() {
         let markers = [0, Marker::Segment as u8, Marker::First as u8, Marker::Next as u8];
         for one in markers {
             for other in markers.into_iter().filter(|other| *other != one) {

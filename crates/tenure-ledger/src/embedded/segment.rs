@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_is_found_and_the_record_before_it_named() {
+    fn every_flipped_bit_in_a_segment_is_reported_at_or_before_its_sector() {
         let whole = segment();
         let read = Segment::read(Path::new("whole"), &whole).expect("as it was written");
         assert_eq!((read.batches.len(), read.is_torn), (3, false));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_cut_anywhere_is_refused() {
+    fn a_truncated_segment_is_damage() {
         let whole = segment();
         for length in 0..whole.len() {
             Segment::read(Path::new("cut"), &whole[..length]).expect_err("part of it is missing");

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_signs_quickly_signs_the_same() {
+    fn both_ed25519_implementations_make_the_same_signature() {
         for seed in 0..=255 {
             let key = NodeKey::from_secret(&[seed; 32]);
             let message = vec![seed; usize::from(seed) * 3];

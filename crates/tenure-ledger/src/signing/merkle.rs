@@ -219,7 +219,7 @@ mod tests {
 
     // The attack on trees without prefixes: a tree of the inner nodes has the same root as the tree itself.
     #[test]
-    fn an_inner_node_does_not_pass_for_a_leaf() {
+    fn an_interior_node_does_not_verify_as_a_leaf() {
         let four = Tree::new(&leaves(4)).unwrap();
         let inner: Vec<_> = four.levels[1].iter().map(|node| Leaf(*node)).collect();
         let place = Place::new(0, 2).unwrap();
@@ -231,7 +231,7 @@ mod tests {
 
     // CVE-2012-2459: where the last node is doubled, the lists a b c and a b c c have one root.
     #[test]
-    fn a_list_with_its_last_leaf_doubled_has_no_root() {
+    fn a_duplicated_last_leaf_is_rejected() {
         for count in [1, 3, 5, 6, 7] {
             let mut doubled = leaves(count);
             let tail = if count == 6 { 2 } else { 1 };
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_of_leaf_and_node_differ_within_the_shorter_one() {
+    fn leaf_and_node_prefixes_differ_within_the_shorter_one() {
         assert_ne!(&PREFIX[..], &b"tenure.lease.v1"[..PREFIX.len()]);
     }
 }

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_power_cut_keeps_a_prefix_of_what_hangs_together_and_any_mixture_of_the_rest() {
+    fn a_power_cut_keeps_a_prefix_of_dependent_renames_and_any_mix_of_independent_ones() {
         let mut names = Names::default();
         for (file, name) in (0..).zip(["a", "x"]) {
             names.change(Change::Made { name: name.into(), file });

@@ -19,7 +19,7 @@ fn segments(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn it_is_read_while_it_is_written_and_every_batch_comes_once_with_its_place() {
+fn a_read_only_ledger_beside_a_writer_returns_every_batch_once_with_its_offset() {
     let folder = tempfile::tempdir().unwrap();
     // An unclean end: the next segment begins with a copy of the last record.
     append(&mut EmbeddedLedger::open(folder.path(), small()).unwrap(), 3);
@@ -41,7 +41,7 @@ fn it_is_read_while_it_is_written_and_every_batch_comes_once_with_its_place() {
 }
 
 #[test]
-fn what_is_half_written_at_the_end_is_read_again_and_elsewhere_it_is_damage() {
+fn damage_in_the_last_segment_is_retried_beside_a_writer_and_reported_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
     for _ in 0..2 {
         append(&mut EmbeddedLedger::open(folder.path(), small()).unwrap(), 3);

@@ -21,7 +21,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn an_older_copy_that_is_put_back_is_refused_and_the_way_out_is_named() {
+fn an_older_copy_put_back_does_not_open_and_names_the_restored_command() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     append(&mut EmbeddedLedger::open(&data, options(folder.path())).unwrap(), 2);
@@ -37,7 +37,7 @@ fn an_older_copy_that_is_put_back_is_refused_and_the_way_out_is_named() {
 }
 
 #[test]
-fn a_copy_that_went_another_way_is_refused() {
+fn a_copy_that_diverged_from_its_witness_does_not_open() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     append(&mut EmbeddedLedger::open(&data, options(folder.path())).unwrap(), 2);
@@ -66,7 +66,7 @@ fn a_ledger_that_is_ahead_of_its_witness_opens() {
 }
 
 #[test]
-fn a_ledger_of_another_machine_is_refused_and_the_way_out_is_named() {
+fn a_ledger_of_another_machine_does_not_open_and_names_the_moved_command() {
     let folder = tempfile::tempdir().unwrap();
     append(&mut EmbeddedLedger::open(folder.path(), small()).unwrap(), 2);
     let path = folder.path().join("identity");
@@ -80,7 +80,7 @@ fn a_ledger_of_another_machine_is_refused_and_the_way_out_is_named() {
 }
 
 #[test]
-fn segments_without_an_identity_are_refused() {
+fn segments_without_an_identity_file_do_not_open() {
     let folder = tempfile::tempdir().unwrap();
     append(&mut EmbeddedLedger::open(folder.path(), small()).unwrap(), 2);
     fs::remove_file(folder.path().join("identity")).unwrap();
@@ -89,7 +89,7 @@ fn segments_without_an_identity_are_refused() {
 }
 
 #[test]
-fn a_copy_opens_only_after_a_restore_and_half_a_copy_is_not_left_behind() {
+fn a_copy_does_not_open_before_restore_and_a_failed_copy_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let (data, to) = (folder.path().join("data"), folder.path().join("copy"));
     append(&mut EmbeddedLedger::open(&data, options(folder.path())).unwrap(), 3);

@@ -37,7 +37,7 @@ fn found(directory: &Path) -> Damage {
 
 /// Every bit of one segment is flipped beside the code that reads it; here the whole way, for one in many.
 #[test]
-fn a_flipped_bit_is_found_and_its_record_named() {
+fn a_flipped_bit_in_a_ledger_is_reported_at_or_before_its_sector() {
     let (folder, files) = small_ledger();
     for path in files {
         let whole = fs::read(&path).unwrap();
@@ -55,7 +55,7 @@ fn a_flipped_bit_is_found_and_its_record_named() {
 }
 
 #[test]
-fn a_file_that_was_cut_anywhere_is_refused() {
+fn a_truncated_or_extended_segment_is_damage() {
     let (folder, files) = small_ledger();
     for path in files {
         let whole = fs::read(&path).unwrap();
@@ -70,7 +70,7 @@ fn a_file_that_was_cut_anywhere_is_refused() {
 }
 
 #[test]
-fn a_ledger_that_is_damaged_does_not_open_and_is_not_changed() {
+fn a_damaged_ledger_does_not_open_and_is_not_changed() {
     let (folder, files) = small_ledger();
     let mut bytes = fs::read(&files[0]).unwrap();
     bytes[600] ^= 1;
@@ -86,7 +86,7 @@ fn is_segment(entry: &std::io::Result<fs::DirEntry>) -> bool {
 }
 
 #[test]
-fn a_missing_swapped_or_doubled_segment_is_found() {
+fn a_missing_swapped_or_duplicated_segment_is_damage() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = EmbeddedLedger::open(folder.path(), small()).unwrap();
     append_many(&mut ledger, 60, 3);
@@ -110,7 +110,7 @@ fn a_missing_swapped_or_doubled_segment_is_found() {
 }
 
 #[test]
-fn a_segment_of_another_ledger_is_not_taken_for_ones_own() {
+fn a_segment_of_another_ledger_is_damage() {
     let (folder, files) = small_ledger();
     let (_other, foreign) = small_ledger();
     fs::copy(&foreign[1], &files[1]).unwrap();
@@ -118,7 +118,7 @@ fn a_segment_of_another_ledger_is_not_taken_for_ones_own() {
 }
 
 #[test]
-fn an_identity_that_was_changed_is_refused() {
+fn a_ledger_with_a_changed_identity_file_does_not_open() {
     let (folder, _) = small_ledger();
     let path = folder.path().join("identity");
     let whole = fs::read(&path).unwrap();
@@ -132,7 +132,7 @@ fn an_identity_that_was_changed_is_refused() {
 }
 
 #[test]
-fn a_reader_beside_the_writer_notices_records_that_are_gone() {
+fn reading_missing_durable_records_beside_the_writer_is_damage() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = EmbeddedLedger::open(folder.path(), small()).unwrap();
     append_many(&mut ledger, 40, 2);

@@ -104,7 +104,7 @@ fn every_crash(mut visit: impl FnMut(u64, FaultyDisk, History)) {
 
 // S2-4, S2-14: what was acknowledged survives a crash at any point.
 #[test]
-fn nothing_acknowledged_is_lost_wherever_the_machine_goes_off() {
+fn acknowledged_batches_survive_a_crash_at_every_disk_operation() {
     every_crash(|at, disk, history| {
         for (seed, back) in (0..).zip(BACK) {
             let (disk, mut history) = (disk.fork(at * 100 + seed), history.clone());
@@ -119,7 +119,7 @@ fn nothing_acknowledged_is_lost_wherever_the_machine_goes_off() {
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_when_the_machine_goes_off_again_while_it_starts() {
+fn acknowledged_batches_survive_a_second_crash_during_recovery() {
     every_crash(|at, disk, history| {
         if at % 3 != 0 {
             return;

@@ -45,7 +45,7 @@ fn found(disk: &FaultyDisk, options: &Options) -> Result<(Seq, Vec<Batch>), Open
 }
 
 #[test]
-fn after_lies_a_ledger_holds_a_part_of_what_was_written_or_does_not_open() {
+fn after_ignored_syncs_a_ledger_holds_a_prefix_or_does_not_open() {
     let (mut opened, mut refused) = (0, 0);
     for seed in 0..400 {
         let (disk, history) = written(seed, seed % 40, &small());
@@ -64,7 +64,7 @@ fn after_lies_a_ledger_holds_a_part_of_what_was_written_or_does_not_open() {
 }
 
 #[test]
-fn a_witness_elsewhere_notices_every_lie() {
+fn a_witness_on_another_disk_detects_every_ignored_sync() {
     let folder = tempfile::tempdir().unwrap();
     for seed in 0..80 {
         let options = Options { witness: Some(folder.path().join(seed.to_string())), ..small() };
@@ -83,7 +83,7 @@ fn a_witness_elsewhere_notices_every_lie() {
 }
 
 #[test]
-fn a_bit_that_is_read_wrong_is_noticed_or_changes_nothing() {
+fn a_bit_flipped_during_a_read_is_detected_or_harmless() {
     let (mut opened, mut refused) = (0, 0);
     for seed in 0..600 {
         // Honest up to the end.

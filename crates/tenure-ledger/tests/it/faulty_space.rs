@@ -42,7 +42,7 @@ fn fill(history: &mut History, ledger: &mut EmbeddedLedger) -> Vec<Room> {
 const ALL: [Room; 4] = [Room::Plenty, Room::Renewals, Room::Ends, Room::Nothing];
 
 #[test]
-fn room_becomes_less_step_by_step_and_every_append_that_there_is_room_for_succeeds() {
+fn space_level_falls_stepwise_and_appends_succeed_until_it_is_exhausted() {
     let (disk, mut history, mut ledger) = on_a_full_disk(1);
     assert_eq!(fill(&mut history, &mut ledger), ALL);
     history.check(&ledger);
@@ -57,7 +57,7 @@ fn room_becomes_less_step_by_step_and_every_append_that_there_is_room_for_succee
 }
 
 #[test]
-fn pruning_makes_room() {
+fn pruning_restores_the_space_level() {
     let (disk, mut history, mut ledger) = on_a_full_disk(2);
     disk.set_capacity(Some(disk.used() + 20 * 4_096));
     for _ in 0..2 {
@@ -75,7 +75,7 @@ fn pruning_makes_room() {
 }
 
 #[test]
-fn after_a_restart_at_any_point_of_filling_up_everything_is_there() {
+fn acknowledged_batches_survive_a_restart_at_any_point_of_filling_the_disk() {
     let (disk, mut history, mut ledger) = on_a_full_disk(3);
     let operations = disk.operations();
     fill(&mut history, &mut ledger);
@@ -113,7 +113,7 @@ fn after_a_restart_at_any_point_of_filling_up_everything_is_there() {
 
 /// What a start copied into a file of the reserve must not be found in the reserve again.
 #[test]
-fn a_start_from_the_reserve_that_is_cut_short_leaves_the_reserve_blank() {
+fn a_crash_while_recovering_into_a_reserve_file_leaves_the_reserve_blank() {
     for (at, again, seed) in
         (0..2).flat_map(|at| (0..12).flat_map(move |again| (0..8).map(move |seed| (at, again, seed))))
     {
@@ -141,7 +141,7 @@ fn a_start_from_the_reserve_that_is_cut_short_leaves_the_reserve_blank() {
 }
 
 #[test]
-fn a_server_that_starts_again_and_again_on_a_full_disk_uses_no_more_of_the_reserve() {
+fn repeated_restarts_on_a_full_disk_do_not_consume_the_reserve() {
     let (disk, mut history, mut ledger) = on_a_full_disk(4);
     history.append(&mut ledger, 5).expect("there is room");
     disk.set_capacity(Some(disk.used()));
@@ -158,7 +158,7 @@ fn a_server_that_starts_again_and_again_on_a_full_disk_uses_no_more_of_the_reser
 }
 
 #[test]
-fn what_was_left_unfinished_takes_no_room_after_a_start() {
+fn recovery_removes_unfinished_files() {
     let options = || Options { reserve: 8 * 4_096, ..small() };
     for at in 0..32 {
         let (disk, mut history) = (FaultyDisk::new(at), History::default());

@@ -49,17 +49,17 @@ fn survives(make_it_fail: impl Fn(&FaultyDisk, u64)) {
 }
 
 #[test]
-fn after_a_sync_that_failed_nothing_more_is_written_and_nothing_acknowledged_is_lost() {
+fn a_failed_sync_stops_all_writes_and_loses_no_acknowledged_batch() {
     survives(|disk, at| disk.fail_sync_after(at));
 }
 
 #[test]
-fn after_a_write_that_failed_nothing_more_is_written_and_nothing_acknowledged_is_lost() {
+fn a_failed_write_stops_all_writes_and_loses_no_acknowledged_batch() {
     survives(|disk, at| disk.fail_write_after(at));
 }
 
 #[test]
-fn an_orderly_end_after_a_failure_leaves_the_last_record_in_doubt() {
+fn close_after_a_failed_sync_writes_no_clean_shutdown_marker() {
     let (disk, mut history) = (FaultyDisk::new(1), History::default());
     let mut ledger = history.open(&disk).unwrap();
     history.append(&mut ledger, 1).unwrap();
@@ -71,7 +71,7 @@ fn an_orderly_end_after_a_failure_leaves_the_last_record_in_doubt() {
 }
 
 #[test]
-fn a_prune_that_failed_and_is_tried_again_leaves_no_hole_wherever_the_machine_goes_off() {
+fn a_failed_and_retried_prune_leaves_contiguous_segments_after_a_crash() {
     for (at, crash) in (0..4).flat_map(|at| (0..8).map(move |crash| (at, crash))) {
         let (disk, mut history) = (FaultyDisk::new(at), History::default());
         let mut ledger = history.open(&disk).unwrap();

@@ -16,7 +16,7 @@ fn segments(directory: &Path) -> usize {
 }
 
 #[test]
-fn an_orderly_end_goes_on_in_the_same_segment() {
+fn reopening_after_close_continues_in_the_same_segment() {
     let folder = tempfile::tempdir().unwrap();
     for round in 1..=4 {
         let mut ledger = open(folder.path());
@@ -29,7 +29,7 @@ fn an_orderly_end_goes_on_in_the_same_segment() {
 }
 
 #[test]
-fn after_an_unclean_end_nothing_is_lost_and_the_last_record_is_written_again() {
+fn after_an_unclean_shutdown_the_last_record_is_copied_into_a_new_segment() {
     let folder = tempfile::tempdir().unwrap();
     let mut written = Vec::new();
     for round in 1..=5 {
@@ -46,14 +46,14 @@ fn after_an_unclean_end_nothing_is_lost_and_the_last_record_is_written_again() {
 }
 
 #[test]
-fn a_crash_before_anything_was_written_leaves_nothing_behind() {
+fn a_crash_before_the_first_append_adds_no_segment() {
     let folder = tempfile::tempdir().unwrap();
     (0..5).for_each(|_| drop(open(folder.path())));
     assert_eq!(segments(folder.path()), 1);
 }
 
 #[test]
-fn a_second_writer_is_refused_and_told_why() {
+fn a_second_writer_is_rejected_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let _first = open(folder.path());
     let error = EmbeddedLedger::open(folder.path(), small()).expect_err("it is in use");
@@ -62,7 +62,7 @@ fn a_second_writer_is_refused_and_told_why() {
 }
 
 #[test]
-fn many_batches_fill_many_segments_and_are_all_there() {
+fn batches_across_many_segments_are_all_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = open(folder.path());
     append_many(&mut ledger, 200, 5);
@@ -75,7 +75,7 @@ fn many_batches_fill_many_segments_and_are_all_there() {
 }
 
 #[test]
-fn a_spare_file_that_was_begun_is_not_believed_to_be_blank() {
+fn a_partly_written_spare_file_is_not_reused_as_blank() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = open(folder.path());
     append(&mut ledger, 3);
@@ -93,7 +93,7 @@ fn a_spare_file_that_was_begun_is_not_believed_to_be_blank() {
 }
 
 #[test]
-fn a_segment_size_that_cannot_work_is_refused() {
+fn an_invalid_segment_size_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     for size in [0, 512, 4_095, 5_000] {
         let options = tenure_ledger::embedded::Options { segment_size: size, ..small() };

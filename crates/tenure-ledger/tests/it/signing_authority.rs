@@ -51,7 +51,7 @@ fn a_passport_proves_parent_scope_and_budget() {
 
 // S2-110
 #[test]
-fn no_bit_of_a_passport_can_be_another() {
+fn a_passport_with_any_flipped_bit_is_rejected() {
     let text = passport(&lease(Some(authority())));
     let bytes = URL_SAFE_NO_PAD.decode(&text).unwrap();
     for index in 0..bytes.len() {
@@ -65,7 +65,7 @@ fn no_bit_of_a_passport_can_be_another() {
 
 // S2-110
 #[test]
-fn a_lease_with_authority_never_passes_for_one_without() {
+fn a_passport_stripped_of_its_authority_is_not_genuine() {
     let (with, without) = (lease(Some(authority())), lease(None));
     let sealed = seal_batch(&key(), LEDGER, 2, &[Leaf::of_issued(LEDGER, &with)]).unwrap();
     let signature = sealed.signature_of(0).unwrap();
@@ -78,7 +78,7 @@ fn a_lease_with_authority_never_passes_for_one_without() {
 
 // S2-110
 #[test]
-fn a_spend_changes_no_signature() {
+fn spending_does_not_change_the_leaf() {
     let lease = lease(Some(Authority { parent: None, ..authority() }));
     let mut state = State::new(LEDGER.tag(), Default::default(), Default::default());
     state.apply(&tenure_core::kernel::Event::Issued(lease.clone())).unwrap();
@@ -115,7 +115,7 @@ fn any_authority() -> impl Strategy<Value = Authority> {
 proptest! {
     // S2-110
     #[test]
-    fn two_leases_have_the_same_bytes_only_if_they_are_the_same(one in any_authority(), other in any_authority()) {
+    fn signed_bytes_are_equal_only_for_equal_authorities(one in any_authority(), other in any_authority()) {
         let same = one == other;
         let bytes = |authority| Terms::from(&lease(Some(authority))).to_bytes(LEDGER);
         prop_assert_eq!(bytes(one) == bytes(other), same);

@@ -17,7 +17,7 @@ fn folder() -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn a_key_is_found_again_in_a_file_that_only_its_owner_reads() {
+fn a_created_key_file_has_mode_0600_and_loads_again() {
     let (folder, path) = folder();
     let made = NodeKey::create(&path).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
@@ -26,7 +26,7 @@ fn a_key_is_found_again_in_a_file_that_only_its_owner_reads() {
 }
 
 #[test]
-fn a_key_that_is_there_is_never_overwritten() {
+fn create_does_not_overwrite_an_existing_key_file() {
     let (folder, path) = folder();
     let made = NodeKey::create(&path).unwrap();
     assert!(matches!(NodeKey::create(&path), Err(KeyFileError::Exists { .. })));
@@ -38,12 +38,12 @@ fn a_key_that_is_there_is_never_overwritten() {
 }
 
 #[test]
-fn two_keys_are_never_the_same() {
+fn generated_keys_differ() {
     assert_ne!(NodeKey::generate().unwrap().id(), NodeKey::generate().unwrap().id());
 }
 
 #[test]
-fn a_file_that_others_can_reach_is_refused_with_the_command_that_mends_it() {
+fn a_group_or_world_accessible_key_file_is_rejected_with_the_chmod_command() {
     let (folder, path) = folder();
     NodeKey::create(&path).unwrap();
     for mode in [0o640, 0o604, 0o620, 0o601, 0o644, 0o666] {
@@ -63,7 +63,7 @@ fn a_file_that_others_can_reach_is_refused_with_the_command_that_mends_it() {
 }
 
 #[test]
-fn what_is_not_a_key_file_is_refused() {
+fn a_malformed_key_file_is_rejected() {
     let (folder, path) = folder();
     assert!(matches!(NodeKey::load(&path), Err(KeyFileError::Io { .. })), "no file");
     assert!(matches!(NodeKey::create(&path.join("below")), Err(KeyFileError::Io { .. })), "no folder");
@@ -93,7 +93,7 @@ fn what_is_not_a_key_file_is_refused() {
 }
 
 #[test]
-fn no_text_shows_the_secret_half() {
+fn debug_and_display_do_not_show_the_secret_key() {
     let key = key();
     let secret: Vec<u8> = (0..32).collect();
     let shown = format!("{key:?} {key:#?} {} {:?}", key.public_key(), key.public_key());
@@ -114,7 +114,7 @@ fn golden_key() {
 }
 
 #[test]
-fn a_public_key_that_anything_would_be_signed_with_is_refused() {
+fn weak_and_non_canonical_public_keys_are_rejected() {
     // Points of small order, and y = p + 3: the point with y = 3 in a second form.
     let ones: [&str; 4] = [
         "0100000000000000000000000000000000000000000000000000000000000000",
@@ -132,14 +132,14 @@ fn a_public_key_that_anything_would_be_signed_with_is_refused() {
 
 proptest! {
     #[test]
-    fn any_text_has_an_answer(text in ".{0,70}|[0-9a-fA-F]{62,66}") {
+    fn parsing_any_text_as_a_public_key_does_not_panic(text in ".{0,70}|[0-9a-fA-F]{62,66}") {
         if let Ok(key) = PublicKey::parse(&text) {
             prop_assert_eq!(key.to_string(), text.to_lowercase());
         }
     }
 
     #[test]
-    fn any_bytes_have_an_answer(bytes: [u8; 32]) {
+    fn parsing_any_bytes_as_a_public_key_does_not_panic(bytes: [u8; 32]) {
         if let Ok(key) = PublicKey::from_bytes(&bytes) {
             prop_assert_eq!(key.as_bytes(), &bytes);
         }

@@ -12,7 +12,7 @@ fn retired(key: &NodeKey, by: &NodeKey) -> KeyEntry {
 }
 
 #[test]
-fn one_key_follows_another() {
+fn keys_are_added_and_retired_in_a_chain() {
     let (first, second, third) = (key(), other_key(2), other_key(3));
     let mut keyring = keyring();
     keyring.apply(10, &added(&second, &first)).unwrap();
@@ -27,7 +27,7 @@ fn one_key_follows_another() {
 }
 
 #[test]
-fn a_key_signs_from_after_its_entry_until_the_batch_that_retires_it() {
+fn a_key_is_valid_after_its_added_event_up_to_its_retired_event() {
     let (first, second) = (key(), other_key(2));
     let mut keyring = keyring();
     keyring.apply(10, &added(&second, &first)).unwrap();
@@ -45,7 +45,7 @@ fn a_key_signs_from_after_its_entry_until_the_batch_that_retires_it() {
 }
 
 #[test]
-fn an_entry_that_does_not_follow_is_refused_and_changes_nothing() {
+fn an_invalid_key_entry_is_rejected_and_changes_nothing() {
     let (first, second, third) = (key(), other_key(2), other_key(3));
     let mut keyring = keyring();
     keyring.apply(10, &added(&second, &first)).unwrap();
@@ -82,7 +82,7 @@ fn an_entry_that_does_not_follow_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn the_first_key_vouches_for_itself_and_for_this_ledger() {
+fn the_first_key_is_self_signed_for_this_ledger() {
     let mut keyring = Keyring::new(OTHER_LEDGER);
     let key_id = key().id();
     let foreign = KeyringError::NotGenuine { key_id, signed_by: key_id };
@@ -110,7 +110,7 @@ fn golden_entries() {
 }
 
 #[test]
-fn an_entry_is_read_back_from_its_record_and_the_kernel_passes_it_by() {
+fn a_key_entry_round_trips_and_is_ignored_by_the_kernel() {
     for entry in [added(&other_key(2), &key()), retired(&key(), &other_key(2))] {
         let record = entry.to_record();
         assert_eq!(KeyEntry::from_record(&record), Ok(Some(entry)));
@@ -121,7 +121,7 @@ fn an_entry_is_read_back_from_its_record_and_the_kernel_passes_it_by() {
 }
 
 #[test]
-fn a_record_that_says_something_else_than_its_type_is_refused() {
+fn a_key_record_with_the_type_of_another_payload_is_rejected() {
     let mut record = added(&key(), &key()).to_record();
     for event_type in ["key.retired", "key.lent", "key", "key."] {
         record.event_type = event_type.into();
@@ -132,7 +132,7 @@ fn a_record_that_says_something_else_than_its_type_is_refused() {
 }
 
 #[test]
-fn any_flipped_bit_of_a_record_is_found() {
+fn a_key_record_with_any_flipped_bit_is_rejected() {
     let (first, second) = (key(), other_key(2));
     let mut keyring = keyring();
     keyring.apply(2, &added(&second, &first)).unwrap();
@@ -151,7 +151,7 @@ fn any_flipped_bit_of_a_record_is_found() {
 
 proptest! {
     #[test]
-    fn any_payload_has_an_answer(payload: Vec<u8>, is_added: bool) {
+    fn decoding_any_key_payload_does_not_panic(payload: Vec<u8>, is_added: bool) {
         let event_type = if is_added { "key.added" } else { "key.retired" };
         let _ = KeyEntry::from_record(&EventRecord::new(event_type, "", "", payload));
     }

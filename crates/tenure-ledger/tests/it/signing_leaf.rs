@@ -27,7 +27,7 @@ fn golden_leaves() {
 }
 
 #[test]
-fn a_mode_is_signed_under_the_number_that_is_stored() {
+fn a_mode_is_signed_with_its_stored_number() {
     for mode in Mode::ALL {
         let lease = issued("deploy:prod", "ci-42", mode, 17, 1, 2);
         let stamp = Stamp { tag: LEDGER.tag(), anchor: Anchor::default(), signature: &[1] };
@@ -80,18 +80,18 @@ fn fields() -> impl Strategy<Value = Fields> {
 
 proptest! {
     #[test]
-    fn two_leases_that_differ_anywhere_differ_in_their_bytes(one in fields(), other in fields()) {
+    fn signed_bytes_are_equal_only_for_equal_leases(one in fields(), other in fields()) {
         prop_assert_eq!(one == other, bytes(&one) == bytes(&other));
     }
 
     // That the bytes can be taken apart again is why no two leases share them.
     #[test]
-    fn the_bytes_say_everything_back(fields in fields()) {
+    fn signed_bytes_decode_to_the_same_lease(fields in fields()) {
         prop_assert_eq!(take_apart(&bytes(&fields)), Some(fields));
     }
 
     #[test]
-    fn one_letter_moved_between_neighbouring_names_makes_another_lease(name in "[a-c]{2,12}", cut in 1_usize..11) {
+    fn moving_a_letter_between_resource_and_holder_changes_the_signed_bytes(name in "[a-c]{2,12}", cut in 1_usize..11) {
         let cut = cut.min(name.len() - 1);
         let lease = |at: usize| (LEDGER, name[..at].to_owned(), name[at..].to_owned(), Mode::Shared, 1, 1, 2);
         for other in (1..name.len()).filter(|other| *other != cut) {

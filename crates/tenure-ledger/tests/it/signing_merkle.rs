@@ -24,7 +24,7 @@ fn golden_roots() {
 }
 
 #[test]
-fn every_leaf_of_every_small_tree_is_at_its_place_and_at_no_other() {
+fn a_leaf_verifies_only_at_its_own_position() {
     let all = leaves(33);
     for count in 1..=33 {
         let tree = Tree::new(&all[..usize::from(count)]).unwrap();
@@ -48,7 +48,7 @@ fn every_leaf_of_every_small_tree_is_at_its_place_and_at_no_other() {
 }
 
 #[test]
-fn at_most_4096_leaves_and_at_least_one() {
+fn leaf_counts_outside_1_to_4096_are_rejected() {
     let most = usize::from(MOST_LEAVES);
     let all = leaves(most + 1);
     assert_eq!(root(&[]), Err(TreeError::Empty));
@@ -69,7 +69,7 @@ fn at_most_4096_leaves_and_at_least_one() {
 }
 
 #[test]
-fn a_path_has_exactly_the_steps_of_its_place() {
+fn a_path_of_the_wrong_length_is_rejected() {
     let all = leaves(5);
     let (place, last) = (Place::new(2, 5).unwrap(), Place::new(4, 5).unwrap());
     assert_eq!((place.path_length(), last.path_length()), (3, 1), "the last of five moves up twice");
@@ -82,7 +82,7 @@ fn a_path_has_exactly_the_steps_of_its_place() {
 }
 
 #[test]
-fn a_proof_beside_itself_is_no_proof() {
+fn a_leaf_as_its_own_sibling_is_rejected() {
     let all = leaves(1);
     let place = Place::new(0, 2).unwrap();
     assert_eq!(climb(all[0], place, &[*all[0].as_bytes()]), Err(TreeError::Twice));
@@ -92,7 +92,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_change_of_the_list_changes_the_root(count in 1_usize..200, one: prop::sample::Index, other: prop::sample::Index) {
+    fn any_change_of_the_leaves_changes_the_root(count in 1_usize..200, one: prop::sample::Index, other: prop::sample::Index) {
         let all = leaves(count + 1);
         let whole = root(&all[..count]).unwrap();
         prop_assert_ne!(root(&all), Ok(whole), "one more");
@@ -109,7 +109,7 @@ proptest! {
     }
 
     #[test]
-    fn any_flipped_bit_of_a_path_leads_elsewhere(count in 2_u16..300, index: prop::sample::Index, bit: prop::sample::Index) {
+    fn a_path_with_a_flipped_bit_does_not_verify(count in 2_u16..300, index: prop::sample::Index, bit: prop::sample::Index) {
         let all = leaves(count.into());
         let index = u16::try_from(index.index(count.into())).unwrap();
         let tree = Tree::new(&all).unwrap();
@@ -124,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn any_path_from_any_place_has_an_answer(index: u16, count: u16, path: Vec<[u8; 32]>) {
+    fn computing_a_root_from_any_path_does_not_panic(index: u16, count: u16, path: Vec<[u8; 32]>) {
         if let Ok(place) = Place::new(index, count) {
             prop_assert!(place.path_length() <= LONGEST_PATH);
             let _ = climb(leaves(1)[0], place, &path);

@@ -37,7 +37,7 @@ fn golden_passport() {
 }
 
 #[test]
-fn a_passport_says_which_fence_was_granted_for_what_and_until_when() {
+fn a_verified_passport_yields_the_claims_of_its_lease() {
     let claims = check(&passport().to_text()).unwrap();
     assert_eq!((claims.ledger, claims.lease_id.as_str()), (LEDGER, "4f1d09aa-17"));
     assert_eq!((claims.resource.as_str(), claims.holder.as_str()), ("deploy:prod", "ci-42"));
@@ -47,7 +47,7 @@ fn a_passport_says_which_fence_was_granted_for_what_and_until_when() {
 }
 
 #[test]
-fn the_key_comes_from_who_checks_and_not_from_who_shows() {
+fn a_passport_verifies_only_with_a_trusted_key() {
     let passport = passport();
     let key_id = key().id();
     let nobody = passport.verify(&TrustedKeys::default());
@@ -59,7 +59,7 @@ fn the_key_comes_from_who_checks_and_not_from_who_shows() {
 }
 
 #[test]
-fn a_signature_covers_its_own_lease_only() {
+fn a_signature_is_valid_only_for_its_own_lease() {
     let key_id = key().id();
     let [first, second, _] = three();
     let signature = || sealed().signature_of(0).unwrap();
@@ -83,7 +83,7 @@ fn a_signature_covers_its_own_lease_only() {
 }
 
 #[test]
-fn any_flipped_bit_of_the_text_fails() {
+fn a_passport_text_with_any_flipped_bit_is_rejected() {
     let good = passport().to_text();
     for bit in 0..good.len() * 8 {
         let mut bytes = good.clone().into_bytes();
@@ -110,7 +110,7 @@ fn of_every_length() -> Vec<String> {
 }
 
 #[test]
-fn any_other_character_anywhere_fails() {
+fn a_passport_with_any_replaced_character_is_rejected() {
     for good in of_every_length() {
         assert!(check(&good).is_ok());
         let characters: Vec<char> = good.chars().collect();
@@ -128,7 +128,7 @@ fn any_other_character_anywhere_fails() {
 }
 
 #[test]
-fn nothing_may_be_missing_and_nothing_may_follow() {
+fn a_truncated_or_extended_passport_is_rejected() {
     for good in of_every_length() {
         for length in 0..good.len() {
             assert!(check(&good[..length]).is_err(), "cut at {length}");
@@ -148,7 +148,7 @@ fn altered(at: usize, bytes: &[u8]) -> String {
 }
 
 #[test]
-fn errors_say_what_is_wrong() {
+fn passport_errors_name_the_invalid_part() {
     let said = |text: &str| check(text).unwrap_err().to_string();
     assert_eq!(said("not a passport"), "the passport is not base64url without padding");
     assert_eq!(said(""), "the passport cannot be read: it is cut off");
@@ -166,7 +166,7 @@ fn errors_say_what_is_wrong() {
 }
 
 #[test]
-fn the_longest_names_and_the_largest_batch_fit() {
+fn a_passport_holds_the_longest_names_of_the_largest_batch() {
     let name = "ä".repeat(2048);
     let resource = "ä".repeat(2048 + 8);
     let lease = issued(&resource, &name, Mode::Renames, (1 << 53) - 1, 0, u64::MAX);
@@ -182,12 +182,12 @@ fn the_longest_names_and_the_largest_batch_fit() {
 
 proptest! {
     #[test]
-    fn any_text_has_an_answer(text in ".{0,300}|[A-Za-z0-9_-]{0,300}|AQ[A-Za-z0-9_-]{300,400}") {
+    fn parsing_any_text_as_a_passport_does_not_panic(text in ".{0,300}|[A-Za-z0-9_-]{0,300}|AQ[A-Za-z0-9_-]{300,400}") {
         prop_assert!(check(&text).is_err());
     }
 
     #[test]
-    fn whatever_is_read_has_one_form(changes in proptest::collection::vec((any::<prop::sample::Index>(), 0_usize..64), 0..4)) {
+    fn a_parsed_passport_has_one_encoding(changes in proptest::collection::vec((any::<prop::sample::Index>(), 0_usize..64), 0..4)) {
         let good = passport().to_text();
         let mut text = good.clone().into_bytes();
         for (place, letter) in changes {

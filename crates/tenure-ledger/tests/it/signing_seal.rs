@@ -17,7 +17,7 @@ fn three_leaves() -> [Leaf; 3] {
 
 // Computed by another program, from the description alone.
 #[test]
-fn golden_seal_and_signature() {
+fn golden_batch_and_lease_signatures() {
     let signature = "7b1c53a26bac2c47fd85478118fb4545143be8a1cfcdb3eb0c230d201e5df695\
                      20ef8e40ea07e66fe618d814fcc3e715b7d49315c4aeeed986a9552428a0ec06";
     let root = "6c019faf024d4bf4136bd0496cd4026c29fed36c3394a2fab4fe8f32b04bf366";
@@ -29,7 +29,7 @@ fn golden_seal_and_signature() {
 }
 
 #[test]
-fn a_seal_verifies_with_the_leases_that_it_signs_and_with_no_others() {
+fn a_batch_signature_verifies_only_with_its_own_leaves() {
     let leaves = three_leaves();
     let seal = *sealed().seal();
     assert_eq!(Seal::from_bytes(&seal.to_bytes()), Ok(seal));
@@ -45,7 +45,7 @@ fn a_seal_verifies_with_the_leases_that_it_signs_and_with_no_others() {
 }
 
 #[test]
-fn a_seal_counts_only_with_a_key_of_the_ledger_that_was_there_at_the_time() {
+fn a_batch_signature_requires_a_ledger_key_valid_at_its_event() {
     let leaves = three_leaves();
     let by = |key, first_seq| *seal_batch(&key, LEDGER, first_seq, &leaves).unwrap().seal();
     let verify = |seal: Seal| seal.verify(&keyring(), LEDGER, &leaves).map(|_| ());
@@ -57,7 +57,7 @@ fn a_seal_counts_only_with_a_key_of_the_ledger_that_was_there_at_the_time() {
 }
 
 #[test]
-fn what_was_signed_for_one_ledger_counts_in_no_other() {
+fn a_signature_for_another_ledger_is_rejected() {
     let leaves = three_leaves();
     let elsewhere = seal_batch(&key(), OTHER_LEDGER, FIRST_SEQ, &leaves).unwrap();
     let not_genuine = SignatureError::NotGenuine { key_id: key().id() };
@@ -67,7 +67,7 @@ fn what_was_signed_for_one_ledger_counts_in_no_other() {
 }
 
 #[test]
-fn a_batch_with_nothing_or_too_much_to_sign_is_refused() {
+fn signing_zero_or_more_than_4096_leaves_is_rejected() {
     let sign = |leaves: &[Leaf]| seal_batch(&key(), LEDGER, 2, leaves).map(|_| ());
     assert_eq!(sign(&[]), Err(TreeError::Empty));
     assert_eq!(sign(&leaves(4096)), Ok(()));
@@ -75,7 +75,7 @@ fn a_batch_with_nothing_or_too_much_to_sign_is_refused() {
 }
 
 #[test]
-fn each_lease_has_its_own_signature() {
+fn a_lease_signature_verifies_only_its_own_leaf() {
     let (sealed, leaves) = (sealed(), three_leaves());
     for (index, leaf) in (0..).zip(leaves) {
         let signature = sealed.signature_of(index).unwrap();
@@ -90,7 +90,7 @@ fn each_lease_has_its_own_signature() {
 
 // Leaf 4 of 5 moves up twice without a sibling, so its way to the root is also that of leaf 1 of 2.
 #[test]
-fn a_lease_cannot_be_said_to_stand_in_a_smaller_batch() {
+fn a_lease_signature_with_a_smaller_batch_size_is_rejected() {
     let all = leaves(5);
     let sealed = seal_batch(&key(), LEDGER, 2, &all).unwrap();
     let mut bytes = sealed.signature_of(4).unwrap().to_bytes();
@@ -113,7 +113,7 @@ fn the_longest_signature_fits_into_an_event() {
 }
 
 #[test]
-fn any_flipped_bit_of_a_seal_or_of_a_signature_is_found() {
+fn batch_and_lease_signatures_with_a_flipped_bit_are_rejected() {
     let leaves = three_leaves();
     let good = sealed().seal().to_bytes();
     assert_eq!(good.len(), Seal::BYTES);
@@ -130,7 +130,7 @@ fn any_flipped_bit_of_a_seal_or_of_a_signature_is_found() {
 }
 
 #[test]
-fn nothing_may_be_missing_and_nothing_may_follow() {
+fn truncated_or_extended_signatures_are_rejected() {
     let seal = sealed().seal().to_bytes();
     let signature = sealed().signature_of(1).unwrap().to_bytes();
     for length in 0..seal.len() {
@@ -157,7 +157,7 @@ const ORDER: [u8; 32] = [
 ];
 
 #[test]
-fn a_signature_in_its_second_form_is_refused() {
+fn a_malleated_ed25519_signature_is_rejected() {
     let leaves = three_leaves();
     let mut bytes = sealed().seal().to_bytes();
     let mut carry = 0;
@@ -171,7 +171,7 @@ fn a_signature_in_its_second_form_is_refused() {
 
 // Only who has the key can make such a signature; a careless verifier accepts it, and others may not.
 #[test]
-fn a_signature_with_a_point_of_small_order_is_refused() {
+fn an_ed25519_signature_with_a_small_order_point_is_rejected() {
     let mut bytes = sealed().seal().to_bytes();
     let made = "0100000000000000000000000000000000000000000000000000000000000000\
                 0a1cdb65b2ba29b7c3627f9014dded3dab8c09d9357a13c2e9df7c3a0f2f1805";
@@ -192,7 +192,7 @@ fn flipped(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_bytes_have_an_answer_and_whatever_is_read_has_one_form(bytes in readable()) {
+    fn decoding_any_signature_bytes_does_not_panic_and_round_trips(bytes in readable()) {
         if let Ok(seal) = Seal::from_bytes(&bytes) {
             prop_assert_eq!(seal.to_bytes(), bytes.clone());
             prop_assert!(seal.verify(&keyring(), LEDGER, &three_leaves()).is_err());

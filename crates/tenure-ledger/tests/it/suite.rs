@@ -9,12 +9,12 @@ pub use tenure_ledger::testing::suite::{all, append, append_many, event, passes,
 use tenure_ledger::{AppendError, EmbeddedLedger, Head, Ledger, MemoryLedger, Seq, chain};
 
 #[test]
-fn the_ledger_in_memory_passes() {
+fn the_memory_ledger_conforms() {
     passes(|| Box::<MemoryLedger>::default());
 }
 
 #[test]
-fn the_embedded_ledger_passes() {
+fn the_embedded_ledger_conforms() {
     let folder = tempfile::tempdir().unwrap();
     let number = std::cell::Cell::new(0);
     passes(|| {
@@ -25,7 +25,7 @@ fn the_embedded_ledger_passes() {
 }
 
 #[test]
-fn the_embedded_ledger_passes_on_a_disk_in_memory() {
+fn the_embedded_ledger_conforms_on_a_simulated_disk() {
     passes(|| {
         let opening = Opening::begin_on(Arc::new(FaultyDisk::new(1)), small()).unwrap();
         Box::new(opening.finish().unwrap())
@@ -34,7 +34,7 @@ fn the_embedded_ledger_passes_on_a_disk_in_memory() {
 
 // S2-5: the ledger is the audit trail, and each batch vouches for all before it.
 #[test]
-fn both_ledgers_make_the_same_chain() {
+fn memory_and_embedded_ledgers_compute_the_same_hash_chain() {
     let folder = tempfile::tempdir().unwrap();
     let mut embedded = EmbeddedLedger::open(folder.path(), small()).unwrap();
     let mut memory = MemoryLedger::default();
@@ -46,7 +46,7 @@ fn both_ledgers_make_the_same_chain() {
 }
 
 #[test]
-fn a_batch_that_fits_into_no_segment_is_refused_and_the_next_one_is_written() {
+fn a_batch_larger_than_a_segment_is_rejected_and_the_next_append_succeeds() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = EmbeddedLedger::open(folder.path(), small()).unwrap();
     let large = EventRecord::new("lease.issued", "", "registrar", vec![7; 4_000]);

@@ -34,7 +34,7 @@ fn sector(bytes: &[u8], index: usize) -> &[u8] {
 }
 
 #[test]
-fn a_write_of_which_any_sector_is_missing_is_dropped_and_nothing_else() {
+fn a_last_write_with_any_missing_sectors_is_dropped() {
     let (folder, whole, written) = interrupted();
     let count = written.len();
     for present in 0..(1_u32 << count) - 1 {
@@ -51,7 +51,7 @@ fn a_write_of_which_any_sector_is_missing_is_dropped_and_nothing_else() {
 }
 
 #[test]
-fn after_a_torn_write_the_ledger_goes_on_and_what_was_acknowledged_is_there() {
+fn appends_continue_after_a_torn_write_without_losing_acknowledged_batches() {
     let (folder, mut bytes, written) = interrupted();
     let last = written.end - 1;
     bytes[last * SECTOR..(last + 1) * SECTOR].fill(0);
@@ -69,7 +69,7 @@ fn after_a_torn_write_the_ledger_goes_on_and_what_was_acknowledged_is_there() {
 }
 
 #[test]
-fn a_sector_that_is_missing_in_the_middle_is_damage() {
+fn a_missing_sector_before_the_last_record_is_damage() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = EmbeddedLedger::open(folder.path(), small()).unwrap();
     append(&mut ledger, 40);
@@ -86,7 +86,7 @@ fn a_sector_that_is_missing_in_the_middle_is_damage() {
 }
 
 #[test]
-fn an_acknowledged_record_whose_length_was_changed_is_not_taken_for_a_torn_one() {
+fn a_changed_record_length_is_damage_and_not_a_torn_write() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = EmbeddedLedger::open(folder.path(), small()).unwrap();
     append(&mut ledger, 1);

@@ -64,7 +64,7 @@ impl Disk for Interrupting {
 }
 
 #[test]
-fn blank_files_that_are_made_during_a_rotation_are_not_taken_for_the_segment_that_is_begun() {
+fn filling_the_segment_pool_during_a_rotation_does_not_reuse_the_new_segment() {
     let disk = Arc::new(Interrupting { disk: FaultyDisk::new(1), upkeep: Mutex::new(None) });
     let mut ledger = Opening::begin_on(disk.clone(), small()).unwrap().finish().unwrap();
     append(&mut ledger, 1);

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ring_between_lying_down_and_sleeping_is_heard() {
+    fn a_wake_between_prepare_and_sleep_ends_the_sleep() {
         let bell = Bell::new().unwrap();
         bell.lie_down();
         bell.ring();
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_is_woken_by_another_thread_and_by_time() {
+    fn sleep_ends_on_wake_from_another_thread_and_on_timeout() {
         let bell = Arc::new(Bell::new().unwrap());
         bell.lie_down();
         let other = bell.clone();

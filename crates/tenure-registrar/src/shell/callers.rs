@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_found_once_in_whatever_order() {
+    fn a_pending_reply_is_taken_once_in_any_order() {
         let mut callers = Callers::default();
         let numbers: Vec<Caller> = (0..5).map(|_| callers.add(Box::new(|_| {}))).collect();
         for index in [2, 0, 1, 4] {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_again_and_again_and_hangs_up_takes_no_memory() {
+    fn closed_wait_listeners_are_pruned() {
         let (waiters, ticket) = (Waiters::default(), Ticket(1));
         let (told, hear) = channel();
         for number in 0..100_000 {

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_of_this_boot_goes_on_and_is_always_the_same_one() {
+    fn the_boot_clock_advances_and_keeps_its_id() {
         let clock = BootClock::new().unwrap();
         let first = clock.microseconds();
         assert!(first > 0 && clock.microseconds() >= first);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_that_counts_otherwise_is_another_clock() {
+    fn a_time_namespace_offset_is_part_of_the_clock_id() {
         let offsets = |boottime: &str| format!("monotonic           7         0\nboottime {boottime}\n");
         assert_eq!(ahead(&offsets("           0         0")), "");
         assert_eq!(ahead(&offsets("     1000000         5")), " 1000000s 5ns ahead");

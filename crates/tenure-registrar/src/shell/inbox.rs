@@ -158,7 +158,7 @@ mod tests {
     use crate::shell::clock::BootClock;
 
     #[test]
-    fn what_was_taken_out_and_is_not_decided_counts_as_waiting() {
+    fn undecided_requests_count_towards_the_inbox_limit() {
         let (inbox, clock) = (Inbox::new().unwrap(), BootClock::new().unwrap());
         let (sender, told) = channel();
         let put = |most| {

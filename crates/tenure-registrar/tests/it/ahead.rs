@@ -13,7 +13,7 @@ use crate::shell::{HandClock, PanickingLedger, SlowLedger, acquire, granted, slo
 use crate::story::check;
 
 #[test]
-fn a_refusal_that_rests_on_what_was_decided_ahead_waits_for_its_write() {
+fn a_denial_based_on_a_pending_batch_is_answered_after_its_write() {
     check(
         "
         0    start                      -> append resumed at 0
@@ -28,7 +28,7 @@ fn a_refusal_that_rests_on_what_was_decided_ahead_waits_for_its_write() {
 }
 
 #[test]
-fn a_grant_is_told_even_if_its_end_is_decided_already() {
+fn a_grant_is_answered_even_if_its_release_is_already_decided() {
     check(
         "
         0    start                      -> append resumed at 0
@@ -42,7 +42,7 @@ fn a_grant_is_told_even_if_its_end_is_decided_already() {
 }
 
 #[test]
-fn what_was_decided_ahead_surely_did_not_happen_when_the_write_before_it_fails() {
+fn requests_decided_during_a_failed_write_are_unavailable() {
     check(
         "
         0    start                      -> append resumed at 0
@@ -100,7 +100,7 @@ impl Busy {
 }
 
 #[test]
-fn a_large_write_is_waited_for_on_another_thread_and_nobody_is_told_early() {
+fn requests_decided_during_a_large_write_are_not_answered_early() {
     let Busy { gate, writer, second, third } = Busy::start();
     let handle = writer.handle();
     second.recv_timeout(Duration::from_millis(200)).expect_err("the second write is not back");
@@ -116,7 +116,7 @@ fn a_large_write_is_waited_for_on_another_thread_and_nobody_is_told_early() {
 }
 
 #[test]
-fn a_large_write_that_fails_takes_along_what_was_decided_ahead() {
+fn a_failed_large_write_drops_the_batch_decided_during_it() {
     let Busy { gate, writer, second, third } = Busy::start();
     let handle = writer.handle();
     gate.send(Err(AppendError::Unavailable(std::io::Error::other("not now")))).unwrap();
@@ -130,7 +130,7 @@ fn a_large_write_that_fails_takes_along_what_was_decided_ahead() {
 }
 
 #[test]
-fn a_thread_that_panics_while_it_writes_leaves_nobody_waiting() {
+fn a_panic_in_the_append_thread_answers_every_request() {
     let writer = start(PanickingLedger(MemoryLedger::default()), Arc::new(HandClock::default()));
     let replies = ask_for(&writer.handle(), "all", MANY);
     let told = replies.iter().filter(|response| !matches!(response.reply, Reply::Unavailable)).count();

@@ -6,7 +6,7 @@ use tenure_registrar::{Caller, Effect, Input, Reply};
 use crate::story::{Desk, check};
 
 #[test]
-fn nobody_is_answered_before_the_start_is_durable() {
+fn no_request_is_answered_before_the_start_is_durable() {
     check(
         "
         0    start                      -> append resumed at 0
@@ -34,7 +34,7 @@ fn a_grant_is_answered_only_after_its_write_came_back() {
 }
 
 #[test]
-fn a_refusal_waits_for_the_write_of_the_grant_that_it_rests_on() {
+fn a_denial_is_answered_after_the_write_of_the_grant_it_rests_on() {
     // Told earlier, bob would know of a lease that a crash could still undo.
     check(
         "
@@ -49,7 +49,7 @@ fn a_refusal_waits_for_the_write_of_the_grant_that_it_rests_on() {
 }
 
 #[test]
-fn a_refusal_in_the_same_write_as_the_grant_waits_for_it_too() {
+fn a_denial_in_the_batch_of_its_grant_is_answered_after_the_write() {
     check(
         "
         0    start                      -> append resumed at 0
@@ -62,7 +62,7 @@ fn a_refusal_in_the_same_write_as_the_grant_waits_for_it_too() {
 }
 
 #[test]
-fn what_became_durable_is_published_before_anybody_is_answered() {
+fn durable_events_are_published_before_replies() {
     // Whoever asks a view after its own answer must find what it was told.
     check(
         "
@@ -76,7 +76,7 @@ fn what_became_durable_is_published_before_anybody_is_answered() {
 }
 
 #[test]
-fn a_grant_that_is_over_when_its_write_returns_is_told_to_be_too_late() {
+fn a_grant_expired_when_its_write_returns_is_answered_too_late() {
     check(
         "
         0    start                      -> append resumed at 0
@@ -90,7 +90,7 @@ fn a_grant_that_is_over_when_its_write_returns_is_told_to_be_too_late() {
 }
 
 #[test]
-fn a_renewal_that_is_over_when_its_write_returns_is_told_to_be_too_late() {
+fn a_renewal_expired_when_its_write_returns_is_answered_too_late() {
     check(
         "
         0    start                      -> append resumed at 0
@@ -104,7 +104,7 @@ fn a_renewal_that_is_over_when_its_write_returns_is_told_to_be_too_late() {
 }
 
 #[test]
-fn a_request_is_stamped_when_it_comes_in_however_long_it_then_waits() {
+fn a_request_is_stamped_on_arrival() {
     let mut desk = Desk::new(Default::default());
     desk.play("0 start -> append resumed at 0");
     desk.play("2 ann: acquire db ann 60 -> nothing");
@@ -119,7 +119,7 @@ fn a_request_is_stamped_when_it_comes_in_however_long_it_then_waits() {
 }
 
 #[test]
-fn requests_that_lead_to_no_event_are_answered_at_once() {
+fn requests_without_events_are_answered_immediately() {
     check(
         "
         0    start                      -> append resumed at 0

@@ -5,7 +5,7 @@ use tenure_registrar::Settings;
 use crate::story::Desk;
 
 #[test]
-fn one_more_than_the_inbox_holds_is_told_at_once_and_nothing_happens() {
+fn a_request_beyond_the_inbox_limit_is_answered_busy() {
     let mut desk = Desk::new(Settings { inbox: 2, batch: 10, sweep: 10, ..Settings::default() });
     desk.play(
         "
@@ -23,7 +23,7 @@ fn one_more_than_the_inbox_holds_is_told_at_once_and_nothing_happens() {
 }
 
 #[test]
-fn no_more_than_a_batch_goes_into_one_write_and_the_rest_follows() {
+fn requests_beyond_the_batch_limit_go_into_the_next_write() {
     let mut desk = Desk::new(Settings { inbox: 10, batch: 2, sweep: 10, ..Settings::default() });
     desk.play(
         "
@@ -39,7 +39,7 @@ fn no_more_than_a_batch_goes_into_one_write_and_the_rest_follows() {
 }
 
 #[test]
-fn a_request_for_many_leases_takes_the_place_of_many_requests() {
+fn the_batch_limit_counts_events_of_multi_lease_requests() {
     let mut desk = Desk::new(Settings { inbox: 10, batch: 2, sweep: 10, ..Settings::default() });
     desk.play(
         "
@@ -54,7 +54,7 @@ fn a_request_for_many_leases_takes_the_place_of_many_requests() {
 }
 
 #[test]
-fn nobody_is_forgotten_behind_a_batch_that_wrote_nothing() {
+fn requests_behind_a_batch_without_events_are_answered() {
     // The first batch holds nothing but refusals, so that no write comes back to go on with the rest.
     let mut desk = Desk::new(Settings { inbox: 10, batch: 2, sweep: 10, ..Settings::default() });
     desk.play(
@@ -72,7 +72,7 @@ fn nobody_is_forgotten_behind_a_batch_that_wrote_nothing() {
 }
 
 #[test]
-fn a_bound_of_nothing_neither_stops_the_writer_nor_keeps_it_spinning() {
+fn limits_of_zero_neither_stop_the_writer_nor_make_it_spin() {
     let mut desk = Desk::new(Settings { inbox: 10, batch: 0, sweep: 0, ..Settings::default() });
     desk.play(
         "
@@ -87,7 +87,7 @@ fn a_bound_of_nothing_neither_stops_the_writer_nor_keeps_it_spinning() {
 }
 
 #[test]
-fn a_write_does_not_grow_beyond_its_bytes_and_the_rest_follows() {
+fn requests_beyond_the_batch_byte_limit_go_into_the_next_write() {
     // One grant alone is more: then it is written alone.
     let mut desk = Desk::new(Settings { batch_bytes: 200, ..Settings::default() });
     desk.play(

@@ -5,7 +5,7 @@ use tenure_registrar::Settings;
 use crate::story::{Desk, check};
 
 #[test]
-fn a_heartbeat_that_arrived_in_time_counts_although_the_disk_stalls() {
+fn a_renewal_that_arrives_in_time_succeeds_although_the_disk_stalls() {
     check(
         "
         0    start                      -> append resumed at 0
@@ -22,7 +22,7 @@ fn a_heartbeat_that_arrived_in_time_counts_although_the_disk_stalls() {
 }
 
 #[test]
-fn a_heartbeat_at_the_very_end_comes_too_late_and_the_end_is_announced_first() {
+fn a_renewal_at_the_expiry_tick_is_rejected_after_the_expiry_is_published() {
     check(
         "
         0         start                 -> append resumed at 0
@@ -38,7 +38,7 @@ fn a_heartbeat_at_the_very_end_comes_too_late_and_the_end_is_announced_first() {
 }
 
 #[test]
-fn the_sweep_never_passes_what_waits_in_the_inbox() {
+fn expiry_does_not_overtake_renewals_in_the_inbox() {
     // One request to a write: the second heartbeat is still in the inbox when the first batch is swept.
     let mut desk = Desk::new(Settings { inbox: 10, batch: 1, sweep: 10, ..Settings::default() });
     desk.play(
@@ -60,7 +60,7 @@ fn the_sweep_never_passes_what_waits_in_the_inbox() {
 }
 
 #[test]
-fn a_sweep_of_few_and_a_batch_of_one_still_end_no_lease_whose_heartbeat_waits() {
+fn expiry_with_minimal_limits_keeps_leases_with_a_renewal_in_the_inbox() {
     let mut desk = Desk::new(Settings { inbox: 10, batch: 1, sweep: 1, ..Settings::default() });
     desk.play(
         "
@@ -84,7 +84,7 @@ fn a_sweep_of_few_and_a_batch_of_one_still_end_no_lease_whose_heartbeat_waits() 
 }
 
 #[test]
-fn what_is_over_is_announced_after_everything_that_arrived_before() {
+fn expiries_are_published_after_earlier_requests() {
     check(
         "
         0    start                      -> append resumed at 0
@@ -99,7 +99,7 @@ fn what_is_over_is_announced_after_everything_that_arrived_before() {
 }
 
 #[test]
-fn more_ends_than_one_write_announces_are_announced_in_the_next_ones() {
+fn expiries_beyond_the_sweep_limit_are_published_in_the_next_writes() {
     let mut desk = Desk::new(Settings { inbox: 10, batch: 10, sweep: 2, ..Settings::default() });
     desk.play(
         "

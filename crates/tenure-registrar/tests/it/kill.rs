@@ -36,7 +36,7 @@ fn options() -> ServiceOptions {
 
 /// Only does something when the test below starts it.
 #[test]
-fn the_process_that_is_killed() {
+fn child_process_to_be_killed() {
     let Some(data) = std::env::var_os(DATA) else { return };
     let clock = Arc::new(BootClock::new().unwrap());
     let service = Service::open(Path::new(&data), options(), clock).unwrap();
@@ -61,7 +61,7 @@ fn the_process_that_is_killed() {
 
 fn start(data: &Path) -> Child {
     Process::new(std::env::current_exe().unwrap())
-        .args(["--exact", "kill::the_process_that_is_killed", "--nocapture"])
+        .args(["--exact", "kill::child_process_to_be_killed", "--nocapture"])
         .env(DATA, data)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -114,7 +114,7 @@ fn replay(data: &Path, head: Head) -> Replay {
 
 // S2-2, S2-3, S2-5: state is what the ledger says, and the ledger has all that was acknowledged.
 #[test]
-fn after_a_kill_at_any_moment_every_acknowledged_grant_is_there_with_its_exact_end() {
+fn acknowledged_grants_survive_sigkill_with_their_exact_expiry() {
     let folder = tempfile::tempdir().unwrap();
     let mut highest = Fence(0);
     let (mut acknowledged, mut checkpoints) = (0, 0);

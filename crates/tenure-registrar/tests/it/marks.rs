@@ -7,7 +7,7 @@ use crate::story::{LEDGER, WALL, check};
 use crate::words;
 
 #[test]
-fn time_is_marked_every_second_while_a_short_lease_lives_and_not_more_often() {
+fn time_is_marked_every_second_while_a_short_lease_is_active() {
     check(
         "
         0    start                      -> append resumed at 0
@@ -35,7 +35,7 @@ fn time_is_marked_every_second_while_a_short_lease_lives_and_not_more_often() {
 }
 
 #[test]
-fn a_longer_lease_needs_fewer_marks_and_the_shortest_one_decides() {
+fn the_shortest_active_ttl_sets_the_mark_interval() {
     check(
         "
         0    start                      -> append resumed at 0
@@ -56,7 +56,7 @@ fn a_longer_lease_needs_fewer_marks_and_the_shortest_one_decides() {
 }
 
 #[test]
-fn time_is_marked_although_nothing_but_refusals_comes_in() {
+fn time_is_marked_while_only_denied_requests_arrive() {
     check(
         "
         0    start                      -> append resumed at 0
@@ -71,7 +71,7 @@ fn time_is_marked_although_nothing_but_refusals_comes_in() {
 }
 
 #[test]
-fn the_timer_is_set_to_the_next_end_and_never_past_it() {
+fn the_timer_is_never_set_past_the_next_expiry() {
     check(
         "
         0    start                      -> append resumed at 0
@@ -90,7 +90,7 @@ fn the_timer_is_set_to_the_next_end_and_never_past_it() {
 }
 
 #[test]
-fn a_timer_that_rings_too_early_or_too_late_does_no_harm() {
+fn an_early_or_late_wake_up_is_harmless() {
     check(
         "
         0         start                  -> append resumed at 0
@@ -105,7 +105,7 @@ fn a_timer_that_rings_too_early_or_too_late_does_no_harm() {
 }
 
 #[test]
-fn a_clock_that_goes_back_ends_nothing_early_and_keeps_nobody_busy() {
+fn a_clock_moving_backwards_expires_nothing_early_and_does_not_spin() {
     check(
         "
         100  start                      -> append resumed at 0
@@ -125,7 +125,7 @@ fn a_clock_that_goes_back_ends_nothing_early_and_keeps_nobody_busy() {
 }
 
 #[test]
-fn a_clock_at_the_end_of_its_numbers_breaks_nothing() {
+fn clock_readings_near_the_maximum_do_not_overflow() {
     let reading = ClockReading { clock: "boot-a".into(), microseconds: u64::MAX - 5 };
     let settings = Settings::default();
     let (mut registrar, _) =
@@ -143,7 +143,7 @@ fn a_clock_at_the_end_of_its_numbers_breaks_nothing() {
 }
 
 #[test]
-fn at_the_end_of_all_ticks_everything_is_over_and_nothing_new_is_granted() {
+fn at_the_last_tick_all_leases_are_expired_and_acquire_is_rejected() {
     let reading = ClockReading { clock: "boot-a".into(), microseconds: 0 };
     let settings = Settings::default();
     let (mut registrar, _) =

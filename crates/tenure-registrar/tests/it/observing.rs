@@ -28,7 +28,7 @@ impl Observer for Notes {
 }
 
 #[test]
-fn an_observer_is_shown_every_event_with_its_number_and_the_state_right_before_it() {
+fn an_observer_sees_every_event_with_its_sequence_number_and_prior_state() {
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(BootClock::new().unwrap());
     let service = Service::open(folder.path(), ServiceOptions::default(), clock).unwrap();

@@ -116,7 +116,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn everybody_is_answered_once_and_no_heartbeat_in_time_is_refused_however_slow_the_disk_is(
+    fn every_request_is_answered_once_and_timely_renewals_succeed_on_a_slow_disk(
         settings in settings(),
         acts in proptest::collection::vec((delay(), slow()), 1..120),
     ) {
@@ -125,7 +125,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_that_was_told_is_undone_when_writes_fail_and_processes_die(
+    fn acknowledged_results_survive_failed_writes_and_crashes(
         settings in settings(),
         acts in proptest::collection::vec((delay(), broken()), 1..120),
     ) {
@@ -135,7 +135,7 @@ proptest! {
 
 /// A random world found this: after a start, whose turn has come is looked at once more, and that must not pass the inbox.
 #[test]
-fn a_heartbeat_in_time_counts_also_right_after_a_start() {
+fn a_timely_renewal_succeeds_right_after_a_restart() {
     let settings = Settings { inbox: 5, batch: 2, sweep: 1, ..Settings::default() };
     let acquire =
         |resource, quarters, wait| Act::Acquire { resource, holder: 0, quarters, shared: false, wait };

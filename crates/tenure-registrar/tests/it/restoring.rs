@@ -73,7 +73,7 @@ fn is_held_back(answer: &Answer) -> bool {
 }
 
 #[test]
-fn what_is_held_back_is_counted_from_the_restore_on_whatever_clock_it_was() {
+fn the_hold_after_a_restore_counts_from_the_restore_on_its_own_clock() {
     let folder = copied();
     let copy = folder.path().join("copy");
     // On another machine's clock, two hours after the copy by the first.
@@ -88,7 +88,7 @@ fn what_is_held_back_is_counted_from_the_restore_on_whatever_clock_it_was() {
 }
 
 #[test]
-fn time_that_passes_after_the_restore_ends_what_is_held_back() {
+fn the_hold_after_a_restore_ends_with_time() {
     let folder = copied();
     let copy = folder.path().join("copy");
     let report = restored(&copy, &clock("second", 500)).unwrap();
@@ -103,7 +103,7 @@ fn time_that_passes_after_the_restore_ends_what_is_held_back() {
 }
 
 #[test]
-fn a_key_that_is_not_the_ledgers_restores_nothing_and_the_right_one_still_can() {
+fn restore_with_a_foreign_key_fails_and_can_be_retried_with_the_right_key() {
     let folder = copied();
     let copy = folder.path().join("copy");
     let (own, aside) = (key_file(&copy), folder.path().join("aside"));
@@ -117,7 +117,7 @@ fn a_key_that_is_not_the_ledgers_restores_nothing_and_the_right_one_still_can() 
 }
 
 #[test]
-fn a_replay_notices_what_is_missing_between_two_batches() {
+fn replay_detects_a_gap_between_batches() {
     let mut replay = Replay::new(LEDGER, State::new(LEDGER.tag(), Limits::default(), HashKey::default()));
     let batch = |first| Batch {
         first: Seq(first),

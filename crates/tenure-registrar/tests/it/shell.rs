@@ -110,7 +110,7 @@ pub fn slow() -> (mpsc::Sender<Result<(), AppendError>>, SlowLedger) {
 }
 
 #[test]
-fn nobody_is_answered_before_the_write_returns() {
+fn requests_are_not_answered_before_the_write_returns() {
     let (gate, ledger) = slow();
     let writer = start(ledger, Arc::new(HandClock::default()));
     let (sender, replies) = mpsc::channel();
@@ -130,7 +130,7 @@ fn nobody_is_answered_before_the_write_returns() {
 }
 
 #[test]
-fn a_disk_that_stalls_ends_no_lease_whose_heartbeat_had_arrived() {
+fn a_stalled_disk_does_not_expire_a_lease_renewed_in_time() {
     let (gate, ledger) = slow();
     let clock = Arc::new(HandClock::default());
     let writer = start(ledger, clock.clone());
@@ -151,7 +151,7 @@ fn a_disk_that_stalls_ends_no_lease_whose_heartbeat_had_arrived() {
 }
 
 #[test]
-fn a_write_that_fails_ends_the_writer_and_everybody_is_told() {
+fn a_failed_write_ends_the_writer_and_answers_pending_requests() {
     let (gate, ledger) = slow();
     let writer = start(ledger, Arc::new(HandClock::default()));
     let handle = writer.handle();
@@ -166,7 +166,7 @@ fn a_write_that_fails_ends_the_writer_and_everybody_is_told() {
 }
 
 #[test]
-fn more_than_the_inbox_holds_is_told_busy_at_once() {
+fn requests_beyond_the_inbox_limit_are_answered_busy_immediately() {
     let (gate, ledger) = slow();
     let settings = Settings { inbox: 3, ..Settings::default() };
     let clock = Arc::new(HandClock::default());
@@ -186,7 +186,7 @@ fn more_than_the_inbox_holds_is_told_busy_at_once() {
 }
 
 #[test]
-fn whoever_holds_something_is_heard_when_newcomers_are_turned_away() {
+fn renewals_are_accepted_while_new_acquires_are_answered_busy() {
     let (gate, ledger) = slow();
     gate.send(Ok(())).expect("for the lease");
     let settings = Settings { inbox: 8, ..Settings::default() };
@@ -221,7 +221,7 @@ fn whoever_holds_something_is_heard_when_newcomers_are_turned_away() {
 }
 
 #[test]
-fn a_restart_finds_every_lease_with_its_exact_end() {
+fn a_restart_keeps_every_lease_with_its_exact_expiry() {
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(HandClock::default());
     let mut ends = Vec::new();
@@ -264,7 +264,7 @@ fn heard(subscription: &mut Subscription) -> Vec<(u64, String)> {
 }
 
 #[test]
-fn an_end_is_announced_without_anybody_asking() {
+fn an_expiry_is_published_without_a_request() {
     let writer = start(MemoryLedger::default(), Arc::new(BootClock::new().unwrap()));
     granted(writer.handle().ask_and_wait(acquire("db", "ann", 1)));
     let mut subscription = writer.feed().subscribe(writer.feed().head().seq);
@@ -277,7 +277,7 @@ fn an_end_is_announced_without_anybody_asking() {
 }
 
 #[test]
-fn a_feed_tells_everything_from_any_point_on_and_ends_with_its_writer() {
+fn a_subscription_reads_from_any_event_and_ends_with_the_writer() {
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(HandClock::default());
     let service = open(folder.path(), clock.clone());
@@ -301,7 +301,7 @@ fn a_feed_tells_everything_from_any_point_on_and_ends_with_its_writer() {
 }
 
 #[test]
-fn a_view_shows_nothing_that_is_not_durable() {
+fn the_view_shows_only_durable_state() {
     let (gate, ledger) = slow();
     let writer = start(ledger, Arc::new(HandClock::default()));
     let view = writer.handle().view().clone();
@@ -333,7 +333,7 @@ impl Ledger for PanickingLedger {
 }
 
 #[test]
-fn a_writer_that_panics_leaves_nobody_waiting() {
+fn a_panic_in_the_writer_answers_every_request() {
     let writer = start(PanickingLedger(MemoryLedger::default()), Arc::new(HandClock::default()));
     let handle = writer.handle();
     let (sender, told) = mpsc::channel();
@@ -350,7 +350,7 @@ fn a_writer_that_panics_leaves_nobody_waiting() {
 
 // A write that was refused whole changes nothing: the writer goes on by itself, from what the ledger holds.
 #[test]
-fn a_write_that_certainly_did_not_happen_is_forgotten_and_the_writer_goes_on() {
+fn the_writer_restarts_from_the_ledger_after_an_unavailable_append() {
     let (gate, ledger) = slow();
     let writer = start(ledger, Arc::new(HandClock::default()));
     gate.send(Err(AppendError::Unavailable(std::io::Error::other("not now")))).unwrap();
@@ -366,7 +366,7 @@ fn a_write_that_certainly_did_not_happen_is_forgotten_and_the_writer_goes_on() {
 
 // S2-7: the registrar signs lease operations, and whoever knows its key can tell.
 #[test]
-fn a_grant_a_renewal_and_a_repeat_come_with_passports_that_verify() {
+fn grant_renewal_and_repeated_request_yield_valid_passports() {
     let clock = Arc::new(HandClock::default());
     let writer = start(MemoryLedger::default(), clock.clone());
     let handle = writer.handle();

@@ -21,7 +21,7 @@ fn a_waiter_is_served_only_when_its_grant_is_durable() {
 }
 
 #[test]
-fn a_waiter_learns_its_ticket_before_it_learns_that_the_ticket_was_served() {
+fn a_waiter_receives_its_ticket_before_its_grant() {
     // Both in one write. The other way round nobody knows whose ticket that is, and the waiter waits on for
     // what it has.
     check(
@@ -38,7 +38,7 @@ fn a_waiter_learns_its_ticket_before_it_learns_that_the_ticket_was_served() {
 }
 
 #[test]
-fn a_waiter_is_not_told_that_it_holds_what_is_over() {
+fn a_waiter_granted_a_lease_that_expired_during_the_write_is_timed_out() {
     check(
         "
         0    start                            -> append resumed at 0
@@ -55,7 +55,7 @@ fn a_waiter_is_not_told_that_it_holds_what_is_over() {
 }
 
 #[test]
-fn a_waiter_whose_time_is_over_is_told_so_and_gets_nothing_later() {
+fn a_timed_out_waiter_is_notified_and_not_granted_later() {
     check(
         "
         0    start                            -> append resumed at 0
@@ -73,7 +73,7 @@ fn a_waiter_whose_time_is_over_is_told_so_and_gets_nothing_later() {
 }
 
 #[test]
-fn the_end_of_a_lease_serves_the_next_one_without_anybody_asking() {
+fn an_expiry_grants_the_next_waiter_without_a_request() {
     check(
         "
         0    start                            -> append resumed at 0
@@ -89,7 +89,7 @@ fn the_end_of_a_lease_serves_the_next_one_without_anybody_asking() {
 }
 
 #[test]
-fn a_waiter_is_not_timed_out_by_a_stall_when_its_turn_came_in_time() {
+fn a_stalled_disk_does_not_time_out_a_waiter_granted_in_time() {
     let mut desk = Desk::new(Settings { inbox: 10, batch: 1, sweep: 10, ..Settings::default() });
     desk.play(
         "

@@ -96,7 +96,7 @@ impl Watched {
 
 // S2-32, S2-38
 #[test]
-fn a_wall_clock_that_is_set_by_decades_changes_no_lease_and_no_time_goes_back() {
+fn setting_the_wall_clock_by_decades_changes_no_lease_and_keeps_displayed_times_monotonic() {
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(SetClock { microseconds: AtomicU64::new(SECOND), wall: AtomicU64::new(TODAY) });
     let mut service = open(folder.path(), &clock);

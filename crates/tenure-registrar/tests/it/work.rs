@@ -58,7 +58,7 @@ fn is_spent(response: &Response) -> bool {
 
 // S2-108, S2-111
 #[test]
-fn what_was_acknowledged_is_what_was_spent_and_a_replay_says_the_same() {
+fn concurrent_spends_sum_to_the_acknowledged_amount_after_replay() {
     let writer = start(MemoryLedger::default(), Arc::new(HandClock::default()));
     let lease = granted(writer.handle().ask_and_wait(work(WorkCommand::Claim(part("plan", 10_000)))));
     let told: u64 = std::thread::scope(|scope| {
@@ -83,7 +83,7 @@ fn what_was_acknowledged_is_what_was_spent_and_a_replay_says_the_same() {
 
 // S2-109, O-16
 #[test]
-fn a_child_is_signed_by_the_registrar_and_ends_with_its_parent_in_one_batch() {
+fn a_child_lease_is_signed_and_ends_with_its_parent_in_one_batch() {
     let writer = start(MemoryLedger::default(), Arc::new(HandClock::default()));
     let handle = writer.handle();
     let root = granted(handle.ask_and_wait(work(WorkCommand::Claim(part("plan", 100)))));

@@ -6,7 +6,7 @@ use tenure_registrar::{Registrar, Settings, StartFailure};
 use crate::story::{Desk, TAG, WALL, check};
 
 #[test]
-fn a_write_that_did_not_happen_ends_the_writer_and_asking_again_is_safe() {
+fn after_an_append_that_was_not_written_requests_are_unavailable() {
     check(
         "
         0    start                      -> append resumed at 0
@@ -22,7 +22,7 @@ fn a_write_that_did_not_happen_ends_the_writer_and_asking_again_is_safe() {
 }
 
 #[test]
-fn an_overtaken_writer_tells_everybody_that_nothing_happened() {
+fn an_overtaken_writer_answers_pending_requests_unavailable() {
     check(
         "
         0    start                      -> append resumed at 0
@@ -35,7 +35,7 @@ fn an_overtaken_writer_tells_everybody_that_nothing_happened() {
 }
 
 #[test]
-fn nobody_is_told_that_nothing_happened_when_nobody_knows() {
+fn after_an_append_of_unknown_outcome_its_requests_are_answered_outcome_unknown() {
     check(
         "
         0    start                      -> append resumed at 0
@@ -48,7 +48,7 @@ fn nobody_is_told_that_nothing_happened_when_nobody_knows() {
 }
 
 #[test]
-fn a_start_that_cannot_be_written_answers_nobody_with_a_decision() {
+fn a_failed_start_answers_requests_unavailable() {
     check(
         "
         0    start                      -> append resumed at 0
@@ -59,7 +59,7 @@ fn a_start_that_cannot_be_written_answers_nobody_with_a_decision() {
 }
 
 #[test]
-fn what_a_failed_writer_had_decided_is_not_called_durable() {
+fn the_state_of_a_failed_writer_is_not_fully_durable() {
     let mut desk = Desk::new(Settings::default());
     desk.play(
         "
@@ -74,7 +74,7 @@ fn what_a_failed_writer_had_decided_is_not_called_durable() {
 }
 
 #[test]
-fn a_restart_on_the_same_clock_goes_on_as_if_nothing_had_been() {
+fn a_restart_on_the_same_clock_counts_the_downtime() {
     check(
         "
         50   start                      -> append resumed at 0
@@ -91,7 +91,7 @@ fn a_restart_on_the_same_clock_goes_on_as_if_nothing_had_been() {
 }
 
 #[test]
-fn a_lease_that_ran_out_while_nobody_looked_is_announced_after_the_start() {
+fn a_lease_that_expired_during_downtime_is_published_after_the_start() {
     check(
         "
         50   start                      -> append resumed at 0
@@ -105,7 +105,7 @@ fn a_lease_that_ran_out_while_nobody_looked_is_announced_after_the_start() {
 }
 
 #[test]
-fn a_restart_on_another_clock_adds_nothing_because_late_is_safe() {
+fn a_restart_on_another_clock_counts_no_downtime() {
     check(
         "
         50   start                      -> append resumed at 0
@@ -128,7 +128,7 @@ fn a_restart_on_another_clock_adds_nothing_because_late_is_safe() {
 }
 
 #[test]
-fn what_was_never_acknowledged_is_gone_after_a_crash() {
+fn an_unacknowledged_grant_is_gone_after_a_crash() {
     check(
         "
         0    start                      -> append resumed at 0
@@ -143,7 +143,7 @@ fn what_was_never_acknowledged_is_gone_after_a_crash() {
 }
 
 #[test]
-fn a_wall_clock_that_was_set_back_by_years_goes_on_from_where_it_was() {
+fn a_wall_clock_set_back_between_starts_stays_monotonic() {
     let mut desk = Desk::new(Settings::default());
     let wall_now = |desk: &Desk| {
         let state = desk.replayed();
@@ -164,7 +164,7 @@ fn a_wall_clock_that_was_set_back_by_years_goes_on_from_where_it_was() {
 }
 
 #[test]
-fn a_ledger_at_the_end_of_time_refuses_to_start_instead_of_wrapping() {
+fn start_fails_when_the_last_tick_leaves_no_time() {
     let mut state = State::new(TAG, Default::default(), Default::default());
     let reading = ClockReading { clock: "boot-a".into(), microseconds: 5 };
     let at = Tick(u64::MAX - 1_000);

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_two_ways_the_one_counts_that_keeps_out_more() {
+    fn stronger_of_two_modes_covers_both() {
         use Mode::{Consumes, Deletes, DependsOn, Mutates, Provides, Renames};
         let pairs = [
             ((Provides, Consumes), Provides),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_that_is_named_twice_is_wanted_once() {
+    fn intents_on_the_same_resource_are_merged_into_the_stronger_mode() {
         let intent =
             |name: &str, mode| Intent { resource: Resource::parse(name).unwrap(), mode, timestamp: None };
         let merged = merge(&[

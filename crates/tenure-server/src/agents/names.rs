@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_has_one_form() {
+    fn equivalent_paths_are_normalized_to_one_form() {
         let same = [
             ("a", "a"),
             ("./a", "a"),

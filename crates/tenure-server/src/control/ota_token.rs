@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_right_is_used_once_and_in_time() {
+    fn an_ota_token_is_redeemed_once_and_only_before_it_expires() {
         let (tokens, now) = (OtaToken::default(), Tick(7));
         let first = tokens.make(now).unwrap();
         let second = tokens.make(now).unwrap();

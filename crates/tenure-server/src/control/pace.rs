@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_of_it_comes_at_once_and_then_one_after_the_other() {
+    fn a_burst_of_one_second_is_admitted_at_once() {
         let now = Instant::now();
         let mut pace = Pace::new(10, now);
         assert!((0..10).all(|_| pace.count(now).is_none()));

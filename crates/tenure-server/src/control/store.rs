@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_there_after_a_restart() {
+    fn a_written_state_is_read_after_a_restart() {
         let data = tempfile::tempdir().unwrap();
         let (store, stored) = Store::open(data.path()).unwrap();
         assert_eq!(stored, Stored::default());
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_a_crash_cut_short_does_no_harm() {
+    fn a_write_interrupted_by_a_crash_leaves_the_previous_state() {
         let data = tempfile::tempdir().unwrap();
         let (store, _) = Store::open(data.path()).unwrap();
         store.write(&used("Stairs")).unwrap();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_fails_leaves_what_was_there() {
+    fn a_failed_write_leaves_the_previous_state() {
         let data = tempfile::tempdir().unwrap();
         let (store, _) = Store::open(data.path()).unwrap();
         store.write(&used("Stairs")).unwrap();
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_named_and_never_overwritten() {
+    fn a_damaged_file_is_reported_and_kept() {
         let data = tempfile::tempdir().unwrap();
         let path = data.path().join(NAME);
         let whole = used("Stairs").to_json();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_named_with_what_to_do() {
+    fn an_unknown_version_is_reported_with_a_remedy() {
         let data = tempfile::tempdir().unwrap();
         fs::write(data.path().join(NAME), "{\"version\":2,\"more\":true}").unwrap();
         let refusal = refusal(data.path());
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_not_taken_for_none() {
+    fn an_unreadable_file_is_not_treated_as_missing() {
         let data = tempfile::tempdir().unwrap();
         fs::create_dir(data.path().join(NAME)).unwrap();
         assert!(matches!(refusal(data.path()), StoreError::File(_)));

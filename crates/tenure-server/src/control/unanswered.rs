@@ -36,7 +36,7 @@ mod tests {
 
     // S0-49
     #[test]
-    fn a_lease_that_was_over_when_it_was_written_is_said_to_be_over() {
+    fn a_lease_that_expired_before_it_was_durable_is_reported_as_expired() {
         assert_eq!(failed(Reply::TooLate), Blocked::Refused(expired()));
         let Blocked::Problem(problem) = failed(Reply::Busy) else {
             panic!("the lease has nothing to do with it")

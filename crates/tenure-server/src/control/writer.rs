@@ -92,7 +92,7 @@ mod tests {
     /// Whoever asked may hang up in the middle of a write. It goes on, and the next one must wait for it: two at once would
     /// write over each other.
     #[tokio::test]
-    async fn a_write_that_nobody_waits_for_any_more_is_still_one_of_the_line() {
+    async fn an_abandoned_write_completes_before_the_next_one_starts() {
         let data = tempfile::tempdir().unwrap();
         let (store, stored) = Store::open(data.path()).unwrap();
         let writer = Writer::new(store, stored.clone());

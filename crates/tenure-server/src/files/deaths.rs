@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn when_the_thread_has_ended_nobody_waits_for_it() {
+    async fn watch_returns_nothing_after_the_thread_has_ended() {
         let deaths = Deaths::default();
         let own = || Watch::of(&Process::own().unwrap()).unwrap();
         let told = deaths.watch(own()).unwrap();

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whom_a_guard_speaks_for_outlives_a_restart() {
+    fn the_agents_of_a_guard_are_known_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let (guard, owner) = (Process::own().unwrap(), identity::text_of(&Process::of(1).unwrap()));
         let mut inside = std::process::Command::new("sleep").arg("60").spawn().unwrap();

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_found_again_by_its_text() {
+    fn a_process_key_parses_back_to_the_process() {
         let own = Process::own().expect("this process");
         assert_eq!(process_in(&text_of(&own)), Some(own));
         assert_eq!(process_in("a:1:2:3"), None);

@@ -171,7 +171,7 @@ mod tests {
     use crate::{Server, Settings};
 
     #[tokio::test]
-    async fn a_subagent_that_could_not_be_handed_up_is_as_soon_as_there_is_room() {
+    async fn a_subagent_that_outlived_its_turn_is_ended_later() {
         let folder = tempfile::tempdir().unwrap();
         let server = Server::start(Settings::new(folder.path())).await.unwrap();
         let (app, own) = (server.app(), Process::own().unwrap());

@@ -119,7 +119,7 @@ mod tests {
 
     // S4-15
     #[test]
-    fn a_mark_holds_until_its_process_loses_something_and_no_longer() {
+    fn a_generation_changes_when_its_process_loses_a_lease() {
         let folder = tempfile::tempdir().unwrap();
         let standings = Standings::open(folder.path());
         let (one, other): (Arc<str>, Arc<str>) = ("one".into(), "other".into());
@@ -138,7 +138,7 @@ mod tests {
 
     // H2
     #[test]
-    fn a_lease_on_a_file_changes_the_mark_of_any_session() {
+    fn a_granted_lease_changes_the_generation_of_any_session() {
         let folder = tempfile::tempdir().unwrap();
         let standings = Standings::open(folder.path());
         let before = standings.of_any().unwrap();
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_marks_of_an_earlier_server_count_no_longer() {
+    fn generations_of_an_earlier_server_are_invalid() {
         let folder = tempfile::tempdir().unwrap();
         let standing = Standings::open(folder.path()).of(&"one".into()).unwrap();
         let reader = File::open(&standing.file).unwrap();

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_never_leads_to_a_file_of_the_tree_that_came_in_place_of_its_own() {
+    fn a_resource_of_a_replaced_worktree_has_no_path() {
         let folder = tempfile::tempdir().unwrap();
         let trees = Trees::open(folder.path());
         let tree =

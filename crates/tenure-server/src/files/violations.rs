@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_commit_is_told_once_and_the_next_one_again() {
+    fn a_repeated_violation_is_reported_again_only_after_the_window() {
         let (told, file) = (Violations::default(), Resource::parse("FILE:t/a").expect("a name"));
         let at = |seconds: u64| Tick(Span::from_secs(seconds).0);
         assert!(told.is_new(&file, at(1)));

@@ -131,7 +131,7 @@ pub(super) mod tests {
 
     // S4-20, S4-32
     #[tokio::test]
-    async fn a_session_that_nobody_began_to_watch_ends_with_its_process_all_the_same() {
+    async fn a_session_registered_after_its_process_died_is_ended() {
         let folder = tempfile::tempdir().unwrap();
         let server = Server::start(Settings::new(folder.path())).await.unwrap();
         let app = server.app();

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_be_a_secret_is_not_repeated() {
+    fn possible_secrets_are_redacted_from_errors() {
         assert_eq!(without_long_words("unknown variant `x`, expected"), "unknown variant `x`, expected");
         let secret = "tnr_qZ3-0aB_cDeFgHiJkLmNoPqRsTuVwXyZ0123456789A";
         assert_eq!(

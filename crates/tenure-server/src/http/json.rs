@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_clear_is_read_as_serde_reads_it() {
+    fn valid_json_is_parsed_as_serde_parses_it() {
         for text in
             [r#"{"a":[1,-2,3.5,"x",null,true,{"b":{}}]}"#, "[]", r#""ä\u00e4\n""#, "18446744073709551615"]
         {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_clear_is_refused() {
+    fn ambiguous_json_is_rejected() {
         for text in [
             r#"{"a":1,"a":1}"#,
             r#"{"a":{"b":1,"b":2}}"#,

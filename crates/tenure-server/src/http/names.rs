@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_port_may_be_left_out_and_hosts_are_what_was_configured() {
+    fn the_default_port_may_be_omitted_and_configured_hosts_are_accepted() {
         assert!(names("127.0.0.1:80", &[]).contain("localhost"));
         assert!(names("[::1]:7420", &[]).contain("[::1]:7420"));
         let proxied = names("127.0.0.1:7420", &["Tenure.example"]);

@@ -241,7 +241,7 @@ mod tests {
     const WRITE: &str = "TENURE_WRITE_OPENAPI";
 
     #[test]
-    fn the_description_in_the_repository_is_what_the_code_says() {
+    fn the_openapi_file_in_docs_is_up_to_date() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
         if std::env::var_os(WRITE).is_some() {
             std::fs::write(&path, text()).unwrap();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn every_route_is_described_and_every_description_has_its_route() {
+    fn the_described_routes_are_the_served_routes() {
         let document = document();
         let mut described = Vec::new();
         for (path, item) in document["paths"].as_object().unwrap() {
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_says_what_it_does_what_can_go_wrong_and_what_it_needs() {
+    fn every_operation_documents_its_responses_and_security() {
         let document = document();
         assert!(document["openapi"].as_str().unwrap().starts_with("3.1"), "{}", document["openapi"]);
         for (path, item) in document["paths"].as_object().unwrap() {

@@ -107,7 +107,7 @@ mod tests {
     // S1-22, S1-26, S1-27, S1-28, S1-29
     /// These were computed with Python's hmac.
     #[test]
-    fn keys_are_made_as_others_make_them() {
+    fn keys_equal_those_of_another_hmac_implementation() {
         let keys = keys("a secret of no importance", None);
         for (intent, expected) in [
             (live(""), "1c5ba4d4cfc8c52c6287ac814baeeffbfb46526265c7281dd8c561c8f0588de8"),
@@ -120,7 +120,7 @@ mod tests {
 
     // S1-30
     #[test]
-    fn a_seek_within_a_second_is_the_same_and_one_beyond_it_is_another() {
+    fn seeks_within_one_second_have_the_same_key() {
         let keys = keys("s", None);
         let key = |start_ms| keys.of(&recording(start_ms)).0;
         assert_eq!(key(10_000), key(10_500));
@@ -131,7 +131,7 @@ mod tests {
 
     // S1-24, S1-25
     #[test]
-    fn what_the_secret_before_made_is_found_and_what_is_new_is_made_with_the_new_one() {
+    fn a_key_of_the_previous_secret_is_returned_as_previous() {
         let (old, new) = (keys("old", None), keys("new", Some("old")));
         let (key, previous) = new.of(&live(""));
         assert_eq!(previous, Some(old.of(&live("")).0));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_secret() {
+    fn an_empty_secret_is_rejected() {
         assert_eq!(IntentSecret::new("").map(|_| ()), Err(EmptySecret));
     }
 }

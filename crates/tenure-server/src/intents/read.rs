@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_particulars_have_the_same_form_however_they_are_written() {
+    fn equal_params_have_the_same_canonical_form() {
         let one = form(r#"{ "b": [1, {"y": null, "x": "ä\n\""}], "a": {"d": 1.5, "c": true} }"#);
         assert_eq!(one, r#"{"a":{"c":true,"d":1.5},"b":[1,{"x":"ä\n\"","y":null}]}"#);
         assert_eq!(one, form(r#"{"a":{"c":true,"d":1.5},"b":[1,{"x":"\u00e4\u000a\u0022","y":null}]}"#));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn none_are_none() {
+    fn empty_params_are_absent() {
         assert_eq!((canonical(None), form("{}")), (String::new(), String::new()));
         assert_eq!(read(""), None);
         assert_eq!(read(r#"{"a":1}"#).map(|params| params.len()), Some(1));

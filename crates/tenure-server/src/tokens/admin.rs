@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_that_others_can_read_is_refused() {
+    fn an_admin_token_file_with_insecure_permissions_is_rejected() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         AdminToken::open(folder.path()).unwrap();

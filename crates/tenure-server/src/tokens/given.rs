@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn admin_includes_every_scope_and_no_other_includes_any() {
+    fn the_admin_scope_contains_every_scope_and_no_other_does() {
         for have in Scope::ALL {
             let scopes = Scopes::from_iter([have]);
             for asked in Scope::ALL {

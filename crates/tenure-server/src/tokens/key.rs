@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_fits_its_own_lease_and_key_and_no_other() {
+    fn a_lease_token_is_valid_only_for_its_lease_and_key() {
         let key = TokenKey(Zeroizing::new([7; 32]));
         let token = key.lease_token("4f1d09aa-17", Nonce([1; 16]));
         assert_eq!(token.len(), 43, "256 bits");
@@ -78,7 +78,7 @@ mod tests {
 
     /// A token that was given out must be good after every update: this one was computed with Python's hmac.
     #[test]
-    fn tokens_are_made_in_the_same_way_for_ever() {
+    fn lease_tokens_do_not_change_between_versions() {
         let key = TokenKey(Zeroizing::new([7; 32]));
         let token = key.lease_token("4f1d09aa-17", Nonce([1; 16]));
         assert_eq!(*token, "zaYW_FfYVUQ-i1vuoiIEJMtdkz3TsT4WpruiDcvCPXY");

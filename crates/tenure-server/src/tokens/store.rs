@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_found_by_its_secret_also_after_a_restart() {
+    fn a_token_is_found_by_its_secret_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let store = TokenStore::open(folder.path(), NOW).unwrap();
         let (made, secret) = store.create(wish("ci", None), NOW).unwrap();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn either_clock_ends_a_token_and_its_name_is_free_again() {
+    fn a_token_expires_by_either_clock_and_frees_its_name() {
         let folder = tempfile::tempdir().unwrap();
         let store = TokenStore::open(folder.path(), NOW).unwrap();
         let (_, secret) = store.create(wish("ci", Some(500)), NOW).unwrap();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_revoked_token_counts_no_more_and_is_forgotten() {
+    fn a_revoked_token_is_invalid_and_can_be_removed() {
         let folder = tempfile::tempdir().unwrap();
         let store = TokenStore::open(folder.path(), NOW).unwrap();
         let (made, secret) = store.create(wish("ci", None), NOW).unwrap();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_as_it_was_written_is_refused_at_every_byte() {
+    fn a_damaged_token_file_is_rejected() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let store = TokenStore::open(folder.path(), NOW).unwrap();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tenure_testkit::{TestServer, lease_request, text};
 
 #[test]
-fn a_granted_lease_has_the_pinned_shape() {
+fn a_granted_lease_has_the_documented_fields() {
     let server = TestServer::start();
     let wish = json!({"resource": "deploy:prod", "holder": "ci-42", "ttlMs": 30_000, "mode": "exclusive",
         "waitMs": 0, "labels": {"run": "7"}});
@@ -39,7 +39,7 @@ fn a_granted_lease_has_the_pinned_shape() {
 }
 
 #[test]
-fn what_is_held_is_refused_with_who_holds_it_and_for_how_long() {
+fn acquire_of_a_held_resource_is_denied_with_holder_and_remaining_time() {
     let server = TestServer::start();
     server.acquire("deploy:prod", "ci-42", 30_000);
     let problem =
@@ -53,7 +53,7 @@ fn what_is_held_is_refused_with_who_holds_it_and_for_how_long() {
 }
 
 #[test]
-fn shared_leases_go_together_and_keep_an_exclusive_one_out() {
+fn shared_leases_coexist_and_block_an_exclusive_one() {
     let server = TestServer::start();
     let shared =
         |holder: &str| json!({"resource": "db:1", "holder": holder, "ttlMs": 9_000, "mode": "shared"});
@@ -63,7 +63,7 @@ fn shared_leases_go_together_and_keep_an_exclusive_one_out() {
 }
 
 #[test]
-fn a_repeated_request_gets_the_same_lease_and_the_same_token() {
+fn a_request_repeated_with_its_key_returns_the_same_lease_and_token() {
     let server = TestServer::start();
     let first = server.post_with_key("/v1/leases", "once", &lease_request("db:1", "a", 30_000));
     let again = server.post_with_key("/v1/leases", "once", &lease_request("db:1", "a", 30_000));
@@ -85,7 +85,7 @@ fn a_repeated_request_gets_the_same_lease_and_the_same_token() {
 }
 
 #[test]
-fn an_idempotency_key_is_visible_ascii_and_not_too_long() {
+fn an_idempotency_key_must_be_short_visible_ascii() {
     let server = TestServer::start();
     for key in ["", "a b", "ä", &"k".repeat(256)] {
         let problem = server
@@ -100,7 +100,7 @@ fn an_idempotency_key_is_visible_ascii_and_not_too_long() {
 }
 
 #[test]
-fn a_time_to_live_out_of_range_is_refused_and_never_clamped() {
+fn a_ttl_out_of_range_is_rejected_and_not_clamped() {
     let server = TestServer::start();
     for ttl in [0, 999, 86_400_001, u64::MAX] {
         server.post("/v1/leases", &lease_request("db:1", "a", ttl)).is_problem(400, "TTL_OUT_OF_RANGE");
@@ -112,7 +112,7 @@ fn a_time_to_live_out_of_range_is_refused_and_never_clamped() {
 }
 
 #[test]
-fn names_that_cannot_be_kept_as_they_are_are_refused() {
+fn acquire_with_an_invalid_resource_or_holder_is_rejected() {
     let server = TestServer::start();
     let longest = "r".repeat(128);
     server.acquire(&longest, &"h".repeat(128), 9_000);

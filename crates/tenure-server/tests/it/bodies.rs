@@ -4,7 +4,7 @@ use serde_json::json;
 use tenure_testkit::{TestServer, text};
 
 #[test]
-fn a_body_that_does_not_parse_or_validate_is_refused_with_the_reason() {
+fn an_invalid_body_is_rejected_with_the_reason() {
     let server = TestServer::start();
     let deep = r#"{"resource":"db:1","holder":"a","ttlMs":9000,"labels":"#.to_owned()
         + &r#"{"a":"#.repeat(16)
@@ -45,7 +45,7 @@ fn a_body_that_does_not_parse_or_validate_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_refusal_does_not_repeat_a_secret_in_the_wrong_place() {
+fn an_error_does_not_repeat_a_secret() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 9_000);
     for body in [
@@ -62,7 +62,7 @@ fn a_refusal_does_not_repeat_a_secret_in_the_wrong_place() {
 }
 
 #[test]
-fn a_body_over_64_kib_is_refused_and_the_caller_hears_of_it() {
+fn a_body_larger_than_64_kib_is_rejected() {
     let server = TestServer::start();
     let padded = |length: usize| {
         let body = r#"{"resource":"db:1","holder":"a","ttlMs":9000}"#;
@@ -82,7 +82,7 @@ fn a_body_over_64_kib_is_refused_and_the_caller_hears_of_it() {
 }
 
 #[test]
-fn a_body_in_pieces_is_counted_too() {
+fn a_chunked_body_larger_than_the_limit_is_rejected() {
     let server = TestServer::start();
     let chunk = "x".repeat(0x1000);
     let head = format!(

@@ -18,7 +18,7 @@ fn post_head(server: &TestServer, rest: &str) -> String {
 }
 
 #[test]
-fn one_connection_too_many_is_told_so_at_once_and_closed() {
+fn a_connection_beyond_the_limit_gets_503_and_is_closed() {
     let folder = tempfile::tempdir().unwrap();
     let server = TestServer::start_in(folder, |settings| settings.limits.connections = 3).unwrap();
     let alive = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", server.address);
@@ -43,7 +43,7 @@ fn one_connection_too_many_is_told_so_at_once_and_closed() {
 }
 
 #[test]
-fn giant_headers_are_refused() {
+fn headers_beyond_the_limit_are_rejected() {
     let server = TestServer::start();
     let get = |headers: &str| {
         let request = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n{headers}\r\n", server.address);
@@ -59,7 +59,7 @@ fn giant_headers_are_refused() {
 }
 
 #[test]
-fn what_is_not_http_is_refused_with_a_problem() {
+fn invalid_http_is_rejected_with_a_problem() {
     let server = TestServer::start();
     for bytes in [
         &b"hello\r\n\r\n"[..],
@@ -78,7 +78,7 @@ fn what_is_not_http_is_refused_with_a_problem() {
 }
 
 #[test]
-fn a_giant_body_is_refused_while_it_is_sent() {
+fn a_body_beyond_the_limit_is_rejected_while_it_is_sent() {
     let server = TestServer::start();
     let mut stream = server.connect();
     stream.write_all(post_head(&server, "Content-Length: 12000000").as_bytes()).unwrap();
@@ -98,7 +98,7 @@ fn a_giant_body_is_refused_while_it_is_sent() {
 }
 
 #[test]
-fn a_body_in_chunks_is_read_and_a_broken_one_is_refused() {
+fn a_chunked_body_is_accepted_and_a_malformed_one_rejected() {
     let server = TestServer::start();
     let send = |chunks: &str| {
         let head = post_head(&server, "Transfer-Encoding: chunked\r\nConnection: close");
@@ -115,7 +115,7 @@ fn a_body_in_chunks_is_read_and_a_broken_one_is_refused() {
 }
 
 #[test]
-fn text_that_is_not_utf_8_is_refused() {
+fn text_that_is_not_utf_8_is_rejected() {
     let server = TestServer::start();
     for body in [
         &b"{\"resource\":\"db:\xff\",\"holder\":\"a\",\"ttlMs\":9000}"[..],
@@ -133,7 +133,7 @@ fn text_that_is_not_utf_8_is_refused() {
 }
 
 #[test]
-fn deep_json_is_refused_however_deep_it_is() {
+fn deeply_nested_json_is_rejected() {
     let server = TestServer::start();
     for levels in [17, 10_000, 30_000] {
         let deep = "[".repeat(levels) + &"]".repeat(levels);

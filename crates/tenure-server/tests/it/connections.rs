@@ -6,7 +6,7 @@ use tenure_testkit::TestServer;
 
 /// The read waits for 30 s at the most, and then fails: so this fails if the server keeps the connection.
 #[test]
-fn a_header_that_is_never_finished_is_not_waited_for() {
+fn an_unfinished_header_times_out() {
     let server = TestServer::start();
     let mut stream = server.connect();
     stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: ").unwrap();
@@ -18,7 +18,7 @@ fn a_header_that_is_never_finished_is_not_waited_for() {
 }
 
 #[test]
-fn a_body_that_is_never_finished_is_not_waited_for() {
+fn an_unfinished_body_times_out() {
     let server = TestServer::start();
     let head = format!(
         "POST /v1/leases HTTP/1.1\r\nHost: {}\r\n{}\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{{",
@@ -46,7 +46,7 @@ fn one_connection_carries_many_requests() {
 }
 
 #[test]
-fn a_server_that_stops_does_not_wait_for_a_connection_that_says_nothing() {
+fn shutdown_closes_idle_connections() {
     let server = TestServer::start();
     let mut idle = server.connect();
     let one = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", server.address);

@@ -11,7 +11,7 @@ pub fn metric(server: &TestServer, name: &str) -> u64 {
 }
 
 #[test]
-fn a_thousand_listeners_all_hear_everything_and_cost_nothing_once_they_are_gone() {
+fn a_thousand_subscribers_receive_every_event() {
     let server = TestServer::start();
     let mut streams: Vec<_> = (0..1_000).map(|_| listen(&server, "/v1/events", None)).collect();
     assert_eq!(server.metric("tenure_event_streams"), 1_000);
@@ -31,7 +31,7 @@ fn a_thousand_listeners_all_hear_everything_and_cost_nothing_once_they_are_gone(
 }
 
 #[test]
-fn whoever_does_not_read_delays_nobody_and_is_told_where_to_go_on() {
+fn a_slow_subscriber_gets_a_resync_and_delays_no_other_subscriber() {
     const AT_ONCE: usize = 250;
     const ROUNDS: usize = 240;
     let server = TestServer::start();

@@ -4,7 +4,7 @@ use tenure_testkit::TestServer;
 use tenure_testkit::openapi::document;
 
 #[test]
-fn a_description_is_served_to_everybody_and_says_what_the_repository_says() {
+fn the_served_openapi_document_is_the_one_in_the_repository() {
     let server = TestServer::start();
     let answer = server.ask("GET /openapi.json", &[], "");
     assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));

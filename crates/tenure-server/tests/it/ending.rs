@@ -4,7 +4,7 @@ use serde_json::json;
 use tenure_testkit::{TestServer, lease_request, text};
 
 #[test]
-fn a_renewal_gives_the_whole_time_again() {
+fn a_renewal_restarts_the_ttl_and_never_shortens_it() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 30_000);
     let renewed = server.renew(&id, &token).with_status(200);
@@ -33,7 +33,7 @@ fn a_grant_and_every_renewal_come_with_a_passport_of_their_own() {
 }
 
 #[test]
-fn a_released_lease_is_free_and_releasing_it_again_says_how_it_ended() {
+fn a_released_lease_is_free_and_releasing_again_returns_the_same_end() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 30_000);
     let path = format!("/v1/leases/{id}/release");
@@ -63,7 +63,7 @@ fn a_release_without_a_reason_is_completed() {
 }
 
 #[test]
-fn a_lease_that_nobody_renews_runs_out() {
+fn a_lease_that_is_not_renewed_expires() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 1_000);
     let lease = server.wait_until_over(&id);
@@ -83,7 +83,7 @@ fn a_lease_that_nobody_renews_runs_out() {
 }
 
 #[test]
-fn only_the_lease_s_own_token_renews_and_releases() {
+fn only_the_leases_own_token_renews_and_releases_it() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 30_000);
     let (_, other) = server.acquire("db:2", "a", 30_000);
@@ -97,7 +97,7 @@ fn only_the_lease_s_own_token_renews_and_releases() {
 }
 
 #[test]
-fn a_lease_that_does_not_exist_is_not_found_whatever_the_token() {
+fn an_unknown_lease_is_not_found_for_any_token() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 30_000);
     let tag = id.split_once('-').unwrap().0;

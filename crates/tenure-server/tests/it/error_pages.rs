@@ -33,7 +33,7 @@ fn every_code_has_its_page_and_every_page_its_code() {
 }
 
 #[test]
-fn every_page_says_what_happened_what_it_means_and_what_to_do() {
+fn every_error_page_has_the_required_sections() {
     for (code, status) in codes() {
         let page = fs::read_to_string(folder().join(format!("{code}.md"))).unwrap();
         let status = format!("\n\nHTTP {status}\n\n");

@@ -26,7 +26,7 @@ fn until_waiting(server: &TestServer, count: usize) -> Value {
 }
 
 #[test]
-fn a_queue_shows_who_waits_in_the_order_of_service() {
+fn the_queue_lists_waiters_in_order_of_service() {
     let server = TestServer::start();
     let empty = server.get("/v1/queue?resource=db:1").json();
     assert_eq!(empty, json!({"resource": "db:1", "waiting": []}));
@@ -72,7 +72,7 @@ fn a_queue_shows_who_waits_in_the_order_of_service() {
 }
 
 #[test]
-fn whoever_was_refused_can_be_told_why_and_when() {
+fn explain_reports_the_last_denial_and_the_last_end() {
     let server = TestServer::start();
     let free = explain(&server, "db:1");
     assert!(words(&free).contains("Nobody holds db:1."), "{free}");
@@ -97,7 +97,7 @@ fn whoever_was_refused_can_be_told_why_and_when() {
 }
 
 #[test]
-fn a_question_about_no_resource_is_refused() {
+fn explain_and_queue_reject_an_invalid_query() {
     let server = TestServer::start();
     for route in ["/v1/queue", "/v1/explain"] {
         for query in ["", "?resource=", "?resource=%0a", "?resource=a&resource=b", "?resource=a&colour=red"] {

@@ -6,7 +6,7 @@ use serde_json::json;
 use tenure_testkit::{TestServer, lease_request, text, waiting_request};
 
 #[test]
-fn a_lease_changes_hands_without_a_moment_in_which_it_is_free() {
+fn a_resource_is_never_free_during_a_transfer() {
     let server = TestServer::start();
     let (mut id, mut token) = server.acquire("db:1", "holder-0", 60_000);
     let is_done = AtomicBool::new(false);
@@ -35,7 +35,7 @@ fn a_lease_changes_hands_without_a_moment_in_which_it_is_free() {
 }
 
 #[test]
-fn what_is_transferred_has_a_new_number_and_a_new_token_and_the_old_ones_are_over() {
+fn a_transfer_returns_a_new_fence_and_token_and_ends_the_old_lease() {
     let server = TestServer::start();
     let labels = json!({"run": "7"});
     let wish =
@@ -54,7 +54,7 @@ fn what_is_transferred_has_a_new_number_and_a_new_token_and_the_old_ones_are_ove
 }
 
 #[test]
-fn a_transfer_whose_answer_was_lost_may_be_repeated() {
+fn a_repeated_transfer_returns_the_same_lease() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     let path = format!("/v1/leases/{id}/transfer");
@@ -76,7 +76,7 @@ fn a_transfer_whose_answer_was_lost_may_be_repeated() {
 }
 
 #[test]
-fn a_transfer_needs_the_token_and_a_name_and_closes_no_circle() {
+fn a_transfer_requires_the_token_and_must_not_form_a_deadlock() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     let path = format!("/v1/leases/{id}/transfer");

@@ -4,7 +4,7 @@ use serde_json::json;
 use tenure_testkit::{TestServer, lease_request, read_to_end, text, waiting_request};
 
 #[test]
-fn waiters_that_hang_up_leave_the_line_at_once_and_nothing_is_stuck() {
+fn waiters_that_disconnect_leave_the_queue() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     let line: Vec<_> = (1..=20)
@@ -28,7 +28,7 @@ fn waiters_that_hang_up_leave_the_line_at_once_and_nothing_is_stuck() {
 }
 
 #[test]
-fn a_grant_that_meets_a_hang_up_goes_to_the_next_one() {
+fn a_grant_to_a_disconnected_waiter_is_passed_to_the_next_one() {
     let server = TestServer::start();
     for round in 0..30 {
         let resource = format!("db:{round}");
@@ -45,7 +45,7 @@ fn a_grant_that_meets_a_hang_up_goes_to_the_next_one() {
 }
 
 #[test]
-fn a_waiter_with_a_key_that_hangs_up_keeps_its_place_and_finds_its_lease() {
+fn a_disconnected_waiter_with_a_key_keeps_its_position_and_finds_its_lease() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     let wish = waiting_request("db:1", "b", 60_000, 60_000);
@@ -63,7 +63,7 @@ fn a_waiter_with_a_key_that_hangs_up_keeps_its_place_and_finds_its_lease() {
 }
 
 #[test]
-fn a_waiter_with_a_key_that_comes_back_in_time_stands_where_it_stood() {
+fn a_waiter_with_a_key_that_reconnects_keeps_its_position() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     let wish = waiting_request("db:1", "b", 60_000, 60_000);
@@ -77,7 +77,7 @@ fn a_waiter_with_a_key_that_comes_back_in_time_stands_where_it_stood() {
 }
 
 #[test]
-fn a_connection_that_is_kept_can_wait_and_then_go_on() {
+fn a_keep_alive_connection_may_wait_and_be_used_again() {
     use std::io::{Read as _, Write as _};
     let server = TestServer::start();
     server.acquire("db:1", "a", 1_000);

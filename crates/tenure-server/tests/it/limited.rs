@@ -10,7 +10,7 @@ fn make(server: &TestServer, resources: &[&str]) -> (String, String) {
 }
 
 #[test]
-fn a_limited_token_hears_of_its_own_resources_alone() {
+fn a_token_limited_to_prefixes_receives_only_events_on_its_resources() {
     let server = TestServer::start();
     let (_, secret) = make(&server, &["deploy:"]);
     let mut stream = listen_as(&server, &secret, "/v1/events?type=*", None);
@@ -35,7 +35,7 @@ fn a_limited_token_hears_of_its_own_resources_alone() {
 }
 
 #[test]
-fn what_else_a_waiter_waits_for_is_not_shown_to_who_may_not_see_it() {
+fn the_queue_hides_resources_that_the_token_may_not_see() {
     let server = TestServer::start();
     let (_, secret) = make(&server, &["deploy:"]);
     let (id, token) = server.acquire("deploy:prod", "a", 60_000);
@@ -60,7 +60,7 @@ fn what_else_a_waiter_waits_for_is_not_shown_to_who_may_not_see_it() {
 }
 
 #[test]
-fn a_stream_ends_with_its_token() {
+fn an_event_stream_ends_when_its_token_is_revoked() {
     let server = TestServer::start();
     let (id, secret) = make(&server, &[]);
     let mut stream = listen_as(&server, &secret, "/v1/events", None);
@@ -72,7 +72,7 @@ fn a_stream_ends_with_its_token() {
 }
 
 #[test]
-fn a_stream_ends_when_the_time_of_its_token_is_over() {
+fn an_event_stream_ends_when_its_token_expires() {
     let server = TestServer::start();
     let wish = json!({ "name": "brief", "scopes": ["leases:read"], "expiresInMs": 1_500 });
     let secret = text(&server.post("/v1/tokens", &wish).json()["secret"]);
@@ -86,7 +86,7 @@ fn a_stream_ends_when_the_time_of_its_token_is_over() {
 }
 
 #[test]
-fn who_is_refused_for_its_token_is_not_shown_to_those_who_may_see_the_resource() {
+fn a_request_forbidden_for_its_token_is_not_recorded_as_denial() {
     let server = TestServer::start();
     let wish = json!({ "name": "limited", "scopes": ["leases:write"], "resources": ["secret-project:"] });
     let secret = text(&server.post("/v1/tokens", &wish).json()["secret"]);

@@ -9,7 +9,7 @@ fn release(server: &TestServer, (id, token): &(String, String)) {
 }
 
 #[test]
-fn every_event_shows_its_lease_as_it_was_right_after() {
+fn every_event_contains_the_lease_as_it_was_right_after() {
     let server = TestServer::start();
     let mut stream = listen(&server, "/v1/events", None);
     let lease = server.acquire("deploy:prod", "ci-42", 60_000);
@@ -40,7 +40,7 @@ fn every_event_shows_its_lease_as_it_was_right_after() {
 }
 
 #[test]
-fn an_end_that_nobody_asked_for_is_told_too() {
+fn an_expiry_is_published() {
     let server = TestServer::start();
     let mut stream = listen(&server, "/v1/events?type=lease.expired", None);
     let (id, _) = server.acquire("db:1", "a", 1_000);
@@ -50,7 +50,7 @@ fn an_end_that_nobody_asked_for_is_told_too() {
 }
 
 #[test]
-fn a_quiet_stream_shows_that_it_lives_and_how_far_it_has_come() {
+fn an_idle_stream_sends_heartbeats_with_the_current_event_id() {
     let server = TestServer::start();
     let mut stream = listen(&server, "/v1/events?resource=rare:1", None);
     let before = stream.last_id.clone();
@@ -64,7 +64,7 @@ fn a_quiet_stream_shows_that_it_lives_and_how_far_it_has_come() {
 }
 
 #[test]
-fn nothing_secret_is_told() {
+fn events_contain_no_secrets() {
     let server = TestServer::start();
     let mut stream = listen(&server, "/v1/events?type=*", None);
     let granted = server.post_with_key("/v1/leases", "a-key", &lease_request("db:1", "a", 60_000)).json();
@@ -75,7 +75,7 @@ fn nothing_secret_is_told() {
 }
 
 #[test]
-fn a_filter_lets_through_what_was_asked_for_and_nothing_else() {
+fn a_filter_passes_only_matching_events() {
     let server = TestServer::start();
     let mut databases = listen(&server, "/v1/events?resource=db:&type=lease.issued", None);
     let mut starred = listen(&server, "/v1/events?resource=db:1*", None);
@@ -104,7 +104,7 @@ fn a_filter_lets_through_what_was_asked_for_and_nothing_else() {
 }
 
 #[test]
-fn a_question_that_makes_no_sense_is_refused_before_the_stream_begins() {
+fn an_invalid_events_query_is_rejected_before_the_stream_starts() {
     let server = TestServer::start();
     for query in [
         "from=x",
@@ -131,7 +131,7 @@ fn refused(server: &TestServer, path: &str, id: Option<&str>) -> Response {
 }
 
 #[test]
-fn an_id_of_another_ledger_is_told_that_what_follows_is_gone() {
+fn an_event_id_of_another_ledger_is_answered_with_compacted() {
     let server = TestServer::start();
     for id in ["2-1", "1-99999"] {
         let problem = refused(&server, "/v1/events", Some(id)).is_problem(410, "COMPACTED");
@@ -140,7 +140,7 @@ fn an_id_of_another_ledger_is_told_that_what_follows_is_gone() {
 }
 
 #[test]
-fn whoever_comes_back_after_a_restart_misses_nothing_and_hears_nothing_twice() {
+fn a_subscriber_that_resumes_after_restarts_receives_every_event_once() {
     let mut server = TestServer::start();
     let mut seen: Vec<u64> = Vec::new();
     let mut last = None;
@@ -172,7 +172,7 @@ fn whoever_comes_back_after_a_restart_misses_nothing_and_hears_nothing_twice() {
 }
 
 #[test]
-fn a_server_that_stops_lets_its_listeners_go_at_once() {
+fn shutdown_ends_event_streams_at_once() {
     let server = TestServer::start();
     let mut streams: Vec<_> = (0..10).map(|_| listen(&server, "/v1/events", None)).collect();
     server.acquire("db:1", "a", 60_000);
@@ -185,7 +185,7 @@ fn a_server_that_stops_lets_its_listeners_go_at_once() {
 }
 
 #[test]
-fn who_waits_is_told_of_from_the_beginning_to_the_end() {
+fn both_events_of_a_timed_out_wait_are_published() {
     let server = TestServer::start();
     let lease = server.acquire("db:1", "a", 60_000);
     let mut stream = listen(&server, "/v1/events", None);
@@ -203,7 +203,7 @@ fn who_waits_is_told_of_from_the_beginning_to_the_end() {
 }
 
 #[test]
-fn what_is_pruned_is_said_to_be_gone_and_from_where_on_it_can_be_read() {
+fn reading_pruned_events_is_answered_with_compacted() {
     let server = TestServer::start_with(|settings| {
         settings.ledger.segment_size = 4_096;
         settings.routine.checkpoint_after = 4;

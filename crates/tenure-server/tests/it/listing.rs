@@ -17,7 +17,7 @@ fn shared(server: &TestServer, resource: &str, holder: &str) -> Value {
 }
 
 #[test]
-fn leases_are_found_by_resource_by_holder_and_by_state() {
+fn leases_are_filtered_by_resource_holder_and_state() {
     let server = TestServer::start();
     shared(&server, "db:1", "a");
     shared(&server, "db:1", "b");
@@ -51,7 +51,7 @@ fn leases_are_found_by_resource_by_holder_and_by_state() {
 }
 
 #[test]
-fn a_list_comes_in_parts_and_nothing_is_missing_or_doubled() {
+fn pages_of_a_list_are_complete_and_without_duplicates() {
     let server = TestServer::start();
     let all: Vec<_> = (1..=7).map(|number| shared(&server, "db:1", &format!("holder-{number}"))).collect();
     for (filter, limit) in [("", 3), ("&resource=db:1", 2), ("", 7), ("", 1)] {
@@ -81,7 +81,7 @@ fn a_list_comes_in_parts_and_nothing_is_missing_or_doubled() {
 }
 
 #[test]
-fn a_question_that_makes_no_sense_is_refused() {
+fn an_invalid_list_query_is_rejected() {
     let server = TestServer::start();
     for query in [
         "limit=0",

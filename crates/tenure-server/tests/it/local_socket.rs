@@ -31,7 +31,7 @@ fn start_with_socket() -> TestServer {
 }
 
 #[test]
-fn whoever_owns_the_server_needs_no_token_on_its_socket() {
+fn the_owner_of_the_server_is_admin_on_the_local_socket_without_a_token() {
     let server = start_with_socket();
     let path = socket_in(server.folder.path());
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o7777;
@@ -47,7 +47,7 @@ fn whoever_owns_the_server_needs_no_token_on_its_socket() {
 }
 
 #[test]
-fn a_token_on_the_socket_counts_and_a_wrong_one_is_not_made_up_for() {
+fn a_token_on_the_local_socket_is_checked() {
     let server = start_with_socket();
     let path = socket_in(server.folder.path());
     let with = |header: &str| over_socket(&path, "GET /v1/leases", &[header], "");
@@ -57,7 +57,7 @@ fn a_token_on_the_socket_counts_and_a_wrong_one_is_not_made_up_for() {
 }
 
 #[test]
-fn the_socket_has_no_name_and_no_page() {
+fn the_local_socket_accepts_any_host_and_no_origin() {
     let server = start_with_socket();
     let path = socket_in(server.folder.path());
     for headers in [&[][..], &["Host: localhost"], &["Host: whatever.example"]] {
@@ -70,7 +70,7 @@ fn the_socket_has_no_name_and_no_page() {
 }
 
 #[test]
-fn the_socket_alone_is_enough_and_nowhere_is_not() {
+fn a_server_may_listen_on_the_local_socket_alone_but_not_nowhere() {
     let folder = tempfile::tempdir().unwrap();
     let path = socket_in(folder.path());
     let server =
@@ -89,7 +89,7 @@ fn refused(folder: TempDir, place: Option<SocketPlace>) -> SocketError {
 }
 
 #[test]
-fn the_socket_of_a_dead_server_is_replaced_and_a_living_ones_is_not() {
+fn the_socket_of_a_dead_server_is_replaced_and_of_a_running_one_is_not() {
     let server = start_with_socket();
     let path = socket_in(server.folder.path());
     let error = refused(tempfile::tempdir().unwrap(), place(&path));
@@ -109,7 +109,7 @@ fn the_socket_of_a_dead_server_is_replaced_and_a_living_ones_is_not() {
 }
 
 #[test]
-fn another_programs_socket_and_another_kind_of_file_are_left_alone() {
+fn a_foreign_socket_or_file_is_not_replaced() {
     let folder = private();
     let path = folder.path().join("theirs.sock");
     let theirs = UnixListener::bind(&path).unwrap();
@@ -122,7 +122,7 @@ fn another_programs_socket_and_another_kind_of_file_are_left_alone() {
 }
 
 #[test]
-fn a_folder_that_others_can_enter_is_refused() {
+fn a_socket_folder_with_insecure_permissions_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
     let path = folder.path().join("tenure.sock");

@@ -28,7 +28,7 @@ fn a_reader_becomes_a_writer_only_when_it_is_alone() {
 }
 
 #[test]
-fn a_writer_that_becomes_a_reader_lets_readers_in() {
+fn downgrade_admits_waiting_readers() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     let reader = server.enqueue(None, &shared("b", 60_000), 1);
@@ -41,7 +41,7 @@ fn a_writer_that_becomes_a_reader_lets_readers_in() {
 }
 
 #[test]
-fn up_is_stronger_and_down_is_weaker() {
+fn upgrade_and_downgrade_reject_modes_of_the_wrong_direction() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     for (path, mode) in [("upgrade", None), ("upgrade", Some("shared")), ("downgrade", Some("exclusive"))] {

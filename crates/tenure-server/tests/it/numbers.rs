@@ -3,7 +3,7 @@
 use tenure_testkit::{TestServer, lease_request};
 
 #[test]
-fn numbers_say_how_much_and_never_who() {
+fn metrics_contain_counts_and_no_names() {
     let server = TestServer::start();
     let (id, token) = server.acquire("secret-resource:1", "secret-holder", 60_000);
     server

@@ -10,7 +10,7 @@ fn start_with_tuners() -> TestServer {
 }
 
 #[test]
-fn each_gets_a_member_of_its_own_and_the_lease_names_it() {
+fn a_pool_request_is_granted_a_free_member() {
     let server = start_with_tuners();
     let of = |holder: &str| {
         let answer = server.post("/v1/leases", &lease_request("tuner:*", holder, 60_000)).json();
@@ -26,7 +26,7 @@ fn each_gets_a_member_of_its_own_and_the_lease_names_it() {
 }
 
 #[test]
-fn who_waits_for_any_gets_the_first_that_is_free_and_holders_are_told() {
+fn a_waiter_for_a_pool_gets_the_first_free_member_and_holders_see_a_recall() {
     let server = start_with_tuners();
     server.acquire("tuner:0", "a", 60_000);
     let (id, token) = server.acquire("tuner:1", "b", 60_000);
@@ -42,7 +42,7 @@ fn who_waits_for_any_gets_the_first_that_is_free_and_holders_are_told() {
 }
 
 #[test]
-fn a_pool_that_is_not_configured_is_refused_and_two_of_one_pool_are_two_members() {
+fn an_unknown_pool_is_rejected_and_two_requests_get_two_members() {
     let server = start_with_tuners();
     let problem = server.post("/v1/leases", &lease_request("door:*", "a", 60_000)).is_problem(400, "INVALID");
     assert!(text(&problem["detail"]).contains("[pools]"), "{problem}");
@@ -56,7 +56,7 @@ fn a_pool_that_is_not_configured_is_refused_and_two_of_one_pool_are_two_members(
 }
 
 #[test]
-fn who_may_not_have_every_member_asks_for_those_that_it_may_have() {
+fn a_pool_request_requires_permission_on_every_member() {
     let server = start_with_tuners();
     let made = json!({ "name": "limited", "scopes": ["leases:write"], "resources": ["tuner:0"] });
     let secret = text(&server.post("/v1/tokens", &made).json()["secret"]);
@@ -67,7 +67,7 @@ fn who_may_not_have_every_member_asks_for_those_that_it_may_have() {
 }
 
 #[test]
-fn who_waits_for_any_in_vain_is_told_of_the_one_that_is_free_the_soonest() {
+fn a_timed_out_pool_wait_reports_the_member_that_is_free_first() {
     let server = start_with_tuners();
     server.acquire("tuner:0", "a", 600_000);
     server.acquire("tuner:1", "b", 60_000);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tenure_testkit::{TestServer, text, waiting_request};
 
 #[test]
-fn a_holder_is_told_who_waits_when_it_renews_and_whoever_looks_sees_it_too() {
+fn a_holder_sees_the_recall_on_renew_and_in_lists() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     assert_eq!(server.renew(&id, &token).json()["lease"]["recall"], Value::Null);
@@ -31,7 +31,7 @@ fn a_holder_is_told_who_waits_when_it_renews_and_whoever_looks_sees_it_too() {
 }
 
 #[test]
-fn nobody_is_recalled_by_whom_it_does_not_keep_out() {
+fn a_holder_is_not_recalled_by_waiters_it_does_not_block() {
     let server = TestServer::start();
     let shared = |holder: &str, wait: u64| json!({"resource": "db:1", "holder": holder, "ttlMs": 60_000, "mode": "shared", "waitMs": wait});
     let (id, token) = server.post("/v1/leases", &shared("a", 0)).granted();

@@ -62,7 +62,7 @@ fn a_port_that_is_taken_is_named() {
 }
 
 #[test]
-fn without_tls_only_this_machine_is_served() {
+fn without_tls_only_loopback_addresses_are_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let refused =
         TestServer::start_in(folder, |settings| settings.listen = Some("0.0.0.0:0".parse().unwrap()));
@@ -71,7 +71,7 @@ fn without_tls_only_this_machine_is_served() {
 }
 
 #[test]
-fn a_damaged_ledger_is_named_and_not_served() {
+fn a_damaged_ledger_fails_the_start() {
     let server = TestServer::start();
     server.acquire("db:1", "a", 60_000);
     let folder = server.stop();
@@ -84,7 +84,7 @@ fn a_damaged_ledger_is_named_and_not_served() {
 }
 
 #[test]
-fn a_start_that_fails_half_way_leaves_the_directory_free() {
+fn a_failed_start_releases_the_directory() {
     let server = TestServer::start();
     let key = server.folder.path().join("data/token.key");
     let folder = server.stop();

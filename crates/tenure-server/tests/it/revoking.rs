@@ -4,7 +4,7 @@ use serde_json::json;
 use tenure_testkit::{TestServer, read_to_end, text, waiting_request};
 
 #[test]
-fn a_revoked_lease_is_over_at_once_and_goes_to_who_waits() {
+fn a_revoked_lease_ends_at_once_and_the_next_waiter_is_granted() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     let next = server.enqueue(None, &waiting_request("db:1", "b", 60_000, 60_000), 1);
@@ -21,7 +21,7 @@ fn a_revoked_lease_is_over_at_once_and_goes_to_who_waits() {
 }
 
 #[test]
-fn a_revocation_says_why() {
+fn a_revocation_requires_a_reason() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     let path = format!("/v1/leases/{id}/revoke");

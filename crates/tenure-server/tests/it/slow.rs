@@ -39,7 +39,7 @@ fn drip(mut stream: TcpStream, bytes: &[u8], pause: Duration) -> TcpStream {
 }
 
 #[test]
-fn a_header_that_comes_byte_by_byte_is_not_waited_for() {
+fn a_header_sent_byte_by_byte_times_out() {
     let server = TestServer::start();
     let endless = alive(&server).replace("\r\n\r\n", "\r\nX: ") + &"x".repeat(1_000);
     let stream = drip(server.connect(), endless.as_bytes(), Duration::from_millis(100));
@@ -48,7 +48,7 @@ fn a_header_that_comes_byte_by_byte_is_not_waited_for() {
 }
 
 #[test]
-fn a_body_that_comes_byte_by_byte_is_not_waited_for() {
+fn a_body_sent_byte_by_byte_times_out() {
     let server = TestServer::start();
     let head = format!(
         "POST /v1/leases HTTP/1.1\r\nHost: {}\r\n{}\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n",
@@ -90,7 +90,7 @@ fn requests_are_answered_however_long_the_pauses_between_them_are() {
 
 /// The beginning of a request that came with the one before it is not lost when the connection is set aside.
 #[test]
-fn a_request_that_comes_in_two_parts_with_a_pause_between_is_answered() {
+fn a_request_split_by_a_pause_is_answered() {
     let server = TestServer::start();
     let mut stream = server.connect();
     let whole = alive(&server);
@@ -101,7 +101,7 @@ fn a_request_that_comes_in_two_parts_with_a_pause_between_is_answered() {
 }
 
 #[test]
-fn a_connection_that_nobody_uses_is_closed_in_the_end() {
+fn an_unused_connection_is_closed_after_the_idle_timeout() {
     let folder = tempfile::tempdir().unwrap();
     let server =
         TestServer::start_in(folder, |settings| settings.limits.idle = Duration::from_secs(1)).unwrap();
@@ -114,7 +114,7 @@ fn a_connection_that_nobody_uses_is_closed_in_the_end() {
 
 /// What is under way is not idle: whoever waits for an answer longer than a connection may be idle gets it.
 #[test]
-fn whoever_reads_slowly_gets_the_whole_answer_and_whoever_never_reads_is_not_waited_for() {
+fn a_slow_reader_gets_the_whole_response_and_a_client_that_never_reads_times_out() {
     let folder = tempfile::tempdir().unwrap();
     let server =
         TestServer::start_in(folder, |settings| settings.limits.unread = Duration::from_secs(2)).unwrap();

@@ -95,7 +95,7 @@ fn many_commands_in_one_frame_are_each_answered() {
 }
 
 #[test]
-fn who_waits_does_not_keep_others_of_the_connection_waiting() {
+fn a_waiting_command_does_not_block_the_connection() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "first", 60_000);
     let mut socket = Socket::open(&server);
@@ -110,7 +110,7 @@ fn who_waits_does_not_keep_others_of_the_connection_waiting() {
 }
 
 #[test]
-fn a_connection_that_ends_leaves_the_queue_and_what_was_not_told_is_taken_back() {
+fn a_closed_connection_leaves_the_queue() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "first", 60_000);
     let mut socket = Socket::open(&server);
@@ -123,7 +123,7 @@ fn a_connection_that_ends_leaves_the_queue_and_what_was_not_told_is_taken_back()
 }
 
 #[test]
-fn the_same_key_finds_the_same_lease_again() {
+fn a_command_repeated_with_its_key_returns_the_same_lease() {
     let server = TestServer::start();
     let mut wanted = lease_request("db:1", "a", 60_000);
     wanted["key"] = json!("once");
@@ -142,7 +142,7 @@ fn the_same_key_finds_the_same_lease_again() {
 }
 
 #[test]
-fn a_watch_tells_what_happens_beside_the_answers_and_can_be_gone_on_with() {
+fn a_watch_sends_events_between_answers_and_can_be_resumed() {
     let server = TestServer::start();
     let mut socket = Socket::open(&server);
     socket.send(&json!([command(1, "watch", &json!({ "resource": "db:" }))]));
@@ -162,7 +162,7 @@ fn a_watch_tells_what_happens_beside_the_answers_and_can_be_gone_on_with() {
 }
 
 #[test]
-fn what_is_no_conversation_is_refused_and_the_server_goes_on() {
+fn invalid_messages_are_rejected() {
     let server = TestServer::start();
     server.get("/v1/stream").is_problem(400, "INVALID");
     let refused = websocket::open(&server, "/v1/stream", "nobody").unwrap_err().to_string();
@@ -184,7 +184,7 @@ fn what_is_no_conversation_is_refused_and_the_server_goes_on() {
 }
 
 #[test]
-fn a_server_that_stops_says_goodbye() {
+fn shutdown_closes_the_stream_with_a_reason() {
     let mut server = TestServer::start_with(|_| {});
     let mut socket = Socket::open(&server);
     server.stop_with_outcome().unwrap();
@@ -192,7 +192,7 @@ fn a_server_that_stops_says_goodbye() {
 }
 
 #[test]
-fn who_waits_is_answered_before_a_server_stops() {
+fn waiting_commands_are_answered_before_shutdown() {
     let mut server = TestServer::start_with(|_| {});
     server.acquire("db:1", "first", 60_000);
     let mut socket = Socket::open(&server);
@@ -213,7 +213,7 @@ fn who_waits_is_answered_before_a_server_stops() {
 }
 
 #[test]
-fn a_token_whose_time_is_over_does_nothing_more_on_a_connection_that_is_open() {
+fn an_expired_token_ends_the_stream() {
     let server = TestServer::start();
     let brief = json!({ "name": "brief", "scopes": ["leases:write"], "expiresInMs": 1_500 });
     let secret = text(&server.post("/v1/tokens", &brief).json()["secret"]);
@@ -230,7 +230,7 @@ fn a_token_whose_time_is_over_does_nothing_more_on_a_connection_that_is_open() {
 }
 
 #[test]
-fn a_connection_has_room_for_so_many_watches_and_what_is_refused_takes_none() {
+fn watches_per_connection_are_limited_and_rejected_ones_are_not_counted() {
     let server = TestServer::start();
     let mut socket = Socket::open(&server);
     // What is refused takes no room.
@@ -245,7 +245,7 @@ fn a_connection_has_room_for_so_many_watches_and_what_is_refused_takes_none() {
 }
 
 #[test]
-fn more_commands_than_may_be_under_way_are_told_so_and_the_others_are_done() {
+fn commands_beyond_the_limit_get_busy() {
     let server = TestServer::start();
     let mut socket = Socket::open(&server);
     let commands: Vec<_> = (0..1_100)
@@ -261,7 +261,7 @@ fn more_commands_than_may_be_under_way_are_told_so_and_the_others_are_done() {
 }
 
 #[test]
-fn a_limited_token_is_as_limited_over_a_websocket() {
+fn token_limits_apply_to_the_stream() {
     let server = TestServer::start();
     let made = |name: &str, scopes: &[&str]| {
         let wish = json!({ "name": name, "scopes": scopes, "resources": ["deploy:"] });

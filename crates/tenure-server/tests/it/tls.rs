@@ -80,7 +80,7 @@ fn connect(server: &TestServer) -> TcpStream {
 }
 
 #[test]
-fn with_a_certificate_other_machines_are_answered_under_its_names() {
+fn with_tls_requests_under_the_certificates_names_are_accepted() {
     let (server, trusted) = start_with_tls(&["tenure.example", "localhost"], &["other.example"]);
     assert!(server.url().starts_with("https://0.0.0.0:"), "{}", server.url());
     for host in ["tenure.example", "TENURE.example", "localhost", "127.0.0.1", "other.example"] {
@@ -97,7 +97,7 @@ fn with_a_certificate_other_machines_are_answered_under_its_names() {
 }
 
 #[test]
-fn a_renewed_certificate_counts_without_a_restart_and_a_broken_one_does_not() {
+fn a_renewed_certificate_is_used_after_reload_and_an_invalid_one_is_not() {
     let (server, old) = start_with_tls(&["localhost"], &[]);
     let status =
         |trusted| ask(&server, trusted, "localhost", "localhost", "/healthz").map(|answer| answer.status);
@@ -114,7 +114,7 @@ fn a_renewed_certificate_counts_without_a_restart_and_a_broken_one_does_not() {
 }
 
 #[test]
-fn files_that_cannot_be_used_refuse_to_start() {
+fn invalid_tls_files_fail_the_start() {
     let refused = |change: &dyn Fn(&Path)| {
         let folder = tempfile::tempdir().unwrap();
         certificate(folder.path(), &["localhost"]);
@@ -143,7 +143,7 @@ fn files_that_cannot_be_used_refuse_to_start() {
 
 /// The read waits for 30 s at the most, and then fails: so this fails if the server keeps the connection.
 #[test]
-fn a_handshake_that_is_never_finished_is_not_waited_for() {
+fn an_unfinished_handshake_times_out() {
     let (server, trusted) = start_with_tls(&["localhost"], &[]);
     let mut silent = connect(&server);
     let mut half = connect(&server);

@@ -22,7 +22,7 @@ fn all(answer: &Response) -> Vec<(String, String)> {
 }
 
 #[test]
-fn several_leases_are_granted_together_in_the_order_asked_for() {
+fn a_batch_is_granted_in_the_order_of_its_entries() {
     let server = TestServer::start();
     let answer = server.post("/v1/leases/batch", &together(&["db:2", "db:1", "db:3"], "a", 0));
     let leases = all(&answer);
@@ -49,7 +49,7 @@ fn if_one_is_held_none_is_granted() {
 }
 
 #[test]
-fn a_wait_for_several_ends_when_all_are_free_and_holds_none_before() {
+fn a_waiting_batch_holds_nothing_until_all_resources_are_free() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "b", 60_000);
     let (other, other_token) = server.acquire("db:2", "b", 60_000);
@@ -71,7 +71,7 @@ fn a_wait_for_several_ends_when_all_are_free_and_holds_none_before() {
 }
 
 #[test]
-fn a_repeated_request_for_several_gets_the_same_leases_also_after_a_restart() {
+fn a_batch_repeated_with_its_key_returns_the_same_leases_after_a_restart() {
     let server = TestServer::start();
     let body = together(&["db:1", "db:2"], "a", 0);
     let first = all(&server.post_with_key("/v1/leases/batch", "once", &body));
@@ -86,7 +86,7 @@ fn a_repeated_request_for_several_gets_the_same_leases_also_after_a_restart() {
 }
 
 #[test]
-fn a_list_that_makes_no_sense_is_refused_and_says_where() {
+fn an_invalid_batch_is_rejected_with_the_index() {
     let server = TestServer::start();
     let entry = |more: &str| format!(r#"{{"resource":"db:1","holder":"a","ttlMs":9000{more}}}"#);
     let two = |other: &str| format!(r#"{{"leases":[{},{other}]}}"#, entry(""));

@@ -26,7 +26,7 @@ fn revoke(server: &TestServer, id: &str) -> Response {
 }
 
 #[test]
-fn a_token_speaks_for_its_name_and_is_shown_without_its_secret() {
+fn a_token_acts_as_its_principal_and_is_listed_without_its_secret() {
     let server = TestServer::start();
     let (id, secret) = make(&server, "ci", &["leases:write", "leases:read"], &[]);
     assert!(secret.len() == 47 && secret.starts_with("tnr_"), "256 bits");
@@ -70,7 +70,7 @@ fn a_missing_scope_is_a_403_that_names_it() {
 }
 
 #[test]
-fn an_admin_who_is_limited_to_some_resources_makes_no_token_that_is_not() {
+fn a_limited_admin_token_cannot_manage_tokens() {
     let server = TestServer::start();
     let (id, limited) = make(&server, "limited", &["admin"], &["deploy:"]);
     let wish = json!({ "name": "more", "scopes": ["admin"] });
@@ -80,7 +80,7 @@ fn an_admin_who_is_limited_to_some_resources_makes_no_token_that_is_not() {
 }
 
 #[test]
-fn a_wish_for_a_token_is_read_strictly() {
+fn an_invalid_token_request_is_rejected() {
     let server = TestServer::start();
     for (wish, reason) in [
         (json!({ "scopes": ["admin"] }), "name: is missing"),
@@ -109,7 +109,7 @@ fn a_wish_for_a_token_is_read_strictly() {
 }
 
 #[test]
-fn no_two_living_tokens_have_the_same_name() {
+fn names_of_valid_tokens_are_unique() {
     let server = TestServer::start();
     let (id, _) = make(&server, "ci", &["leases:read"], &[]);
     let wish = json!({ "name": "ci", "scopes": ["leases:read"] });
@@ -119,7 +119,7 @@ fn no_two_living_tokens_have_the_same_name() {
 }
 
 #[test]
-fn a_token_ends_when_its_time_is_over() {
+fn a_token_expires() {
     let server = TestServer::start();
     let wish = json!({ "name": "brief", "scopes": ["leases:read"], "expiresInMs": 1_500 });
     let made = server.post("/v1/tokens", &wish).json();
@@ -137,7 +137,7 @@ fn a_token_ends_when_its_time_is_over() {
 }
 
 #[test]
-fn a_revoked_token_counts_no_more_and_its_leases_end() {
+fn a_revoked_token_is_rejected_and_its_leases_end() {
     let server = TestServer::start();
     let (id, secret) = make(&server, "ci", &["leases:write", "leases:read"], &[]);
     let (_, other) = make(&server, "other", &["leases:write", "leases:read"], &[]);
@@ -172,7 +172,7 @@ fn a_revoked_token_counts_no_more_and_its_leases_end() {
 
 /// The token is checked when the header is there, and the body may come seconds later.
 #[test]
-fn a_token_that_is_revoked_while_a_body_comes_in_makes_no_token() {
+fn a_token_revoked_while_its_body_is_sent_creates_no_token() {
     use std::io::Write as _;
     let server = TestServer::start();
     let (id, secret) = make(&server, "second-admin", &["admin"], &[]);
@@ -196,7 +196,7 @@ fn a_token_that_is_revoked_while_a_body_comes_in_makes_no_token() {
 }
 
 #[test]
-fn a_damaged_file_of_tokens_refuses_to_start_and_says_what_to_do() {
+fn a_damaged_token_file_fails_the_start() {
     let server = TestServer::start();
     make(&server, "ci", &["leases:read"], &[]);
     let folder = server.stop();
@@ -208,7 +208,7 @@ fn a_damaged_file_of_tokens_refuses_to_start_and_says_what_to_do() {
 }
 
 #[test]
-fn a_token_that_cannot_be_written_down_is_not_made() {
+fn a_token_that_cannot_be_stored_is_not_created() {
     let server = TestServer::start();
     let (id, secret) = make(&server, "ci", &["leases:read"], &[]);
     // The place of the file that is written first is taken.

@@ -4,7 +4,7 @@ use serde_json::json;
 use tenure_testkit::{TestServer, lease_request, read_to_end, text, waiting_request};
 
 #[test]
-fn sixty_four_waiters_are_served_in_the_order_in_which_they_came_and_nobody_asks_twice() {
+fn waiters_are_granted_in_fifo_order() {
     let server = TestServer::start();
     let (mut id, mut token) = server.acquire("db:1", "first", 60_000);
     let line: Vec<_> = (1..=64)
@@ -25,7 +25,7 @@ fn sixty_four_waiters_are_served_in_the_order_in_which_they_came_and_nobody_asks
 }
 
 #[test]
-fn a_lease_that_was_waited_for_has_its_whole_time_and_counts_from_the_request() {
+fn a_lease_granted_after_a_wait_has_its_full_ttl() {
     let server = TestServer::start();
     server.acquire("db:1", "a", 1_000);
     let answer = server.post("/v1/leases", &waiting_request("db:1", "b", 30_000, 60_000)).json();
@@ -38,7 +38,7 @@ fn a_lease_that_was_waited_for_has_its_whole_time_and_counts_from_the_request() 
 }
 
 #[test]
-fn a_wait_that_is_over_is_refused_with_who_holds_it_and_nothing_is_granted_later() {
+fn a_timed_out_wait_reports_the_holder_and_is_never_granted() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     let behind = server.enqueue(None, &waiting_request("db:1", "c", 60_000, 60_000), 1);
@@ -57,14 +57,14 @@ fn a_wait_that_is_over_is_refused_with_who_holds_it_and_nothing_is_granted_later
 }
 
 #[test]
-fn what_is_free_is_not_waited_for() {
+fn a_free_resource_is_granted_without_waiting() {
     let server = TestServer::start();
     let answer = server.post("/v1/leases", &waiting_request("db:1", "a", 60_000, 60_000));
     assert_eq!((answer.status, &answer.json()["validForMs"]), (201, &json!(60_000)));
 }
 
 #[test]
-fn readers_behind_a_writer_wait_with_it_and_come_in_together() {
+fn readers_behind_a_writer_wait_and_are_granted_together() {
     let server = TestServer::start();
     let shared = |holder: &str, wait: u64| json!({"resource": "db:1", "holder": holder, "ttlMs": 60_000, "mode": "shared", "waitMs": wait});
     let (id, token) = server.post("/v1/leases", &shared("reader", 0)).granted();
@@ -81,7 +81,7 @@ fn readers_behind_a_writer_wait_with_it_and_come_in_together() {
 }
 
 #[test]
-fn a_wait_that_would_close_a_circle_is_refused_and_names_it() {
+fn a_wait_that_would_deadlock_is_rejected_with_the_cycle() {
     let server = TestServer::start();
     server.acquire("db:1", "ann", 60_000);
     server.acquire("db:2", "bob", 60_000);
@@ -92,7 +92,7 @@ fn a_wait_that_would_close_a_circle_is_refused_and_names_it() {
 }
 
 #[test]
-fn one_more_than_may_wait_is_told_so() {
+fn a_waiter_beyond_the_queue_limit_is_rejected() {
     let server = TestServer::start();
     server.acquire("db:1", "a", 60_000);
     let line: Vec<_> = (0..64)
@@ -108,7 +108,7 @@ fn one_more_than_may_wait_is_told_so() {
 }
 
 #[test]
-fn two_connections_under_one_key_are_one_waiter_and_both_are_answered() {
+fn two_requests_with_one_key_are_one_waiter() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     let wish = waiting_request("db:1", "b", 60_000, 60_000);

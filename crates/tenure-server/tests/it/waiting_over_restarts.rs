@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use tenure_testkit::{TestServer, lease_request, read_to_end, text, waiting_request};
 
 #[test]
-fn a_server_that_stops_sends_its_waiters_away_and_keeps_the_places_of_those_with_a_key() {
+fn shutdown_answers_waiters_and_keeps_positions_with_a_key() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 600_000);
     let with_key = waiting_request("db:1", "b", 600_000, 600_000);
@@ -32,7 +32,7 @@ fn a_server_that_stops_sends_its_waiters_away_and_keeps_the_places_of_those_with
 }
 
 #[test]
-fn a_waiter_that_does_not_come_back_leaves_and_one_that_does_stays() {
+fn recovered_tickets_that_are_not_claimed_in_time_are_withdrawn() {
     let server = TestServer::start();
     server.acquire("db:1", "a", 600_000);
     let (one, other) =
@@ -50,7 +50,7 @@ fn a_waiter_that_does_not_come_back_leaves_and_one_that_does_stays() {
 }
 
 #[test]
-fn after_a_crash_nobody_waits_who_cannot_come_back() {
+fn after_a_crash_waiters_without_a_key_are_withdrawn() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 600_000);
     let _gone = server.enqueue(None, &waiting_request("db:1", "gone", 600_000, 600_000), 1);
@@ -62,7 +62,7 @@ fn after_a_crash_nobody_waits_who_cannot_come_back() {
 }
 
 #[test]
-fn after_a_crash_nobody_holds_what_came_to_a_waiter_that_was_gone() {
+fn after_a_crash_a_grant_to_a_lost_waiter_is_revoked() {
     let server = TestServer::start();
     let (id, _) = server.acquire("db:1", "a", 1_000);
     let gone = server.enqueue(None, &waiting_request("db:1", "gone", 600_000, 600_000), 1);

@@ -3,7 +3,7 @@
 use tenure_testkit::TestServer;
 
 #[test]
-fn health_needs_no_token_and_everything_else_does() {
+fn only_health_routes_are_accessible_without_a_token() {
     let server = TestServer::start();
     for path in ["/healthz", "/readyz"] {
         assert_eq!(server.ask(&format!("GET {path}"), &[], "").status, 200);
@@ -36,7 +36,7 @@ fn health_needs_no_token_and_everything_else_does() {
 }
 
 #[test]
-fn a_preset_token_counts_and_no_file_is_written() {
+fn with_a_preset_admin_token_no_file_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let token = "a-token-from-the-environment";
     let preset = tenure_server::AdminToken::preset(token).unwrap();
@@ -47,7 +47,7 @@ fn a_preset_token_counts_and_no_file_is_written() {
 }
 
 #[test]
-fn a_file_from_before_does_not_count_beside_a_preset_token() {
+fn a_preset_admin_token_replaces_the_one_in_the_file() {
     let server = TestServer::start();
     let old = server.bearer();
     let preset = tenure_server::AdminToken::preset("a-token-from-the-environment").unwrap();
@@ -56,7 +56,7 @@ fn a_file_from_before_does_not_count_beside_a_preset_token() {
 }
 
 #[test]
-fn what_does_not_exist_is_a_problem_too_and_does_not_for_anybody() {
+fn unknown_routes_and_methods_are_problems() {
     let server = TestServer::start();
     for headers in [vec![], vec![server.bearer()]] {
         server.ask("GET /nowhere", &headers, "").is_problem(404, "NOT_FOUND");
@@ -79,7 +79,7 @@ fn what_does_not_exist_is_a_problem_too_and_does_not_for_anybody() {
 }
 
 #[test]
-fn a_web_page_from_elsewhere_gets_nothing() {
+fn foreign_hosts_and_origins_are_rejected() {
     let server = TestServer::start();
     let port = server.address.port();
     let get = |headers: &str| {

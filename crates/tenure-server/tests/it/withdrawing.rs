@@ -8,7 +8,7 @@ fn withdraw(server: &TestServer, ticket: &str) -> Response {
 }
 
 #[test]
-fn a_wait_under_a_key_is_withdrawn_by_its_ticket() {
+fn a_wait_with_a_key_is_withdrawn_by_its_ticket() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     let waits = server.enqueue(Some("mine"), &waiting_request("db:1", "b", 60_000, 60_000), 1);
@@ -23,7 +23,7 @@ fn a_wait_under_a_key_is_withdrawn_by_its_ticket() {
 }
 
 #[test]
-fn a_ticket_that_was_served_is_not_found_and_its_lease_is_found_by_repeating() {
+fn withdrawing_a_granted_ticket_is_not_found() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
     let wish = waiting_request("db:1", "b", 60_000, 60_000);
@@ -35,7 +35,7 @@ fn a_ticket_that_was_served_is_not_found_and_its_lease_is_found_by_repeating() {
 }
 
 #[test]
-fn what_is_no_ticket_is_not_found() {
+fn withdrawing_an_unknown_ticket_is_not_found() {
     let server = TestServer::start();
     for ticket in ["0", "1", "18446744073709551615", "18446744073709551616", "-1", "x"] {
         withdraw(&server, ticket).is_problem(404, "NOT_FOUND");

@@ -23,7 +23,7 @@ fn ask_as(server: &TestServer, secret: &str, line: &str, body: &Value) -> Respon
 }
 
 #[test]
-fn a_token_with_prefixes_acts_on_nothing_else_and_sees_nothing_else() {
+fn a_token_limited_to_prefixes_cannot_act_on_or_see_other_resources() {
     let server = TestServer::start();
     let (_, secret) = make(&server, "ci", &["deploy:", "cache:"]);
     let ask = |line: &str, body: &Value| ask_as(&server, &secret, line, body);
@@ -56,7 +56,7 @@ fn a_token_with_prefixes_acts_on_nothing_else_and_sees_nothing_else() {
 }
 
 #[test]
-fn a_wait_is_withdrawn_by_whose_it_is_or_by_an_admin() {
+fn a_wait_is_withdrawn_only_by_its_principal_or_an_admin() {
     let server = TestServer::start();
     let ((_, one), (_, other)) = (make(&server, "one", &[]), make(&server, "other", &[]));
     server.acquire("db:1", "a", 600_000);
@@ -87,7 +87,7 @@ fn a_wait_is_withdrawn_by_whose_it_is_or_by_an_admin() {
 }
 
 #[test]
-fn a_wait_ends_when_its_token_is_revoked() {
+fn revoking_a_token_withdraws_its_tickets() {
     let server = TestServer::start();
     let (id, secret) = make(&server, "ci", &[]);
     server.acquire("db:1", "a", 600_000);

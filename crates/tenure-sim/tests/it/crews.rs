@@ -19,7 +19,7 @@ fn hold(seeds: std::ops::RangeInclusive<u64>, steps: u64) -> Census {
 // O-17, S3-5, S3-9, S3-14, S3-25, S3-33, S3-34: no two hold what does not go together, nobody waits for an older one, every
 // wait ends, ages stand, and everybody gets through.
 #[test]
-fn every_law_of_agents_holds_for_100_000_rounds() {
+fn agent_laws_hold_for_100_000_steps() {
     let census = hold(1..=10, STEPS);
     let expected = [
         "agent crashed",
@@ -48,12 +48,12 @@ fn every_law_of_agents_holds_for_100_000_rounds() {
 
 /// A crew for long: whoever is the oldest must not fall behind in the course of it. One crew may have bad luck.
 #[test]
-fn five_crews_go_on_for_30_000_rounds_each() {
+fn agents_make_progress_for_30_000_steps() {
     let census = hold(77..=81, 30_000);
     assert!(census["agent got all that it wanted"] > 5 * 150, "{census:#?}");
 }
 
 #[test]
-fn long_a_thousand_crews() {
+fn long_agent_laws_hold_for_1_000_seeds() {
     hold(1_001..=2_000, STEPS);
 }

@@ -14,7 +14,7 @@ fn the_same_seed_writes_the_same_log() {
 }
 
 #[test]
-fn keeping_the_lines_changes_nothing() {
+fn keeping_the_log_lines_does_not_change_the_digest() {
     for seed in 1..=2 {
         let hashed = run_seed(seed, 1_000, false);
         let kept = run_seed(seed, 1_000, true);
@@ -24,7 +24,7 @@ fn keeping_the_lines_changes_nothing() {
 }
 
 #[test]
-fn another_seed_is_another_world() {
+fn different_seeds_have_different_digests() {
     let digests: std::collections::BTreeSet<_> =
         (1..=20).map(|seed| run_seed(seed, 200, false).digest).collect();
     assert_eq!(digests.len(), 20);

@@ -84,7 +84,7 @@ fn a_lawful_history_is_accepted() {
 }
 
 #[test]
-fn two_holders_at_once() {
+fn overlapping_exclusive_leases_are_a_violation() {
     breaks(&[granted(1, 0, 10), granted(2, 5, 10)], "both hold");
     breaks(&[granted(1, 0, 10), granted(2, 10, 10)], "both hold");
     let reader = |fence| Event::Issued(issued(fence, 0, 10, Mode::Shared));
@@ -93,12 +93,12 @@ fn two_holders_at_once() {
 }
 
 #[test]
-fn an_end_before_its_time() {
+fn an_early_expiry_is_a_violation() {
     breaks(&[granted(1, 0, 10), expired(1, 9)], "expires early by its tick");
 }
 
 #[test]
-fn a_clock_that_runs_too_fast() {
+fn an_expiry_by_a_fast_clock_is_a_violation() {
     let mut laws = Laws::default();
     laws.durable(&granted(1, 0, 10), 0).unwrap();
     let Violation(text) = laws.durable(&expired(1, 10), 9_900_000).expect_err("100 ms are missing");
@@ -106,30 +106,30 @@ fn a_clock_that_runs_too_fast() {
 }
 
 #[test]
-fn life_after_death() {
+fn renewing_or_expiring_an_ended_lease_is_a_violation() {
     breaks(&[granted(1, 0, 10), renewed(1, 10, 20)], "when it is over");
     breaks(&[granted(1, 0, 10), expired(1, 10), renewed(1, 11, 20)], "does not live");
     breaks(&[granted(1, 0, 10), expired(1, 10), expired(1, 11)], "does not live");
 }
 
 #[test]
-fn a_renewal_that_takes_time_away() {
+fn a_renewal_that_shortens_is_a_violation() {
     breaks(&[granted(1, 0, 10), renewed(1, 1, 9)], "shortened");
 }
 
 #[test]
-fn a_fence_that_is_used_again() {
+fn a_reused_fence_is_a_violation() {
     breaks(&[granted(5, 0, 10), expired(5, 10), granted(5, 11, 10)], "used again");
     breaks(&[granted(5, 0, 10), expired(5, 10), granted(4, 11, 10)], "used again");
 }
 
 #[test]
-fn time_that_goes_back() {
+fn decreasing_ticks_are_a_violation() {
     breaks(&[granted(1, 5, 10), queued(1, 4, 60)], "time goes back");
 }
 
 #[test]
-fn somebody_who_jumps_the_queue() {
+fn a_grant_that_overtakes_a_waiter_is_a_violation() {
     let held = [granted(1, 0, 10), queued(1, 1, 60), queued(2, 2, 60), expired(1, 10)];
     breaks(&[&held[..], &[served(2, 10, 2)]].concat(), "overtakes");
     breaks(&[&held[..], &[granted(2, 10, 5)]].concat(), "overtakes");
@@ -149,7 +149,7 @@ fn choosing(ticket: u64, at: u64) -> Event {
 }
 
 #[test]
-fn somebody_who_passes_one_that_would_have_another_too() {
+fn a_grant_that_overtakes_a_waiter_with_alternatives_is_a_violation() {
     let held = [granted(1, 0, 10), choosing(1, 1), queued(2, 2, 60), expired(1, 10)];
     breaks(&[&held[..], &[served(2, 10, 2)]].concat(), "overtakes");
     let other = Resource::parse("thing:2").unwrap();
@@ -159,7 +159,7 @@ fn somebody_who_passes_one_that_would_have_another_too() {
 }
 
 #[test]
-fn somebody_who_is_served_with_something_else() {
+fn a_grant_of_an_unrequested_resource_is_a_violation() {
     let strange = Resource::parse("thing:3").unwrap();
     let holder = Holder::parse("waiter-1").unwrap();
     let issued =
@@ -168,7 +168,7 @@ fn somebody_who_is_served_with_something_else() {
 }
 
 #[test]
-fn somebody_who_waits_for_what_is_free() {
+fn a_waiter_for_a_free_resource_is_a_violation() {
     let left_behind = |events: &[Event]| {
         let mut laws = Laws::default();
         events.iter().for_each(|event| laws.durable(event, event.at().0).expect("lawful so far"));
@@ -181,7 +181,7 @@ fn somebody_who_waits_for_what_is_free() {
 }
 
 #[test]
-fn a_grant_after_the_end_of_patience() {
+fn a_grant_after_the_wait_timeout_is_a_violation() {
     let history = [granted(1, 0, 10), queued(1, 1, 10), expired(1, 10), served(2, 10, 1)];
     breaks(&history, "after its patience");
 }
@@ -218,7 +218,7 @@ fn ended(name: &str) -> Event {
 
 // S1-5, S1-20
 #[test]
-fn a_session_that_begins_twice_goes_back_or_goes_on_when_it_is_over() {
+fn an_invalid_intent_session_transition_is_a_violation() {
     breaks(&[accepted("s1", 1), accepted("s1", 2)], "begins twice");
     breaks(&[accepted("s1", 1), accepted("s2", 1)], "are one intent");
     breaks(&[accepted("s1", 1), ended("s1"), accepted("s1", 1)], "begins twice");
@@ -230,7 +230,7 @@ fn a_session_that_begins_twice_goes_back_or_goes_on_when_it_is_over() {
 }
 
 #[test]
-fn a_session_that_disagrees_with_its_leases() {
+fn an_intent_session_without_its_leases_is_a_violation() {
     let whole = |events: &[Event]| {
         let mut laws = Laws::default();
         events.iter().for_each(|event| laws.durable(event, event.at().0).expect("lawful so far"));
@@ -250,7 +250,7 @@ fn a_session_that_disagrees_with_its_leases() {
 }
 
 #[test]
-fn an_acknowledgement_of_what_is_not_durable() {
+fn acknowledging_a_grant_before_it_is_durable_is_a_violation() {
     let mut laws = Laws::default();
     laws.durable(&granted(1, 0, 10), 0).unwrap();
     assert_eq!(laws.acknowledged(Fence(1)), Ok(()));

@@ -132,12 +132,12 @@ fn and(events: &[Event]) -> Vec<Event> {
 }
 
 #[test]
-fn two_owners_of_one_file() {
+fn two_leases_on_one_file_are_a_violation() {
     breaks(&start(), &[has(2, "s2", "a", 1)], "both hold");
 }
 
 #[test]
-fn a_file_of_a_session_that_is_over() {
+fn a_file_lease_of_an_ended_session_is_a_violation() {
     breaks(&and(&[ended("s2", 1, FileEnd::Ended)]), &[has(2, "s2", "b", 2)], "is over, or never was");
     breaks(&start(), &[has(2, "nobody", "b", 2)], "is over, or never was");
     breaks(&start(), &[ended("s1", 1, FileEnd::Ended)], "is over and has files");
@@ -147,7 +147,7 @@ fn a_file_of_a_session_that_is_over() {
 }
 
 #[test]
-fn a_denial_for_one_of_whom_nobody_knows_that_it_lives() {
+fn a_denial_without_a_verified_living_owner_is_a_violation() {
     breaks(&start(), &[contended(1, "s3", "s1", 1, 181)], "nobody made sure that it lives");
     let waits = and(&[contended(1, "s2", "s1", 1, 181)]);
     keeps(&waits, &[blocked(1, "s1", 181)]);
@@ -160,7 +160,7 @@ fn a_denial_for_one_of_whom_nobody_knows_that_it_lives() {
 }
 
 #[test]
-fn a_retry_at_another_time_or_twice() {
+fn an_early_late_or_second_retry_is_a_violation() {
     breaks(&start(), &[contended(1, "s2", "s1", 1, 180)], "is to be tried again after");
     breaks(&start(), &[contended(1, "s2", "s1", 1, 182)], "is to be tried again after");
     let waits = and(&[contended(1, "s2", "s1", 1, 181)]);
@@ -174,7 +174,7 @@ fn a_retry_at_another_time_or_twice() {
 }
 
 #[test]
-fn a_file_that_is_lost_before_its_time() {
+fn an_early_release_of_a_file_is_a_violation() {
     let free = |when| released(1, "s1", when, ReleaseReason::Voluntary);
     keeps(&start(), &[released(1, "s1", 1, ReleaseReason::Completed)]);
     keeps(&start(), &[revoked(1, 1, Cause::Revoked)]);
@@ -191,14 +191,14 @@ fn a_file_that_is_lost_before_its_time() {
 }
 
 #[test]
-fn a_file_that_is_handed_to_nobody() {
+fn a_transferred_file_without_a_new_owner_is_a_violation() {
     let handed = revoked(1, 1, Cause::Transferred);
     keeps(&start(), &[handed.clone(), goes_on(2, "s2", "a", 1, Some(1))]);
     breaks(&start(), &[handed], "nobody has it");
 }
 
 #[test]
-fn a_living_session_that_is_taken_for_dead() {
+fn ending_a_living_session_as_dead_is_a_violation() {
     keeps(&start(), &[ended("dead", 1, FileEnd::Died)]);
     breaks(&start(), &[ended("s2", 1, FileEnd::Died)], "lives and is taken for dead");
 }

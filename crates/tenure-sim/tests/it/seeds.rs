@@ -40,13 +40,13 @@ every_law_holds! {
 }
 
 #[test]
-fn long_ten_thousand_seeds() {
+fn long_every_law_holds_for_10_000_seeds() {
     hold(501..=10_500);
 }
 
 /// Laws say little about a world in which nothing happens.
 #[test]
-fn everything_that_can_happen_does_happen() {
+fn seeds_1_to_50_cover_every_kind_of_event() {
     let mut census = Census::new();
     for (kind, count) in (1..=50).flat_map(|seed| run_seed(seed, STEPS, false).census) {
         *census.entry(kind).or_default() += count;

@@ -19,7 +19,7 @@ fn hold(seeds: std::ops::RangeInclusive<u64>, steps: u64) -> Census {
 // S4-18, S4-20 to S4-25, S4-30 to S4-33, S4-43, S4-55 to S4-59, O-20: one owner that lives, one ticket, one retry after exactly
 // 180 s, nobody denied for the dead, nothing lost before its time.
 #[test]
-fn every_law_of_files_holds_for_100_000_rounds() {
+fn file_laws_hold_for_100_000_steps() {
     let census = hold(1..=10, STEPS);
     let expected = [
         "agent's process died",
@@ -53,6 +53,6 @@ fn every_law_of_files_holds_for_100_000_rounds() {
 }
 
 #[test]
-fn long_a_thousand_trees() {
+fn long_file_laws_hold_for_1_000_seeds() {
     hold(1_001..=2_000, STEPS);
 }

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_has_a_page_of_its_own() {
+    fn every_command_has_a_manual_page() {
         let pages = Completions { what: What::Man, to: None }.files().unwrap();
         let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
         for name in ["tenure.1", "tenure-run.1", "tenure-token-create.1", "tenure-ledger-copy.1"] {

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_for_whom_is_one_line() {
+    fn contention_edge_is_one_line() {
         let mut edge = ContentionEdge {
             from: "a".into(),
             to: "b".into(),

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn before_each_line_stands_who_wrote_it() {
+    fn blame_prefixes_each_line_with_its_writer() {
         let line = |number, by: &str, session: Option<&str>| BlamedLine {
             number,
             text: format!("line\t{number}\x1b"),

@@ -122,14 +122,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_start_is_a_number_or_now() {
+    fn from_accepts_an_event_number_or_now() {
         assert_eq!(parse_from("now"), Ok(From::Now));
         assert_eq!(parse_from("17"), Ok(From::Seq(17)));
         assert!(parse_from("yesterday").is_err());
     }
 
     #[test]
-    fn an_event_is_one_line_whatever_it_holds() {
+    fn event_is_printed_on_one_line() {
         let event = ServerEvent {
             seq: 7,
             r#type: "lease.revoked".into(),

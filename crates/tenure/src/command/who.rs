@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_a_colon_and_a_name_are_a_resource_and_all_else_is_a_file() {
+    fn argument_with_a_domain_is_a_resource_and_any_other_is_a_file() {
         for resource in ["deploy:prod", "FILE:0123/src/a.rs", "db:a/b", "x:", "light-1:all"] {
             assert!(is_resource(resource), "{resource}");
         }

@@ -106,7 +106,7 @@ mod tests {
 
     // S1-45
     #[test]
-    fn secrets_come_from_the_environment_under_either_name() {
+    fn intent_secrets_are_read_under_either_variable_name() {
         assert_eq!(found(&[]), Ok(None));
         assert_eq!(found(&[("XG2G_IDEM_SECRET", "a")]), Ok(Some(false)));
         assert_eq!(found(&[("TENURE_IDEM_SECRET", "a")]), Ok(Some(false)));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_clear_is_refused_and_no_secret_is_repeated() {
+    fn ambiguous_intent_secrets_are_rejected_without_repeating_them() {
         for variables in [
             &[("XG2G_IDEM_SECRET", "first-one"), ("TENURE_IDEM_SECRET", "first-two")][..],
             &[("XG2G_IDEM_SECRET", "")],

@@ -25,7 +25,7 @@ pub(super) fn configuration(
 }
 
 #[test]
-fn nobody_says_anything_and_there_are_defaults() {
+fn defaults_apply_without_flags_variables_or_file() {
     let found = configuration(&[], &[], "").unwrap();
     assert_eq!(found.reach.listen.unwrap().to_string(), "127.0.0.1:7420");
     assert_eq!((found.reach.tls, found.reach.hosts), (None, Vec::new()));
@@ -42,7 +42,7 @@ fn nobody_says_anything_and_there_are_defaults() {
 }
 
 #[test]
-fn a_flag_counts_more_than_the_environment_and_that_more_than_the_file() {
+fn flags_override_the_environment_which_overrides_the_file() {
     let file = "listen = '127.0.0.1:3'\n[ledger]\nsegment_size = 4096\nwitness = '/w'\n";
     let found = configuration(&[], &[], file).unwrap();
     assert_eq!((found.reach.listen.unwrap().port(), found.ledger.segment_size), (3, 4096));
@@ -55,7 +55,7 @@ fn a_flag_counts_more_than_the_environment_and_that_more_than_the_file() {
 }
 
 #[test]
-fn what_does_not_exist_is_named_with_its_file() {
+fn unknown_key_is_rejected_with_its_file() {
     for (file, key) in [
         ("listen = 'x'", "`listen`"),
         ("[ledger]\nsize = 1", "`ledger.size`"),
@@ -68,7 +68,7 @@ fn what_does_not_exist_is_named_with_its_file() {
 }
 
 #[test]
-fn a_value_that_cannot_be_used_is_named_with_who_said_it() {
+fn invalid_value_is_rejected_with_its_origin() {
     for (variables, file, origin) in [
         (&[("TENURE_LISTEN", "here")][..], "", "TENURE_LISTEN is \"here\""),
         (&[], "listen = 7420", "`listen` in "),
@@ -82,7 +82,7 @@ fn a_value_that_cannot_be_used_is_named_with_who_said_it() {
 }
 
 #[test]
-fn a_named_file_must_be_there() {
+fn named_configuration_file_must_exist() {
     let folders = Folders::default();
     let flags = Flags { config: Some("/nowhere/config.toml".into()), ..Flags::default() };
     let refused = Sources::new(flags, &BTreeMap::new(), &folders).unwrap_err().to_string();
@@ -92,7 +92,7 @@ fn a_named_file_must_be_there() {
 }
 
 #[test]
-fn the_local_socket_is_where_clients_look_for_it_unless_somebody_says_otherwise() {
+fn local_socket_defaults_to_the_path_that_clients_use() {
     let socket = |flags: &[(&'static str, &str)], variables: &[(&str, &str)], file: &str| {
         let place = configuration(flags, variables, file).unwrap().reach.socket;
         place.map(|place| (place.path.to_str().unwrap().to_owned(), place.users, place.is_chosen))
@@ -111,7 +111,7 @@ fn the_local_socket_is_where_clients_look_for_it_unless_somebody_says_otherwise(
 }
 
 #[test]
-fn how_the_server_is_reached_is_configured() {
+fn listen_tls_and_http_settings_are_read() {
     let file = "listen = 'none'\n[tls]\ncertificate = '/c'\nkey = '/k'\n\
                 [http]\nhosts = ['a.example', 'b.example']\nconnections = 5\nidle_seconds = 7\n";
     let reach = configuration(&[], &[], file).unwrap().reach;
@@ -135,7 +135,7 @@ fn how_the_server_is_reached_is_configured() {
 }
 
 #[test]
-fn pools_have_names_of_the_users_own_choice() {
+fn pool_names_and_members_are_read() {
     let file = "[pools]\ntuner = 2\ndoor = ['front', 'back']\n";
     let pools = |found: Configuration| format!("{:?}", found.pools);
     let found = pools(configuration(&[], &[], file).unwrap());
@@ -156,7 +156,7 @@ fn pools_have_names_of_the_users_own_choice() {
 }
 
 #[test]
-fn the_device_and_its_inputs_are_configured() {
+fn control_device_and_inputs_are_read() {
     let control =
         |variables: &[(&str, &str)], file: &str| configuration(&[], variables, file).unwrap().control;
     let usual = control(&[], "");
@@ -182,7 +182,7 @@ fn the_device_and_its_inputs_are_configured() {
 }
 
 #[test]
-fn a_device_that_cannot_be_is_refused_with_what_would_be_right() {
+fn invalid_control_setting_is_rejected_with_what_is_allowed() {
     for (file, wrong) in [
         ("[control]\nttl_ms = 999", "from 1000 to 3600000"),
         ("[control]\nttl_ms = 'soon'", "from 1000 to 3600000"),
@@ -204,7 +204,7 @@ fn a_device_that_cannot_be_is_refused_with_what_would_be_right() {
 }
 
 #[test]
-fn somebody_elses_device_is_named_by_flag_or_file_and_its_table_may_be_another() {
+fn gateway_device_and_rules_are_read_from_flag_or_file() {
     assert!(configuration(&[], &[], "").unwrap().control.gateway.is_none());
     let found =
         configuration(&[("control.device", "http://wled.local")], &[], "[control]\ndevice = 'http://other'");
@@ -358,7 +358,7 @@ fn known_keys() -> impl Iterator<Item = &'static str> {
 }
 
 #[test]
-fn every_key_counts_from_the_file_and_more_from_its_variable() {
+fn every_key_is_read_from_the_file_and_overridden_by_its_variable() {
     let keys: Vec<_> = ROWS.iter().map(|row| row.0).collect();
     assert_eq!(keys, known_keys().collect::<Vec<_>>(), "a row for each key");
     for (key, good, beside, _) in ROWS {
@@ -383,7 +383,7 @@ fn every_key_counts_from_the_file_and_more_from_its_variable() {
 }
 
 #[test]
-fn every_key_is_named_with_its_origin_and_what_is_allowed_if_its_value_is_rejected() {
+fn every_rejected_value_is_reported_with_key_origin_and_what_is_allowed() {
     for (key, _, beside, rejected) in ROWS {
         for (bad, allowed) in *rejected {
             let variable = variable_name(key);
@@ -405,7 +405,7 @@ fn every_key_is_named_with_its_origin_and_what_is_allowed_if_its_value_is_reject
 }
 
 #[test]
-fn every_flag_is_named_if_its_value_is_rejected() {
+fn every_rejected_flag_value_is_reported_with_its_flag() {
     for (key, bad, flag) in [("listen", "here", "--listen"), ("control.device", "lamp", "--device")] {
         let refused = configuration(&[(key, bad)], &[], "").unwrap_err().to_string();
         assert!(refused.starts_with(flag), "{refused}");
@@ -420,14 +420,14 @@ mod agent_settings {
     }
 
     #[test]
-    fn nobody_says_anything_and_a_lease_lasts_a_minute_and_five_at_the_most() {
+    fn agent_ttl_defaults_to_one_minute_with_a_maximum_of_five() {
         assert_eq!(found(&[], ""), Ok(AgentSettings::default()));
         let AgentSettings { ttl_ms, longest_ttl_ms, lease_time_ms, idle_ms, .. } = AgentSettings::default();
         assert_eq!((ttl_ms, longest_ttl_ms, lease_time_ms, idle_ms), (60_000, 300_000, None, None));
     }
 
     #[test]
-    fn what_is_said_counts() {
+    fn settings_are_read_from_file_and_environment() {
         let file = "[agents]\nttl_ms = 2000\nlongest_ttl_ms = 4000\nwait_ms = 10\nlongest_wait_ms = 20\nbackoff_ms = 1\n\
                     longest_backoff_ms = 2\nlease_time_ms = 3600000\nidle_ms = 600000\n";
         let expected = AgentSettings {
@@ -446,7 +446,7 @@ mod agent_settings {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_values_are_rejected() {
         for file in [
             "ttl_ms = 999",
             "longest_ttl_ms = 86400001",
@@ -468,7 +468,7 @@ mod file_settings {
 
     // S4-24, S4-33
     #[test]
-    fn nobody_says_anything_and_the_retry_is_after_three_minutes_and_idle_is_half_a_minute() {
+    fn retry_defaults_to_three_minutes_and_idle_to_half_a_minute() {
         let usual = FileSettings {
             retry_ms: 180_000,
             idle_ms: 30_000,
@@ -481,7 +481,7 @@ mod file_settings {
     }
 
     #[test]
-    fn what_is_said_counts() {
+    fn settings_are_read_from_the_file() {
         let file = "[files]\nretry_seconds = 5\nidle_seconds = 2\nmode = \"warn\"\nshells = \"guarded\"\naudit = false\n\
                     stop_when_idle_minutes = 15\n";
         let said = FileSettings {
@@ -497,7 +497,7 @@ mod file_settings {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_and_named() {
+    fn invalid_values_are_rejected_with_their_key() {
         for file in [
             "retry_seconds = 0",
             "retry_seconds = 86401",
@@ -523,13 +523,13 @@ mod intent_settings {
     }
 
     #[test]
-    fn nobody_says_anything_and_the_local_network_may_send_intents_that_take_no_lease() {
+    fn intents_default_to_the_local_network_and_no_api_leases() {
         assert_eq!(found(&[], ""), Ok(IntentSettings::default()));
         assert!(!IntentSettings::default().api_leases && IntentSettings::default().lan_guard);
     }
 
     #[test]
-    fn what_is_said_counts() {
+    fn settings_are_read_from_the_file() {
         let file = "[intents]\napi_leases = true\nstart_within_ms = 2000\nlan_guard = false\n\
                     lan_allowed = ['10.0.0.0/8', 'fd00::/8']\ntrusted_proxies = ['127.0.0.1']\n";
         let intents = found(&[], file).unwrap();
@@ -543,7 +543,7 @@ mod intent_settings {
 
     // S1-34
     #[test]
-    fn the_flag_has_two_names_in_the_environment_and_ours_counts_more() {
+    fn api_leases_has_two_variables_and_the_tenure_variable_wins() {
         let is_on = |variables: &[(&str, &str)], file: &str| found(variables, file).unwrap().api_leases;
         assert!(is_on(&[("XG2G_V3_API_LEASES", "true")], "[intents]\napi_leases = false"));
         assert!(is_on(&[("XG2G_V3_API_LEASES", "1")], ""));
@@ -554,7 +554,7 @@ mod intent_settings {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named() {
+    fn invalid_values_are_rejected_with_their_key() {
         for file in [
             "api_leases = 'perhaps'",
             "api_leases = 2",
@@ -584,7 +584,7 @@ mod worker_settings {
     }
 
     #[test]
-    fn a_command_makes_a_worker_in_the_server_and_without_one_there_is_none() {
+    fn pipeline_command_enables_the_worker_in_the_server() {
         assert_eq!(of(""), Ok(None));
         assert_eq!(of("[intents]\ntuners = 2"), Ok(None));
         let found = of(PIPELINE).unwrap().unwrap();
@@ -603,7 +603,7 @@ mod worker_settings {
     }
 
     #[test]
-    fn the_environment_says_a_command_as_json() {
+    fn command_in_the_environment_is_json() {
         let variable = ("TENURE_INTENTS_PIPELINE_COMMAND", r#"["sh", "-c", "echo a, b"]"#);
         let found = configuration(&[], &[variable], "").unwrap().worker.unwrap();
         let arguments = ["sh", "-c", "echo a, b"].map(str::to_owned);
@@ -611,7 +611,7 @@ mod worker_settings {
     }
 
     #[test]
-    fn a_command_that_is_none_is_not_repeated_because_it_may_hold_a_password() {
+    fn invalid_command_is_rejected_without_repeating_it() {
         let text = "ffmpeg -i http://root:hunter2@box/{service}";
         let variable = ("TENURE_INTENTS_PIPELINE_COMMAND", text);
         let of_variable = configuration(&[], &[variable], "").unwrap_err().to_string();
@@ -623,13 +623,13 @@ mod worker_settings {
     }
 
     #[test]
-    fn short_leases_have_short_times_for_everything() {
+    fn short_ttl_shortens_renewal_interval_and_grace_period() {
         let found = of(&format!("[intents]\nttl_ms = 2000\n{PIPELINE}")).unwrap().unwrap().settings;
         assert_eq!((found.renew_every_ms, found.stop_grace_ms), (666, 500));
     }
 
     #[test]
-    fn what_a_worker_could_not_do_is_refused() {
+    fn invalid_worker_settings_are_rejected() {
         for (intents, said) in [
             ("tuners = 65", "`intents.tuners` in "),
             ("tuners = -1", "`intents.tuners` in "),
@@ -657,7 +657,7 @@ mod worker_settings {
 }
 
 #[test]
-fn a_path_from_a_flag_or_a_variable_need_not_be_utf8() {
+fn paths_that_are_not_utf8_are_accepted() {
     use std::os::unix::ffi::OsStringExt as _;
     let path = OsString::from_vec(b"/d\xff".to_vec());
     let folders = Folders::default();

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_counts_where_nobody_listens_in_the_usual_place() {
+    fn socket_hint_is_used_when_nothing_listens_on_the_default_socket() {
         let folder = tempfile::tempdir().unwrap();
         let [data, usual, other] = ["data/", "usual", "other one"].map(|name| folder.path().join(name));
         let found = || elsewhere(&data, &usual);

@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_takes_nobody_in_keeps_nobody_waiting() {
+    fn is_listening_does_not_block_on_a_full_backlog() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         assert!(!listens(&path));

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shell_is_known_by_its_name_also_when_somebody_logs_in() {
+    fn shim_is_recognised_by_its_name_also_as_a_login_shell() {
         let called = |name: &str| Shim::called(OsStr::new(name));
         assert_eq!(called("/home/me/.local/bin/tenure-bash"), Some(Shim::Plain));
         assert_eq!(called("-tenure-bash"), Some(Shim::Login));

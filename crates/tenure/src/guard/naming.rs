@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_named_is_found_again_before_the_command() {
+    fn session_selector_is_parsed_back_before_the_command() {
         let naming = Naming { session: Some("s 1".into()), subagent: None };
         let words: Vec<OsString> = naming.words().into_iter().chain(["sh".into(), "-c".into()]).collect();
         let (again, command) = Naming::split(&words).unwrap();

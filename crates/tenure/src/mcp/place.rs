@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_file_has_one_name_however_it_is_said() {
+    fn paths_to_one_file_have_one_resource_name() {
         let folder = tempfile::tempdir().unwrap();
         let top = folder.path().canonicalize().unwrap();
         std::fs::create_dir_all(top.join("project/src")).unwrap();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_means_everything_below_it() {
+    fn path_of_a_folder_names_everything_below_it() {
         let folder = tempfile::tempdir().unwrap();
         let top = folder.path().canonicalize().unwrap();
         std::fs::create_dir(top.join("src")).unwrap();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_another_machine_are_taken_as_they_are_said() {
+    fn remote_paths_are_only_normalised() {
         for (said, name) in [
             ("./src/lib.rs", "src/lib.rs"),
             ("src/", "src/"),

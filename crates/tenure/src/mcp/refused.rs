@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_problem_says_what_to_do_and_carries_its_code() {
+    fn every_error_code_has_a_remedy() {
         for code in Code::ALL {
             let refused = Refused::from(Error::Problem(Box::new(Problem::new(*code, "this happened"))));
             let text = refused.text().to_owned();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_not_there_says_how_to_start_one() {
+    fn unreachable_server_error_says_how_to_start_one() {
         let source = io::Error::from(io::ErrorKind::ConnectionRefused);
         let refused = Refused::from(Error::Unreachable { address: "unix:/nowhere".into(), source });
         assert!(
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_arguments_is_said_without_their_values() {
+    fn argument_error_does_not_repeat_the_value() {
         let error = serde_json::from_value::<u64>(json!("hunter2")).unwrap_err();
         let refused = Refused::unread(&error, Some("ttl_seconds"));
         assert!(refused.text().contains("`ttl_seconds` is not as it should be: expected u64"));

@@ -116,7 +116,7 @@ mod tests {
 
     // S3-12
     #[test]
-    fn who_is_late_with_a_heartbeat_is_told_to_send_one_now() {
+    fn late_agent_is_advised_to_send_a_heartbeat_now() {
         for (remaining, is_late) in [(60_000, false), (20_000, false), (5_000, true)] {
             let lease = json!({"id": "l", "resource": "FILE:a", "predicate": "MUTATES", "agent_id": "a",
                 "acquired_at": "", "expires_at": "", "ttl": 60_000, "fence": 1, "remainingMs": remaining});

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_model_says_is_understood() {
+    fn resource_arguments_are_parsed() {
         for (said, resource, predicate) in [
             (json!({"path": "./a.rs"}), "FILE:a.rs", "MUTATES"),
             (json!({"path": "a.rs", "action": "create"}), "FILE:a.rs", "MUTATES"),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_is_refused_with_what_would_be() {
+    fn invalid_resource_argument_is_rejected_with_what_is_allowed() {
         for (said, hint) in [
             (json!({"path": "a", "action": "burn"}), "edit"),
             (json!({"path": "a", "predicate": "BURNS"}), "MUTATES"),

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_has_a_name_that_says_whether_it_lives() {
+    fn worker_identity_tells_whether_the_process_is_alive() {
         let own = Identity::own().unwrap();
         assert_eq!(Identity::parse(&own.to_string()).as_ref(), Some(&own));
         assert!(!own.knows_dead(&own));
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_worker_is_not_read_as_one() {
+    fn invalid_worker_identity_is_not_parsed() {
         for text in ["", "worker:a:1:2", "worker:a:1:2:3:4", "worker:a:1:x:3", "ann", "work:a:1:2:3"] {
             assert_eq!(Identity::parse(text), None, "{text}");
         }

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn whoever_has_the_session_in_its_environment_goes_and_nobody_else() {
+    async fn only_processes_with_the_session_in_their_environment_are_killed() {
         let (mine, other) = (format!("s-{}", std::process::id()), "another");
         let mut script = Command::new("sh");
         script.args(["-c", "trap '' TERM; env -u TENURE_SESSION setsid sleep 60 & sleep 60 & echo; wait"]);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_recorded_process_goes_by_its_number_and_its_start_together() {
+    async fn recorded_process_is_matched_by_pid_and_start_time() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let number = i32::try_from(child.id()).unwrap();
         let recorded = Recorded::of(number, number);

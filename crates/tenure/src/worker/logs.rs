@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_says_first_what_was_started_and_is_its_owners_alone() {
+    fn log_starts_with_the_command_and_is_private_to_its_owner() {
         let folder = tempfile::tempdir().unwrap();
         let logs = folder.path().join("a/b");
         let command = ["sh".to_owned(), "-c".to_owned(), "echo 'a b'".to_owned()];
@@ -73,12 +73,12 @@ mod tests {
     }
 
     #[test]
-    fn a_name_leads_nowhere_else() {
+    fn session_name_cannot_leave_the_log_directory() {
         assert_eq!(path(Path::new("/logs"), "../../etc/x"), Path::new("/logs/______etc_x.log"));
     }
 
     #[test]
-    fn the_oldest_logs_go_but_never_one_that_is_written_to() {
+    fn oldest_logs_are_pruned_except_those_of_live_sessions() {
         let folder = tempfile::tempdir().unwrap();
         for age in 0..5_u64 {
             let file = File::create(folder.path().join(format!("s{age}.log"))).unwrap();

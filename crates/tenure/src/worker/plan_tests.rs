@@ -46,7 +46,7 @@ fn finish(reason: &'static str, detail: &str) -> Vec<Act> {
 
 // S1-12, S1-18: leases first, then the pipeline.
 #[test]
-fn an_intent_is_taken_started_reported_and_finished_when_its_pipeline_is_gone() {
+fn session_is_taken_started_reported_and_finished_after_its_pipeline_exits() {
     let mut plan = running();
     assert_eq!(plan.tell(Input::Gone(id(), Ended::Code(0))), finish("R_PIPELINE_EXITED", ""));
     assert_eq!(plan.tell(Input::Finished(id())), []);
@@ -54,7 +54,7 @@ fn an_intent_is_taken_started_reported_and_finished_when_its_pipeline_is_gone() 
 }
 
 #[test]
-fn how_a_pipeline_ended_by_itself_is_said() {
+fn pipeline_exit_code_or_signal_is_reported() {
     for (ended, detail) in
         [(Ended::Code(3), "it ended with exit code 3"), (Ended::Signal(11), "signal 11 ended it")]
     {
@@ -69,7 +69,7 @@ fn how_a_pipeline_ended_by_itself_is_said() {
 
 // S1-15, S1-17: what was refused is not started.
 #[test]
-fn a_session_that_is_over_when_it_is_taken_is_forgotten() {
+fn session_that_ended_before_it_is_taken_is_dropped() {
     let mut plan = plan();
     plan.tell(Input::Changed(vec![session("s", "NEW")]));
     assert_eq!(plan.tell(Input::Taken(id(), now("ENDED", None), 0)), []);
@@ -77,7 +77,7 @@ fn a_session_that_is_over_when_it_is_taken_is_forgotten() {
 }
 
 #[test]
-fn a_session_is_taken_once_and_those_of_others_never() {
+fn new_session_is_taken_once_and_sessions_of_other_workers_never() {
     let mut plan = plan();
     assert_eq!(plan.tell(Input::Changed(vec![session("s", "NEW")])), [Act::Take(id())]);
     assert_eq!(plan.tell(Input::Changed(vec![session("s", "NEW"), session("s", "STARTING")])), []);
@@ -86,7 +86,7 @@ fn a_session_is_taken_once_and_those_of_others_never() {
 }
 
 #[test]
-fn who_is_stopped_is_ended_first_and_finished_when_gone() {
+fn stop_request_ends_the_pipeline_before_the_session_is_finished() {
     let mut plan = running();
     assert_eq!(plan.tell(Input::Changed(vec![session("s", "STOPPING")])), [Act::End(id())]);
     assert_eq!(plan.tell(Input::Changed(vec![session("s", "STOPPING")])), [], "once");
@@ -95,7 +95,7 @@ fn who_is_stopped_is_ended_first_and_finished_when_gone() {
 }
 
 #[test]
-fn a_stop_that_comes_before_the_pipeline_runs_is_not_forgotten() {
+fn stop_before_the_pipeline_runs_is_remembered() {
     let mut plan = plan();
     plan.tell(Input::Changed(vec![session("s", "NEW")]));
     plan.tell(Input::Taken(id(), now("STARTING", Some(holds())), 9));
@@ -108,7 +108,7 @@ fn a_stop_that_comes_before_the_pipeline_runs_is_not_forgotten() {
 }
 
 #[test]
-fn a_stop_that_is_first_heard_of_with_the_answer_to_a_report_counts() {
+fn stop_in_the_response_to_a_report_ends_the_pipeline() {
     for (state, reason) in [("STOPPING", "R_STOPPED"), ("ENDED", "R_LEASE_EXPIRED")] {
         let mut plan = plan();
         plan.tell(Input::Changed(vec![session("s", "NEW")]));
@@ -121,7 +121,7 @@ fn a_stop_that_is_first_heard_of_with_the_answer_to_a_report_counts() {
 }
 
 #[test]
-fn a_take_that_finds_the_session_stopping_starts_nothing() {
+fn session_with_a_stop_request_when_taken_starts_nothing() {
     let mut plan = plan();
     plan.tell(Input::Changed(vec![session("s", "NEW")]));
     let finished = plan.tell(Input::Taken(id(), now("STOPPING", None), 0));
@@ -130,7 +130,7 @@ fn a_take_that_finds_the_session_stopping_starts_nothing() {
 
 // S1-19: one request renews the guard and all sessions.
 #[test]
-fn guard_and_sessions_are_renewed_together_and_one_after_the_other() {
+fn leadership_and_sessions_are_renewed_in_one_request_at_a_time() {
     let mut plan = running();
     assert_eq!((plan.wake(999), plan.wake_at()), (vec![], EVERY));
     assert_eq!(plan.wake(EVERY), [Act::Keep(vec![id()])]);
@@ -141,7 +141,7 @@ fn guard_and_sessions_are_renewed_together_and_one_after_the_other() {
 }
 
 #[test]
-fn a_worker_without_sessions_renews_its_guard_and_one_with_many_asks_in_parts() {
+fn worker_renews_its_leadership_without_sessions_and_splits_many_sessions() {
     assert_eq!(plan().wake(EVERY), [Act::Keep(Vec::new())]);
     let mut plan = plan();
     for number in 0..1_500 {
@@ -162,7 +162,7 @@ fn a_worker_without_sessions_renews_its_guard_and_one_with_many_asks_in_parts() 
 
 // O-11: a lost lease ends the pipeline and the session, and is never asked for again.
 #[test]
-fn a_session_that_lost_its_leases_is_ended_and_not_taken_again() {
+fn session_that_lost_its_leases_is_ended_and_not_taken_again() {
     let lost = Kept { session: id(), until: None, state: None };
     for input in [Input::Kept(9_000, vec![lost]), Input::Changed(vec![session("s", "ENDED")])] {
         let mut plan = running();
@@ -178,7 +178,7 @@ fn a_session_that_lost_its_leases_is_ended_and_not_taken_again() {
 
 // O-12: the loss of the guard is fatal.
 #[test]
-fn without_the_guard_everything_ends_and_nothing_begins() {
+fn lost_leadership_ends_everything_and_starts_nothing() {
     let mut plan = running();
     assert_eq!(plan.tell(Input::GuardLost("gone".to_owned())), [Act::GiveUp("gone".to_owned())]);
     assert_eq!(plan.tell(Input::Changed(vec![session("t", "NEW")])), []);
@@ -190,7 +190,7 @@ fn without_the_guard_everything_ends_and_nothing_begins() {
 }
 
 #[test]
-fn a_worker_that_is_told_to_end_ends_everything_first() {
+fn stopped_worker_ends_all_pipelines_first() {
     let mut plan = running();
     plan.tell(Input::Changed(vec![session("t", "NEW")]));
     assert_eq!(plan.tell(Input::Stop), [Act::End(id())]);

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_alone_is_not_a_process() {
+    fn process_is_identified_by_pid_and_start_time() {
         let us = i32::try_from(std::process::id()).unwrap();
         let found = Process::find(us).unwrap();
         assert!(!is_gone(us, found.started));
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_dead_and_not_buried_is_gone() {
+    fn zombie_process_is_gone() {
         let mut child = Command::new("sleep").arg("60").env("TENURE_SESSION", "s7").spawn().unwrap();
         let number = i32::try_from(child.id()).unwrap();
         let found = Process::find(number).unwrap();

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_recorded_is_read_back() {
+    fn process_record_round_trips() {
         let recorded = Recorded { command: (123, 9_876), watchdog: (122, 9_870) };
         assert_eq!(recorded.to_string(), "pid 123 (watchdog 122), started at 9876 and 9870");
         assert_eq!(Recorded::parse(&recorded.to_string()), Some(recorded));

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_stays_one_whatever_is_put_into_it() {
+    fn filled_argument_is_not_split() {
         let mut session = session("s1", "NEW");
         session.service_ref = Some("1:0:19 'a' $(b); *".to_owned());
         let filled =
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_session_does_not_have_is_empty_and_still_an_argument() {
+    fn missing_value_is_an_empty_argument() {
         let mut session = session("s1", "NEW");
         (session.service_ref, session.recording_id) = (None, Some("film".to_owned()));
         session.start_ms = Some(61_500);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_nothing_is_refused_before_anything_starts() {
+    fn unknown_placeholder_is_rejected() {
         let unknown = template(&["a", "{sevice}"]).unwrap_err();
         assert_eq!(unknown, InvalidTemplate::Unknown { name: "sevice".to_owned() });
         assert!(unknown.to_string().contains("{sevice}") && unknown.to_string().contains("{service} {rec"));

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_a_dead_worker_and_no_watchdog_is_found() {
+    fn process_without_worker_and_watchdog_is_found() {
         let own = Identity::own().unwrap();
         // A number that somebody else has by now: us.
         let dead = own.to_string().rsplit_once(':').map(|(before, _)| format!("{before}:1")).unwrap();

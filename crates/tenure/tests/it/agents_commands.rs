@@ -16,7 +16,7 @@ fn declare(home: &TestHome, agent: &str, priority: u64, path: &str) {
 
 // O-19
 #[test]
-fn people_see_who_has_what_and_who_waits_for_whom() {
+fn agents_and_contention_show_holders_and_waiters() {
     let home = TestHome::new();
     assert_eq!(home.run(&["agents"]).output, "No agents.\n");
     assert_eq!(home.run(&["contention"]).output, "Nobody waits.\n");

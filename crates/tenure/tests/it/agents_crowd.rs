@@ -29,14 +29,14 @@ const PREDICATES: [&str; 6] = ["PROVIDES", "CONSUMES", "DEPENDS_ON", "MUTATES", 
 
 // O-17, S3-5: no two hold what does not go together, nobody is stuck, every wait ends, and everybody gets through.
 #[test]
-fn agents_get_along_for_some_seconds() {
+fn agents_make_progress_without_conflicts_for_some_seconds() {
     let figures = play(Duration::from_secs(4));
     assert!(figures.granted >= AGENTS, "{figures:?}");
 }
 
 // O-17, S3-5
 #[test]
-fn long_agents_get_along_for_a_minute() {
+fn long_agents_make_progress_without_conflicts_for_a_minute() {
     let figures = play(Duration::from_secs(60));
     println!("{figures:?}");
     assert!(figures.granted >= 10 * AGENTS && figures.waits > 0 && figures.deaths > 0, "{figures:?}");

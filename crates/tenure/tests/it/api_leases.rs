@@ -40,7 +40,7 @@ fn say(
 
 // S1-34, S1-35, S1-36
 #[test]
-fn the_phases_change_by_a_file_and_a_signal_and_nobody_is_turned_away() {
+fn api_leases_setting_is_reloaded_on_sighup_without_rejecting_intents() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("config.toml");
     fs::write(&config, "[intents]\napi_leases = false\n").unwrap();
@@ -77,7 +77,7 @@ fn the_phases_change_by_a_file_and_a_signal_and_nobody_is_turned_away() {
 
 // S1-23, S1-45
 #[test]
-fn without_a_secret_it_says_what_that_means_and_with_one_an_intent_is_found_after_a_restart() {
+fn missing_intent_secret_is_warned_about_and_a_rotated_one_finds_earlier_intents() {
     let folder = tempfile::tempdir().unwrap();
     let wish = r#"{"serviceRef":"a","profileID":"hd"}"#;
     let session = |served: &ServerProcess| {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tenure_testkit::{TestHome, wait_until};
 
 #[test]
-fn a_lease_from_its_beginning_to_its_end() {
+fn lease_is_acquired_renewed_transferred_and_released() {
     let home = TestHome::new();
     let granted =
         home.json(&["acquire", "db:a", "--ttl", "1m", "--holder", "ann", "--label", "k=v", "--json"]);
@@ -43,7 +43,7 @@ fn a_lease_from_its_beginning_to_its_end() {
 }
 
 #[test]
-fn a_token_can_go_into_a_file_that_only_its_owner_reads() {
+fn token_file_is_readable_by_its_owner_only() {
     let home = TestHome::new();
     // A file that everybody can read does not stay so.
     std::fs::write(home.path("token"), "old").unwrap();
@@ -58,7 +58,7 @@ fn a_token_can_go_into_a_file_that_only_its_owner_reads() {
 }
 
 #[test]
-fn several_resources_are_taken_together_or_not_at_all() {
+fn several_resources_are_acquired_atomically() {
     let home = TestHome::new();
     let both = home.json(&["acquire", "db:a", "db:b", "--holder", "ann", "--json"]);
     assert_eq!(both["leases"].as_array().unwrap().len(), 2);
@@ -67,7 +67,7 @@ fn several_resources_are_taken_together_or_not_at_all() {
 }
 
 #[test]
-fn the_same_key_finds_the_same_lease_again() {
+fn same_idempotency_key_returns_the_same_lease() {
     let home = TestHome::new();
     let acquire = ["acquire", "db:a", "--holder", "ann", "--key", "job-1", "--json"];
     assert_eq!(home.json(&acquire)["lease"]["id"], home.json(&acquire)["lease"]["id"]);
@@ -76,7 +76,7 @@ fn the_same_key_finds_the_same_lease_again() {
 }
 
 #[test]
-fn who_says_who_and_ends_with_one_if_nobody_does() {
+fn holder_query_of_a_free_resource_exits_with_one() {
     let home = TestHome::new();
     let free = home.run(&["who", "db:a"]);
     assert_eq!((free.code, free.output.as_str()), (Some(1), "Nobody holds db:a.\n"));
@@ -89,7 +89,7 @@ fn who_says_who_and_ends_with_one_if_nobody_does() {
 }
 
 #[test]
-fn lists_go_to_their_end_and_a_reader_that_has_enough_ends_them() {
+fn list_reads_all_pages_and_stops_when_its_reader_closes() {
     let home = TestHome::new();
     let mut client = home.client();
     // More than the server tells at once.
@@ -107,7 +107,7 @@ fn lists_go_to_their_end_and_a_reader_that_has_enough_ends_them() {
 }
 
 #[test]
-fn tables_are_plain_where_no_terminal_shows_them() {
+fn tables_have_no_escape_sequences_without_a_terminal() {
     let home = TestHome::new();
     home.json(&["acquire", "db:a", "--json"]);
     let list = home.run(&["list"]);
@@ -115,7 +115,7 @@ fn tables_are_plain_where_no_terminal_shows_them() {
 }
 
 #[test]
-fn explain_tells_people_and_programs_the_same() {
+fn explain_shows_the_same_as_text_and_json() {
     let home = TestHome::new();
     home.json(&["acquire", "db:a", "--holder", "ann", "--json"]);
     assert_eq!(home.run(&["acquire", "db:a", "--holder", "bob"]).code, Some(75));
@@ -126,7 +126,7 @@ fn explain_tells_people_and_programs_the_same() {
 }
 
 #[test]
-fn watch_shows_what_happens_from_the_beginning_and_as_it_happens() {
+fn watch_shows_past_and_live_events() {
     let home = TestHome::new();
     home.json(&["acquire", "db:a", "--holder", "ann", "--json"]);
     let output = std::fs::File::create(home.path("seen")).unwrap();
@@ -154,7 +154,7 @@ fn watch_shows_what_happens_from_the_beginning_and_as_it_happens() {
 }
 
 #[test]
-fn on_the_servers_machine_nothing_has_to_be_set_up() {
+fn local_commands_use_the_socket_without_configuration() {
     let home = TestHome::new();
     let local = |arguments: &[&str]| {
         let mut command = home.command(arguments);
@@ -170,7 +170,7 @@ fn on_the_servers_machine_nothing_has_to_be_set_up() {
 }
 
 #[test]
-fn a_token_reaches_as_far_as_it_says_until_it_is_revoked() {
+fn token_is_limited_to_its_scopes_until_it_is_revoked() {
     let home = TestHome::new();
     let made = home.run(&["token", "create", "ci", "--scope", "leases:write", "--resource", "deploy:"]);
     assert_eq!(made.code, Some(0), "{made:?}");
@@ -196,7 +196,7 @@ fn a_token_reaches_as_far_as_it_says_until_it_is_revoked() {
 }
 
 #[test]
-fn completions_and_pages_are_written_for_every_command() {
+fn completions_and_manual_pages_cover_every_command() {
     let home = TestHome::new();
     for shell in ["bash", "zsh", "fish"] {
         let text = home.run(&["completions", shell]).output;

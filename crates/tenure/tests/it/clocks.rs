@@ -56,19 +56,19 @@ fn restart(ahead_before: u64, ahead_after: u64) {
 }
 
 #[test]
-fn a_clock_that_is_behind_after_a_restart_ends_no_lease_early_and_adds_little() {
+fn clock_that_is_behind_after_a_restart_expires_no_lease_early() {
     restart(1_000_000, 0);
     restart(1_000_000, 999_990);
 }
 
 #[test]
-fn a_clock_that_is_ahead_after_a_restart_ends_no_lease_early_and_adds_little() {
+fn clock_that_is_ahead_after_a_restart_expires_no_lease_early() {
     restart(0, 1_000_000);
     restart(1_000_000, 1_000_050);
 }
 
 #[test]
-fn nobody_else_is_let_in_before_the_time_is_really_over() {
+fn lease_is_not_granted_again_before_its_real_expiry() {
     hand_over(500_000, 400_000);
     hand_over(400_000, 500_000);
 }

@@ -17,7 +17,7 @@ fn answered(data: &Value) -> Value {
 
 // S0-23, S0-54, S0-62
 #[test]
-fn status_says_who_has_the_device_and_for_how_long() {
+fn control_status_shows_the_owner_and_the_remaining_time() {
     let data = json!({
         "active": true, "leaseId": "cl_9f4a2137c1d6", "scope": "global", "ownerClientName": "K1 Composer",
         "ownerInstanceId": "6f0d84a3-8f49-4da8-8c70-0b8f6db5a870", "ownerWsClientId": 12, "remainingMs": 2140,
@@ -33,7 +33,7 @@ fn status_says_who_has_the_device_and_for_how_long() {
 }
 
 #[test]
-fn status_says_that_nobody_has_it_and_why_it_is_not_told() {
+fn control_status_shows_no_owner_and_rejected_requests() {
     let free = answered(&json!({ "active": false, "scope": "global" }));
     let (done, _) = control(&["status"], "200 OK", &free);
     assert_eq!((done.code, done.output.lines().count()), (Some(0), 1));
@@ -51,7 +51,7 @@ fn status_says_that_nobody_has_it_and_why_it_is_not_told() {
 }
 
 #[test]
-fn the_matrix_needs_no_server_and_is_plain_where_no_terminal_shows_it() {
+fn control_matrix_requires_no_server_and_is_plain_without_a_terminal() {
     let done = run_against("http://127.0.0.1:1", &["control", "matrix"]);
     assert_eq!((done.code, done.errors.as_str()), (Some(0), ""));
     let output = done.output;

@@ -12,7 +12,7 @@ use crate::doctor_stage::{
 
 // S4-15
 #[test]
-fn where_all_is_in_place_the_doctor_finds_no_gap_and_leaves_nothing() {
+fn doctor_finds_no_gap_and_leaves_no_trace_in_a_complete_installation() {
     let repo = installed(&["claude"]);
     with_shell(&repo);
     let found = doctor(&repo);
@@ -44,7 +44,7 @@ fn where_all_is_in_place_the_doctor_finds_no_gap_and_leaves_nothing() {
 
 // S4-15, S4-16
 #[test]
-fn below_an_agent_and_inside_a_guard_its_canaries_are_nobodys_else() {
+fn doctor_below_an_agent_or_inside_a_guard_has_its_own_canaries() {
     let repo = installed(&["claude"]);
     with_shell(&repo);
     let mut agent = FakeAgent::start(&repo, "one");
@@ -60,7 +60,7 @@ fn below_an_agent_and_inside_a_guard_its_canaries_are_nobodys_else() {
 
 // S4-15
 #[test]
-fn every_agent_is_asked_in_its_own_form() {
+fn doctor_invokes_the_hooks_of_every_agent_in_its_own_format() {
     let repo = installed(&["codex", "gemini", "cursor", "opencode", "claude --user", "claude --local"]);
     let found = doctor(&repo);
     let has_node = repo.shell("node --version").code == Some(0);
@@ -87,7 +87,7 @@ fn every_agent_is_asked_in_its_own_form() {
 }
 
 #[test]
-fn a_program_that_is_gone_is_a_gap_with_the_words_of_the_shell() {
+fn missing_program_is_a_gap_with_the_message_of_the_shell() {
     let repo = installed(&["claude"]);
     let path = repo.file(".claude/settings.json");
     let text = fs::read_to_string(&path).unwrap().replace(PROGRAM, "/gone/tenure");
@@ -102,7 +102,7 @@ fn a_program_that_is_gone_is_a_gap_with_the_words_of_the_shell() {
 
 // S4-15
 #[test]
-fn a_hook_that_says_yes_without_asking_is_found_out() {
+fn hook_that_allows_without_asking_the_server_is_a_gap() {
     let repo = installed(&["claude"]);
     let liar = repo.path("bin/tenure");
     fs::create_dir(repo.path("bin")).unwrap();
@@ -118,7 +118,7 @@ fn a_hook_that_says_yes_without_asking_is_found_out() {
 }
 
 #[test]
-fn hooks_that_are_switched_off_or_not_all_there_are_gaps() {
+fn disabled_or_incomplete_hooks_are_gaps() {
     let repo = installed(&["claude"]);
     with_shell(&repo);
     let home = repo.path(".claude/settings.json");
@@ -138,7 +138,7 @@ fn hooks_that_are_switched_off_or_not_all_there_are_gaps() {
 }
 
 #[test]
-fn hooks_of_git_that_git_does_not_look_at_are_a_gap() {
+fn git_hooks_that_git_does_not_run_are_a_gap() {
     let repo = installed(&["claude"]);
     with_shell(&repo);
     let hook = repo.file(".git/hooks/post-commit");
@@ -158,7 +158,7 @@ fn hooks_of_git_that_git_does_not_look_at_are_a_gap() {
 
 // S4-15
 #[test]
-fn a_server_that_only_warns_is_a_gap() {
+fn server_in_warn_mode_is_a_gap() {
     let repo = installed(&["claude"]);
     with_shell(&repo);
     repo.configure("[files]\nmode = \"warn\"\n");
@@ -168,7 +168,7 @@ fn a_server_that_only_warns_is_a_gap() {
 }
 
 #[test]
-fn a_server_that_does_not_start_says_why_and_nothing_is_fired() {
+fn server_that_does_not_start_is_a_gap_and_canaries_are_skipped() {
     let repo = installed(&["claude"]);
     repo.configure("[files]\nmode = \"sometimes\"\n");
     let found = doctor(&repo);
@@ -179,7 +179,7 @@ fn a_server_that_does_not_start_says_why_and_nothing_is_fired() {
 }
 
 #[test]
-fn a_shell_that_is_none_of_ours_is_a_gap() {
+fn foreign_shell_is_a_gap() {
     let repo = installed(&["claude"]);
     assert_eq!(doctor(&repo).status("claude.shell"), if has_own_shell(&repo) { "ok" } else { "gap" });
     change(&repo.file(".claude/settings.local.json"), |settings| {
@@ -193,7 +193,7 @@ fn a_shell_that_is_none_of_ours_is_a_gap() {
 }
 
 #[test]
-fn outside_of_a_working_tree_only_the_machine_is_looked_at() {
+fn doctor_outside_of_a_work_tree_checks_only_the_machine() {
     let repo = installed(&["claude --user"]);
     let said =
         CommandOutput::of(repo.command(&["doctor", "--json"]).current_dir(repo.path("")).output().unwrap());
@@ -225,7 +225,7 @@ fn codex(repo: &Repository, trust: &str) {
 }
 
 #[test]
-fn codex_itself_says_whether_it_trusts_the_hooks() {
+fn trust_is_read_from_codex_itself() {
     let repo = installed(&["codex"]);
     let path = format!("{}:/usr/bin:/bin", repo.path("bin").display());
     let ask = || {
@@ -242,7 +242,7 @@ fn codex_itself_says_whether_it_trusts_the_hooks() {
 
 // S4-20
 #[test]
-fn a_doctor_that_is_killed_leaves_no_lease() {
+fn killed_doctor_leaves_no_lease() {
     let repo = installed(&["claude"]);
     // A hook that has got its lease, and then never ends.
     let slow = repo.path("bin/tenure");

@@ -11,7 +11,7 @@ use tenure_testkit::{CommandOutput, Repository};
 use crate::doctor_stage::{PROGRAM, change, doctor, installed, read};
 
 #[test]
-fn hooks_that_gemini_does_not_run_are_gaps() {
+fn hooks_disabled_in_gemini_are_gaps() {
     let repo = installed(&["gemini"]);
     assert!(!doctor(&repo).gaps().contains(&"gemini.project.hooks"));
     // Lists of several files add up, also where the nearer file says something else.
@@ -32,7 +32,7 @@ fn hooks_that_gemini_does_not_run_are_gaps() {
 }
 
 #[test]
-fn comments_are_not_taken_for_hooks_that_are_missing() {
+fn settings_with_comments_are_unknown_and_not_a_gap() {
     let repo = installed(&["gemini"]);
     let path = repo.file(".gemini/settings.json");
     let text = fs::read_to_string(&path).unwrap();
@@ -45,7 +45,7 @@ fn comments_are_not_taken_for_hooks_that_are_missing() {
 }
 
 #[test]
-fn hooks_for_one_person_are_where_the_agent_looks_for_them() {
+fn user_hooks_are_installed_where_the_agent_looks_for_them() {
     let repo = Repository::new();
     let run = |arguments: &[&str]| {
         let mut command = repo.command(arguments);
@@ -76,7 +76,7 @@ fn hooks_for_one_person_are_where_the_agent_looks_for_them() {
 }
 
 #[test]
-fn a_shell_says_nothing_about_events_and_one_that_is_gone_is_put_back_by_installing() {
+fn missing_agent_shell_is_a_gap_and_reinstalling_restores_it() {
     let repo = installed(&["claude"]);
     let output = repo.command(&["doctor", "--json"]).env("CLAUDE_CODE_SHELL", "/bin/zsh").output().unwrap();
     let found = read(CommandOutput::of(output));
@@ -90,7 +90,7 @@ fn a_shell_says_nothing_about_events_and_one_that_is_gone_is_put_back_by_install
 }
 
 #[test]
-fn a_shell_that_opencode_is_configured_with_is_a_gap() {
+fn shell_in_the_opencode_configuration_is_a_gap() {
     let repo = installed(&["opencode"]);
     assert_eq!(doctor(&repo).status("opencode.shell"), "ok");
     fs::write(repo.file("opencode.json"), "{\"shell\": \"/bin/zsh\"}").unwrap();
@@ -104,7 +104,7 @@ fn a_shell_that_opencode_is_configured_with_is_a_gap() {
 }
 
 #[test]
-fn another_copy_of_the_program_that_works_is_no_gap() {
+fn working_copy_of_the_program_is_no_gap() {
     let repo = Repository::new();
     let copy = repo.path("opt/tenure");
     fs::create_dir(repo.path("opt")).unwrap();
@@ -142,7 +142,7 @@ fn hooks_name_the_link_by_which_the_program_was_called() {
 }
 
 #[test]
-fn where_git_takes_no_hooks_the_agent_gets_its_own_and_is_told_what_that_means() {
+fn agent_hooks_are_installed_without_git_hooks_and_the_effect_is_reported() {
     let repo = Repository::new();
     assert_eq!(repo.shell("git config core.hooksPath /dev/null").code, Some(0));
     let found = doctor(&repo);
@@ -160,7 +160,7 @@ fn where_git_takes_no_hooks_the_agent_gets_its_own_and_is_told_what_that_means()
 }
 
 #[test]
-fn what_was_done_before_a_failure_is_named_and_how_to_undo_it() {
+fn partial_installation_is_reported_with_the_command_to_undo_it() {
     let repo = Repository::new();
     // Nobody can make a folder there, root neither; that is seen when it is tried.
     assert_eq!(repo.shell("git config core.hooksPath /proc/hooks").code, Some(0));

@@ -8,7 +8,7 @@ use crate::doctor_stage::{doctor, installed, nothing_stays, read};
 use crate::wrapped::{Tracer, under};
 
 #[test]
-fn on_a_slow_disk_the_doctor_waits_until_its_sessions_are_gone() {
+fn doctor_on_a_slow_disk_returns_after_its_sessions_ended() {
     let repo = installed(&["claude"]);
     assert_eq!(repo.run(&["doctor"]).code, Some(0));
     let daemon = repo.daemon().unwrap();
@@ -25,7 +25,7 @@ fn refused(repo: &Repository, arguments: &[&str]) -> CommandOutput {
 }
 
 #[test]
-fn where_calls_cannot_be_watched_no_shell_is_installed_and_the_doctor_says_why() {
+fn without_seccomp_no_shell_is_installed_and_the_doctor_reports_why() {
     let repo = Repository::new();
     // The server is not traced: it would be waited for.
     repo.run(&["doctor"]);
@@ -56,7 +56,7 @@ fn where_calls_cannot_be_watched_no_shell_is_installed_and_the_doctor_says_why()
 }
 
 #[test]
-fn inside_a_guard_the_shells_of_all_agents_are_covered() {
+fn doctor_inside_a_guard_reports_all_shells_as_covered() {
     let repo = installed(&["codex", "gemini"]);
     let found = read(repo.run(&["guard", "--", env!("CARGO_BIN_EXE_tenure"), "doctor", "--json"]));
     assert_eq!((found.status("codex.shell"), found.status("gemini.shell")), ("ok", "ok"), "{:?}", found.1);
@@ -64,7 +64,7 @@ fn inside_a_guard_the_shells_of_all_agents_are_covered() {
 }
 
 #[test]
-fn in_a_tree_where_git_ignores_everything_the_doctor_says_so() {
+fn doctor_reports_a_tree_in_which_git_ignores_every_canary() {
     let repo = installed(&["claude"]);
     fs::write(repo.file(".gitignore"), "*\n").unwrap();
     let found = doctor(&repo);
@@ -75,7 +75,7 @@ fn in_a_tree_where_git_ignores_everything_the_doctor_says_so() {
 }
 
 #[test]
-fn who_has_no_home_is_told_what_to_set() {
+fn missing_home_is_a_configuration_error() {
     let repo = Repository::new();
     for command in ["doctor", "install claude"] {
         let arguments: Vec<&str> = command.split(' ').collect();

@@ -8,7 +8,7 @@ use crate::wrapped::Tracer;
 const TTL_MS: u64 = 86_400_000;
 
 #[test]
-fn a_failed_sync_is_never_acknowledged_and_ends_the_process() {
+fn failed_sync_is_never_acknowledged_and_ends_the_process() {
     for nth in [1, 2, 7] {
         fails_at(nth);
     }

@@ -13,7 +13,7 @@ fn patch_of(repo: &Repository, session: &str, names: &[String]) -> serde_json::V
 }
 
 #[test]
-fn a_name_with_a_newline_is_one_file_and_is_shown_on_one_line() {
+fn file_name_with_a_newline_is_leased_and_shown_on_one_line() {
     let repo = Repository::with_seconds(1, 30);
     let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));
     let name = "new\nline \u{1b}[2J";
@@ -33,7 +33,7 @@ fn a_name_with_a_newline_is_one_file_and_is_shown_on_one_line() {
 
 // S4-15
 #[test]
-fn of_several_files_all_are_leased_or_none() {
+fn several_files_are_leased_atomically() {
     let repo = Repository::with_seconds(1, 30);
     let mut one = FakeAgent::start(&repo, "one");
     let mut two = FakeAgent::of_kind(&repo, "two", "codex");
@@ -44,7 +44,7 @@ fn of_several_files_all_are_leased_or_none() {
 }
 
 #[test]
-fn a_call_of_very_many_files_is_granted_or_denied_and_never_let_through_unseen() {
+fn call_with_too_many_files_is_denied() {
     let repo = Repository::with_seconds(1, 30);
     let mut agent = FakeAgent::of_kind(&repo, "one", "codex");
     // The small segments of these tests would not hold so many leases at once.
@@ -59,7 +59,7 @@ fn a_call_of_very_many_files_is_granted_or_denied_and_never_let_through_unseen()
 }
 
 #[test]
-fn a_very_large_file_may_be_written() {
+fn write_of_a_very_large_file_is_allowed() {
     let repo = Repository::with_seconds(1, 30);
     let mut payload = repo.edit("s1", "a");
     payload["tool_name"] = json!("Write");
@@ -70,7 +70,7 @@ fn a_very_large_file_may_be_written() {
 }
 
 #[test]
-fn without_git_files_still_have_owners() {
+fn leases_work_without_git_in_the_path() {
     let repo = Repository::with_seconds(1, 30);
     let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));
     for agent in [&mut one, &mut two] {
@@ -87,7 +87,7 @@ fn without_git_files_still_have_owners() {
 }
 
 #[test]
-fn in_a_tree_that_cannot_be_written_nothing_is_and_files_have_owners() {
+fn leases_work_in_a_read_only_tree_and_nothing_is_written() {
     let repo = Repository::with_seconds(1, 30);
     let before = repo.shell("find . | sort").output;
     fs::write(repo.path("payload"), repo.edit("s1", "a").to_string()).unwrap();
@@ -107,7 +107,7 @@ fn in_a_tree_that_cannot_be_written_nothing_is_and_files_have_owners() {
 }
 
 #[test]
-fn a_socket_that_is_none_denies() {
+fn directory_in_place_of_the_socket_denies_the_edit() {
     let repo = Repository::with_seconds(1, 30);
     fs::create_dir_all(repo.path("tenure/tenure.sock/full")).unwrap();
     let said: CommandOutput = repo.hook("claude", repo.edit("s1", "a").to_string().as_bytes());
@@ -116,7 +116,7 @@ fn a_socket_that_is_none_denies() {
 }
 
 #[test]
-fn paths_that_cannot_be_are_denied() {
+fn impossible_paths_are_denied() {
     let repo = Repository::with_seconds(1, 30);
     let long = "x/".repeat(5_000);
     for path in ["", "a\0b", &*long] {

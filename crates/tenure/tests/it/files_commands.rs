@@ -15,7 +15,7 @@ fn owned() -> (Repository, FakeAgent) {
 }
 
 #[test]
-fn a_person_sees_who_edits_what() {
+fn files_and_reports_are_listed_with_their_owner() {
     let (repo, agent) = owned();
     let pid = agent.process();
     let who = repo.run(&["who", "a"]);
@@ -37,7 +37,7 @@ fn a_person_sees_who_edits_what() {
 }
 
 #[test]
-fn without_a_server_a_person_is_told_so() {
+fn commands_without_a_server_report_that_none_answers() {
     let repo = Repository::new();
     for arguments in [&["files"][..], &["who", "a"], &["blame", "a"], &["report", "list"], &["stop"]] {
         let said = repo.run(arguments);
@@ -49,7 +49,7 @@ fn without_a_server_a_person_is_told_so() {
 
 // S4-54
 #[test]
-fn a_person_gives_takes_and_lets_go_on_and_an_agent_may_not() {
+fn human_can_transfer_release_and_resume_and_an_agent_cannot() {
     let (repo, mut one) = owned();
     let mut two = FakeAgent::start(&repo, "two");
     let blocked = two.hook(&repo.edit("session-two", "a"));
@@ -86,7 +86,7 @@ fn a_person_gives_takes_and_lets_go_on_and_an_agent_may_not() {
 }
 
 #[test]
-fn lines_that_are_not_committed_say_who_wrote_them() {
+fn blame_shows_the_session_of_uncommitted_lines() {
     let (repo, mut agent) = owned();
     agent.writes(&repo.file("a"), "one\ntwo\n");
     let mut wrote = repo.edit("session-one", "a");
@@ -100,7 +100,7 @@ fn lines_that_are_not_committed_say_who_wrote_them() {
 
 // S4-29, S4-40, S4-60
 #[test]
-fn hooks_are_put_in_and_a_commit_of_the_agent_lets_go_of_its_files() {
+fn commit_by_the_agent_releases_its_files_after_install() {
     let (repo, mut agent) = owned();
     let before = repo.shell("ls -A .git/hooks").output;
     let dry = repo.run(&["install", "claude", "--dry-run"]);
@@ -125,7 +125,7 @@ fn hooks_are_put_in_and_a_commit_of_the_agent_lets_go_of_its_files() {
 
 // S4-29
 #[test]
-fn a_commit_of_very_many_files_lets_go_of_all_of_them() {
+fn commit_of_very_many_files_releases_all_of_them() {
     let repo = Repository::new();
     assert_eq!(repo.run(&["install", "git"]).code, Some(0));
     let mut agent = FakeAgent::start(&repo, "one");
@@ -141,7 +141,7 @@ fn a_commit_of_very_many_files_lets_go_of_all_of_them() {
 }
 
 #[test]
-fn who_commits_what_another_one_is_editing_is_warned_and_git_goes_on() {
+fn commit_of_a_file_held_by_an_agent_warns_and_succeeds() {
     let (repo, agent) = owned();
     assert_eq!(repo.run(&["install", "git"]).code, Some(0));
     let committed = repo.shell("echo two > a; git commit --quiet --all --message two");
@@ -153,7 +153,7 @@ fn who_commits_what_another_one_is_editing_is_warned_and_git_goes_on() {
 }
 
 #[test]
-fn installing_says_what_is_covered_by_what() {
+fn install_shows_the_coverage_table() {
     let repo = Repository::new();
     let said = repo.run(&["install", "claude"]);
     let shell = repo.path(".local/state/tenure-installed/bin/tenure-bash");
@@ -180,7 +180,7 @@ fn installing_says_what_is_covered_by_what() {
 }
 
 #[test]
-fn a_program_can_read_what_is_installed_and_covered() {
+fn install_json_lists_changes_and_coverage() {
     let repo = Repository::new();
     let dry = repo.json(&["install", "opencode", "--dry-run", "--json"]);
     assert_eq!(dry["dryRun"], true);
@@ -200,7 +200,7 @@ fn a_program_can_read_what_is_installed_and_covered() {
 }
 
 #[test]
-fn a_shell_that_the_person_exports_stays() {
+fn exported_shell_of_the_user_is_kept() {
     let repo = Repository::new();
     let output = repo.command(&["install", "claude"]).env("CLAUDE_CODE_SHELL", "/bin/zsh").output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
@@ -211,7 +211,7 @@ fn a_shell_that_the_person_exports_stays() {
 }
 
 #[test]
-fn a_wrong_place_or_scope_is_refused() {
+fn invalid_target_or_scope_is_rejected() {
     let repo = Repository::new();
     assert_eq!(repo.run(&["install", "git", "--user"]).code, Some(64));
     assert_eq!(repo.run(&["install", "claud"]).code, Some(64));

@@ -26,7 +26,7 @@ fn runs(agent: &mut FakeAgent, lines: &[&str]) {
 
 // S4-10, S4-29, S4-50, S4-61
 #[test]
-fn every_way_to_commit_lets_go_of_what_was_committed() {
+fn every_way_to_commit_releases_the_committed_files() {
     for lines in [
         &["git add a", "git commit --quiet --message two"][..],
         &["git commit --quiet --all --no-verify --message two"],
@@ -48,7 +48,7 @@ fn every_way_to_commit_lets_go_of_what_was_committed() {
 
 // S4-29, S4-61
 #[test]
-fn a_commit_of_some_files_keeps_the_others() {
+fn partial_commit_keeps_the_uncommitted_files() {
     let (repo, mut agent) = edited();
     agent.edits(&repo, "s1", "b", "two\n");
     runs(&mut agent, &["git commit --quiet --message two -- a"]);
@@ -58,7 +58,7 @@ fn a_commit_of_some_files_keeps_the_others() {
 }
 
 #[test]
-fn what_was_committed_and_is_dirty_again_is_kept() {
+fn committed_file_that_is_dirty_again_is_kept() {
     let (repo, mut agent) = edited();
     runs(&mut agent, &["git add a", "echo three > a", "git commit --quiet --message two"]);
     assert_eq!(repo.held(), ["a"]);
@@ -67,7 +67,7 @@ fn what_was_committed_and_is_dirty_again_is_kept() {
 }
 
 #[test]
-fn what_is_still_open_for_writing_is_kept() {
+fn file_open_for_writing_is_kept() {
     let (repo, mut agent) = edited();
     runs(&mut agent, &["exec 3>> a", "git commit --quiet --all --message two"]);
     assert_eq!(repo.held(), ["a"]);
@@ -75,7 +75,7 @@ fn what_is_still_open_for_writing_is_kept() {
 
 // S4-40
 #[test]
-fn a_commit_by_another_agent_lets_go_of_nothing_and_is_a_violation() {
+fn commit_by_another_agent_releases_nothing_and_is_a_violation() {
     let (repo, _one) = edited();
     let mut two = FakeAgent::start(&repo, "two");
     two.edits(&repo, "s2", "b", "two\n");
@@ -94,7 +94,7 @@ fn a_commit_by_another_agent_lets_go_of_nothing_and_is_a_violation() {
 }
 
 #[test]
-fn a_commit_by_a_person_lets_go_of_nothing() {
+fn commit_by_a_human_releases_nothing() {
     let (repo, mut agent) = edited();
     let said = repo.shell("git commit --quiet --all --message two");
     assert_eq!(said.code, Some(0), "{said:?}");
@@ -111,7 +111,7 @@ fn a_commit_by_a_person_lets_go_of_nothing() {
 }
 
 #[test]
-fn what_commits_nothing_lets_go_of_nothing() {
+fn git_commands_that_commit_nothing_release_nothing() {
     let (repo, mut agent) = edited();
     for lines in [
         &["git stash --quiet", "git stash pop --quiet"][..],
@@ -133,7 +133,7 @@ fn what_commits_nothing_lets_go_of_nothing() {
 }
 
 #[test]
-fn a_commit_that_fails_lets_go_of_nothing() {
+fn failed_commit_releases_nothing() {
     let (repo, mut agent) = edited();
     fs::write(repo.file(".git/hooks/commit-msg"), "#!/bin/sh\nexit 1\n").unwrap();
     runs(&mut agent, &["chmod +x .git/hooks/commit-msg", "! git commit --quiet --all --message two"]);
@@ -142,7 +142,7 @@ fn a_commit_that_fails_lets_go_of_nothing() {
 
 // S4-29
 #[test]
-fn a_commit_of_very_many_files_lets_go_of_them_too() {
+fn commit_with_very_many_long_paths_releases_all_of_them() {
     let (repo, mut agent) = edited();
     // Names so long that they do not fit into one request, and more of them than fit.
     runs(
@@ -158,7 +158,7 @@ fn a_commit_of_very_many_files_lets_go_of_them_too() {
 }
 
 #[test]
-fn what_was_deleted_or_renamed_is_let_go_of_when_that_is_committed() {
+fn deleted_and_renamed_files_are_released_by_their_commit() {
     let repo = Repository::with_seconds(1, 30);
     assert_eq!(repo.run(&["install", "git"]).code, Some(0));
     let mut agent = FakeAgent::of_kind(&repo, "one", "codex");

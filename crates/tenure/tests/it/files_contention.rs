@@ -10,7 +10,7 @@ const ROUNDS: usize = 50;
 
 // S4-15, S4-18, S4-19, S4-55
 #[test]
-fn of_two_agents_that_edit_one_file_at_once_no_edit_is_lost_and_never_are_both_allowed() {
+fn concurrent_edits_of_one_file_are_never_both_allowed_and_none_is_lost() {
     let repo = Repository::with_seconds(1, 30);
     fs::write(repo.file("a"), "0\n").unwrap();
     let rounds = |name: &'static str| {
@@ -52,7 +52,7 @@ fn of_two_agents_that_edit_one_file_at_once_no_edit_is_lost_and_never_are_both_a
 
 // S4-17, S4-44, S4-45, O-20
 #[test]
-fn a_file_that_nobody_has_is_free_and_whoever_asks_first_has_it_with_its_record() {
+fn free_file_is_granted_to_the_first_request_and_recorded() {
     let repo = Repository::with_seconds(60, 30);
     let mut one = FakeAgent::start(&repo, "one");
     one.hook(&repo.event("s1", "SessionStart"));
@@ -78,7 +78,7 @@ fn a_file_that_nobody_has_is_free_and_whoever_asks_first_has_it_with_its_record(
 
 // S4-12, S4-23, S4-24, S4-46, S4-47, S4-56
 #[test]
-fn contention_is_an_event_and_the_retry_is_due_after_exactly_the_interval() {
+fn contention_is_recorded_and_the_retry_is_due_after_the_interval() {
     // As it comes, with the real three minutes.
     let repo = Repository::new();
     let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));
@@ -107,7 +107,7 @@ fn contention_is_an_event_and_the_retry_is_due_after_exactly_the_interval() {
 
 // S4-5, S4-14, S4-28, S4-34 to S4-39, S4-42, S4-49, S4-57
 #[test]
-fn who_is_still_denied_at_the_retry_is_stopped_and_the_report_has_its_six_fields() {
+fn agent_denied_at_the_retry_is_stopped_with_a_report_of_six_fields() {
     let repo = Repository::with_seconds(2, 30);
     let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));
     assert!(one.hook(&repo.edit("s1", "a")).allows());
@@ -144,7 +144,7 @@ fn who_is_still_denied_at_the_retry_is_stopped_and_the_report_has_its_six_fields
 
 // S4-25, S4-28, S4-42
 #[test]
-fn a_call_that_needs_several_files_is_blocked_by_the_one_that_is_not_free_and_gets_none() {
+fn call_for_several_files_is_blocked_by_one_held_file_and_gets_none() {
     let repo = Repository::with_seconds(3, 30);
     let (mut one, mut three) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "three"));
     assert!(one.hook(&repo.edit("s1", "a")).allows());
@@ -174,7 +174,7 @@ fn a_call_that_needs_several_files_is_blocked_by_the_one_that_is_not_free_and_ge
 
 // S4-63
 #[test]
-fn two_agents_that_wait_for_each_other_are_both_told_and_stop_after_their_time() {
+fn mutually_blocked_agents_are_both_stopped_with_the_cycle_in_their_reports() {
     let repo = Repository::with_seconds(3, 30);
     let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));
     assert!(one.hook(&repo.edit("s1", "a")).allows());
@@ -201,7 +201,7 @@ fn two_agents_that_wait_for_each_other_are_both_told_and_stop_after_their_time()
 
 // S4-2
 #[test]
-fn an_owner_that_is_suspended_is_shown_as_such_and_keeps_its_files() {
+fn suspended_owner_is_marked_and_keeps_its_files() {
     let repo = Repository::with_seconds(1, 30);
     let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));
     assert!(one.hook(&repo.edit("s1", "a")).allows());

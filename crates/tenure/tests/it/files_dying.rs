@@ -13,7 +13,7 @@ fn contended(retry: u32) -> (Repository, FakeAgent, FakeAgent) {
 
 // S4-13, S4-20 to S4-22, S4-30, S4-32, S4-43, S4-51, S4-52, S4-58
 #[test]
-fn whoever_is_killed_has_nothing_and_the_next_one_may_at_once() {
+fn files_of_a_killed_agent_are_free_at_once() {
     let (repo, one, mut two) = contended(60);
     signal(one.process(), "KILL");
     let said = two.hook(&repo.edit("s2", "a"));
@@ -27,7 +27,7 @@ fn whoever_is_killed_has_nothing_and_the_next_one_may_at_once() {
 
 // S4-20, S4-32
 #[test]
-fn a_death_frees_the_file_though_nobody_asks() {
+fn files_of_a_killed_agent_are_released_without_a_request() {
     let (repo, one, _two) = contended(60);
     signal(one.process(), "KILL");
     wait_until("its files are free", || repo.held().is_empty());
@@ -35,7 +35,7 @@ fn a_death_frees_the_file_though_nobody_asks() {
 
 // S4-26, S4-48
 #[test]
-fn who_waits_for_one_that_dies_gets_the_file_at_the_retry() {
+fn waiting_agent_gets_the_file_of_a_killed_owner_at_its_retry() {
     let (repo, one, mut two) = contended(3);
     two.begin_hook(&repo.edit("s2", "a"));
     two.waits();
@@ -49,7 +49,7 @@ fn who_waits_for_one_that_dies_gets_the_file_at_the_retry() {
 }
 
 #[test]
-fn leases_and_tickets_survive_a_server_that_is_killed() {
+fn leases_and_tickets_survive_a_killed_server() {
     let (repo, mut one, mut two) = contended(4);
     let before = repo.json(&["files", "--json"]);
     two.begin_hook(&repo.edit("s2", "a"));
@@ -71,7 +71,7 @@ fn leases_and_tickets_survive_a_server_that_is_killed() {
 
 // S4-20, S4-22
 #[test]
-fn an_owner_that_died_while_no_server_ran_has_nothing() {
+fn owner_that_died_while_no_server_ran_holds_nothing() {
     let (repo, one, mut two) = contended(60);
     signal(repo.daemon().unwrap(), "KILL");
     wait_until("it is gone", || repo.daemon().is_none());
@@ -83,7 +83,7 @@ fn an_owner_that_died_while_no_server_ran_has_nothing() {
 
 // S4-15
 #[test]
-fn a_server_that_cannot_be_started_again_for_the_retry_is_a_denial() {
+fn retry_without_a_server_that_can_start_is_denied() {
     let (repo, one, mut two) = contended(4);
     two.begin_hook(&repo.edit("s2", "a"));
     two.waits();

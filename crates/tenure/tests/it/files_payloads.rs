@@ -80,7 +80,7 @@ fn is_allowed(agent: Agent, said: &CommandOutput) -> bool {
 
 // S4-1, S4-11
 #[test]
-fn every_write_of_every_agent_is_let_through_where_the_file_is_free_and_is_leased_then() {
+fn every_recorded_write_is_allowed_and_leased_if_the_file_is_free() {
     let repo = Repository::with_seconds(1, 30);
     for (number, sent) in sent(&repo).iter().enumerate() {
         let mut agent = FakeAgent::of_kind(&repo, &format!("agent-{number}"), sent.agent.as_str());
@@ -96,7 +96,7 @@ fn every_write_of_every_agent_is_let_through_where_the_file_is_free_and_is_lease
 
 // S4-19, S4-27
 #[test]
-fn every_write_of_every_agent_is_stopped_where_the_file_is_held() {
+fn every_recorded_write_is_stopped_if_the_file_is_held() {
     let repo = Repository::with_seconds(1, 30);
     let all = sent(&repo);
     let mut owner = FakeAgent::start(&repo, "owner");
@@ -122,7 +122,7 @@ fn every_write_of_every_agent_is_stopped_where_the_file_is_held() {
 
 // S4-25, S4-26, S4-48
 #[test]
-fn in_code_mode_the_retry_that_is_asked_for_is_granted_where_the_file_is_free_by_then() {
+fn codex_retry_is_granted_if_the_file_is_free_by_then() {
     let repo = Repository::with_seconds(2, 30);
     let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::of_kind(&repo, "two", "codex"));
     assert!(one.hook(&repo.edit("s1", "a")).allows());

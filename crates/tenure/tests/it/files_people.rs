@@ -16,7 +16,7 @@ fn blocked() -> (Repository, FakeAgent, FakeAgent, String) {
 
 // S4-54
 #[test]
-fn who_stopped_goes_on_by_a_persons_word_once_the_file_is_free() {
+fn stopped_agent_is_resumed_by_a_human_once_the_file_is_free() {
     let (repo, mut one, mut two, report) = blocked();
     let early = repo.run(&["report", "resume", &report]);
     assert_eq!(early.code, Some(75), "somebody still has it: {early:?}");
@@ -31,7 +31,7 @@ fn who_stopped_goes_on_by_a_persons_word_once_the_file_is_free() {
 }
 
 #[test]
-fn a_release_by_force_and_a_gift_are_in_the_ledger() {
+fn forced_release_and_transfer_are_in_the_ledger() {
     let (repo, _one, mut two, report) = blocked();
     let taken = repo.run(&["force-release", "a", "--reason", "he is on holiday"]);
     assert_eq!(taken.code, Some(0), "{taken:?}");
@@ -53,7 +53,7 @@ fn a_release_by_force_and_a_gift_are_in_the_ledger() {
 }
 
 #[test]
-fn what_only_a_person_may_is_refused_to_whatever_an_agent_started() {
+fn human_only_commands_are_rejected_below_an_agent() {
     let (repo, _one, mut two, report) = blocked();
     assert_eq!(repo.run(&["install", "git"]).code, Some(0));
     for command in [

@@ -30,7 +30,7 @@ fn edit(agent: &mut FakeAgent, session: &str, path: &Path) -> CommandOutput {
 
 // S4-7, S4-8
 #[test]
-fn a_linked_working_tree_has_files_of_its_own() {
+fn linked_work_tree_has_its_own_files() {
     let (repo, mut one) = installed();
     runs(&mut one, &["git worktree add --quiet ../linked"]);
     let mut two = FakeAgent::start(&repo, "two");
@@ -46,7 +46,7 @@ fn a_linked_working_tree_has_files_of_its_own() {
 }
 
 #[test]
-fn a_submodule_is_a_tree_of_its_own() {
+fn submodule_has_its_own_files() {
     let (repo, mut one) = installed();
     runs(
         &mut one,
@@ -77,7 +77,7 @@ fn a_submodule_is_a_tree_of_its_own() {
 }
 
 #[test]
-fn in_the_middle_of_a_rebase_files_have_owners_and_git_goes_on() {
+fn files_are_leased_during_a_rebase() {
     let (repo, mut agent) = installed();
     runs(
         &mut agent,
@@ -104,7 +104,7 @@ fn in_the_middle_of_a_rebase_files_have_owners_and_git_goes_on() {
 }
 
 #[test]
-fn in_the_middle_of_a_merge_files_have_owners_and_git_goes_on() {
+fn files_are_leased_during_a_merge() {
     let (repo, mut agent) = installed();
     runs(
         &mut agent,
@@ -127,7 +127,7 @@ fn in_the_middle_of_a_merge_files_have_owners_and_git_goes_on() {
 
 // S4-17
 #[test]
-fn one_file_has_one_owner_whatever_it_is_called() {
+fn one_file_has_one_owner_under_all_its_paths() {
     let (repo, mut one) = installed();
     runs(&mut one, &["mkdir sub", "ln -s ../a sub/link", "ln a hard", "ln -s repository ../elsewhere"]);
     assert!(edit(&mut one, "s1", &repo.file("a")).allows());
@@ -142,7 +142,7 @@ fn one_file_has_one_owner_whatever_it_is_called() {
 }
 
 #[test]
-fn what_is_in_no_working_tree_needs_no_lease() {
+fn files_outside_of_a_work_tree_require_no_lease() {
     let (repo, mut agent) = installed();
     runs(&mut agent, &["git clone --quiet --bare . ../bare.git"]);
     for path in ["elsewhere", "bare.git/config", "bare.git/new", "repository/.git/info/exclude"] {

@@ -86,7 +86,7 @@ fn verb(arguments: &[String]) -> Option<&str> {
 
 // S4-6, S4-16, S4-40, S4-41, S4-60
 #[test]
-fn from_the_first_edit_to_the_commit_tenure_starts_nothing_that_stages_or_commits() {
+fn tenure_starts_no_process_that_stages_or_commits() {
     let repo = Repository::with_seconds(1, 30);
     assert_eq!(repo.run(&["install", "git"]).code, Some(0));
     let mut agent = FakeAgent::start(&repo, "one");

@@ -10,7 +10,7 @@ const SLACK: Duration = Duration::from_secs(10);
 
 // S4-24, S4-33, S4-38, S4-56, S4-57, S4-59
 #[test]
-fn long_the_retry_is_after_180_seconds_and_rest_after_30() {
+fn long_retry_is_after_180_seconds_and_idle_release_after_30() {
     let repo = Repository::new();
     let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));
     one.edits(&repo, "s1", "a", "two\n");

@@ -16,7 +16,7 @@ fn edited() -> (Repository, FakeAgent) {
 
 // S4-4, S4-33, S4-53, S4-59
 #[test]
-fn a_turn_that_is_over_with_nothing_after_it_lets_go_of_its_files() {
+fn files_are_released_after_an_idle_period_at_the_end_of_a_turn() {
     let (repo, mut agent) = edited();
     let begun = now();
     agent.hook(&repo.event("s1", "Stop"));
@@ -33,14 +33,14 @@ fn a_turn_that_is_over_with_nothing_after_it_lets_go_of_its_files() {
 
 // S4-33, S4-59
 #[test]
-fn while_a_turn_goes_on_nothing_is_let_go_of() {
+fn files_are_kept_during_a_turn() {
     let (repo, _agent) = edited();
     stays("it has its file", Duration::from_secs(u64::from(IDLE) + 1), || repo.held() == ["a"]);
 }
 
 // S4-33, S4-59
 #[test]
-fn anything_that_is_heard_after_the_end_of_a_turn_keeps_the_files() {
+fn any_event_after_the_end_of_a_turn_keeps_the_files() {
     for event in ["UserPromptSubmit", "PreToolUse", "PostToolUse", "Notification"] {
         let (repo, mut agent) = edited();
         agent.hook(&repo.event("s1", "Stop"));
@@ -55,7 +55,7 @@ fn anything_that_is_heard_after_the_end_of_a_turn_keeps_the_files() {
 
 // S4-33
 #[test]
-fn a_file_that_a_child_still_writes_to_is_kept_until_it_is_closed() {
+fn file_that_a_child_still_writes_is_kept_until_it_is_closed() {
     let (repo, mut agent) = edited();
     let begun = agent.run("{ mkfifo ../gate; (exec 3>> a; read -r _ < ../gate) & }");
     assert_eq!(begun.code, Some(0), "{begun:?}");
@@ -66,7 +66,7 @@ fn a_file_that_a_child_still_writes_to_is_kept_until_it_is_closed() {
 }
 
 #[test]
-fn a_turn_that_ends_while_something_runs_in_the_background_is_not_at_rest() {
+fn turn_with_a_background_task_keeps_its_files() {
     let (repo, mut agent) = edited();
     let mut stop = repo.event("s1", "Stop");
     stop["background_tasks"] = serde_json::json!([{"id": "x", "type": "subagent", "status": "running"}]);
@@ -76,7 +76,7 @@ fn a_turn_that_ends_while_something_runs_in_the_background_is_not_at_rest() {
 
 // S4-33, S4-59
 #[test]
-fn a_turn_that_ended_before_the_server_was_killed_is_still_over_after_it() {
+fn idle_release_survives_a_killed_server() {
     let (repo, mut agent) = edited();
     agent.hook(&repo.event("s1", "Stop"));
     tenure_testkit::signal(repo.daemon().unwrap(), "KILL");

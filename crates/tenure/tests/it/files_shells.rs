@@ -13,7 +13,7 @@ fn command(repo: &Repository, session: &str) -> Value {
 
 // S4-15
 #[test]
-fn where_a_person_wants_it_commands_run_only_where_each_change_is_asked_for() {
+fn guarded_shells_setting_denies_unguarded_commands() {
     let repo = Repository::new();
     repo.configure("[files]\nshells = \"guarded\"\n");
     let mut codex = FakeAgent::of_kind(&repo, "one", "codex");
@@ -32,7 +32,7 @@ fn where_a_person_wants_it_commands_run_only_where_each_change_is_asked_for() {
 
 // S4-62
 #[test]
-fn nobody_is_disturbed_who_did_not_ask_for_it() {
+fn unguarded_commands_are_allowed_by_default() {
     let repo = Repository::new();
     let mut codex = FakeAgent::of_kind(&repo, "one", "codex");
     let said = codex.hook(&command(&repo, "s1"));
@@ -41,7 +41,7 @@ fn nobody_is_disturbed_who_did_not_ask_for_it() {
 
 // S4-15
 #[test]
-fn a_shell_that_is_named_and_gone_is_not_replaced_by_another_without_a_word() {
+fn missing_agent_shell_denies_commands() {
     let repo = Repository::new();
     let mut claude = FakeAgent::start(&repo, "one");
     std::fs::write(repo.path("payload"), command(&repo, "s1").to_string()).unwrap();

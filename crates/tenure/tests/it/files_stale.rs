@@ -29,7 +29,7 @@ fn changed() -> (Repository, FakeAgent) {
 }
 
 #[test]
-fn a_write_over_a_change_that_was_not_read_objects_and_passes_after_reading() {
+fn write_of_a_stale_file_is_denied_until_it_is_read_again() {
     let (repo, mut one) = changed();
     let said = one.hook(&whole(&repo, "s1", "a"));
     let reason = said.reason();
@@ -41,14 +41,14 @@ fn a_write_over_a_change_that_was_not_read_objects_and_passes_after_reading() {
 }
 
 #[test]
-fn it_objects_once_and_not_for_ever() {
+fn stale_write_is_denied_only_once() {
     let (repo, mut one) = changed();
     assert!(!one.hook(&whole(&repo, "s1", "a")).allows());
     assert!(one.hook(&whole(&repo, "s1", "a")).allows());
 }
 
 #[test]
-fn an_edit_of_a_part_and_a_write_of_what_was_never_read_pass() {
+fn partial_edit_and_write_of_an_unread_file_are_allowed() {
     let (repo, mut one) = changed();
     assert!(one.hook(&repo.edit("s1", "a")).allows(), "it names what it replaces");
     let mut three = FakeAgent::start(&repo, "three");
@@ -56,7 +56,7 @@ fn an_edit_of_a_part_and_a_write_of_what_was_never_read_pass() {
 }
 
 #[test]
-fn what_one_wrote_oneself_is_known() {
+fn own_writes_of_a_session_are_not_stale() {
     let repo = Repository::with_seconds(1, 30);
     let mut one = FakeAgent::start(&repo, "one");
     one.edits(&repo, "s1", "a", "mine\n");

@@ -11,7 +11,7 @@ fn as_subagent(mut payload: Value, subagent: &str) -> Value {
 }
 
 #[test]
-fn a_subagent_may_edit_what_its_parent_has_and_siblings_may_not_edit_each_others() {
+fn subagent_may_edit_files_of_its_parent_but_not_of_siblings() {
     let repo = Repository::with_seconds(1, 30);
     let mut agent = FakeAgent::start(&repo, "one");
     assert!(agent.hook(&repo.edit("s1", "a")).allows());
@@ -26,7 +26,7 @@ fn a_subagent_may_edit_what_its_parent_has_and_siblings_may_not_edit_each_others
 }
 
 #[test]
-fn what_a_subagent_had_goes_to_its_parent_when_it_is_done() {
+fn files_of_a_finished_subagent_return_to_its_parent() {
     let repo = Repository::with_seconds(1, 30);
     let mut agent = FakeAgent::start(&repo, "one");
     assert!(agent.hook(&as_subagent(repo.edit("s1", "b"), "left")).allows());
@@ -47,7 +47,7 @@ fn what_a_subagent_had_goes_to_its_parent_when_it_is_done() {
 }
 
 #[test]
-fn a_commit_of_the_session_lets_go_of_what_its_subagents_have_too() {
+fn commit_of_the_session_releases_files_of_its_subagents() {
     let repo = Repository::with_seconds(1, 30);
     assert_eq!(repo.run(&["install", "git"]).code, Some(0));
     let mut agent = FakeAgent::start(&repo, "one");
@@ -61,7 +61,7 @@ fn a_commit_of_the_session_lets_go_of_what_its_subagents_have_too() {
 
 // S4-31, S4-51
 #[test]
-fn the_end_of_a_session_ends_its_subagents() {
+fn session_end_ends_its_subagents() {
     let repo = Repository::with_seconds(1, 30);
     let mut agent = FakeAgent::start(&repo, "one");
     assert!(agent.hook(&repo.edit("s1", "a")).allows());

@@ -30,7 +30,7 @@ fn write_anew(history: &History, to: &Path, change: impl Fn(EventRecord) -> Even
 }
 
 #[test]
-fn a_batch_that_was_forged_with_a_chain_that_fits_is_found() {
+fn forged_batch_with_a_valid_hash_chain_is_detected() {
     let history = History::make(&[]);
     let folder = history.folder.path();
     let tag = verify(&history.data()).unwrap().identity.ledger.tag();
@@ -62,7 +62,7 @@ fn a_batch_that_was_forged_with_a_chain_that_fits_is_found() {
 }
 
 #[test]
-fn a_batch_without_its_signature_is_found() {
+fn batch_without_a_signature_is_detected() {
     let history = History::make(&[]);
     let bare = history.folder.path().join("bare");
     fs::create_dir(&bare).unwrap();
@@ -81,7 +81,7 @@ fn a_batch_without_its_signature_is_found() {
 }
 
 #[test]
-fn the_second_reader_refuses_what_the_first_one_believes() {
+fn second_reader_rejects_what_the_first_one_accepts() {
     let history = History::make(&[]);
     let folder = history.folder.path();
     let tag = verify(&history.data()).unwrap().identity.ledger.tag();

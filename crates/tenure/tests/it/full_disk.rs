@@ -141,7 +141,7 @@ fn release(client: &mut TestClient, live: &mut Vec<HeldLease>, released: &mut Ve
 }
 
 #[test]
-fn on_a_full_disk_leases_are_renewed_and_end_and_grants_go_on_once_there_is_room() {
+fn full_disk_allows_renewals_and_ends_and_grants_resume_once_space_is_free() {
     let folder = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(folder.path());
     let served = disk.serve();
@@ -174,7 +174,7 @@ fn on_a_full_disk_leases_are_renewed_and_end_and_grants_go_on_once_there_is_room
 }
 
 #[test]
-fn a_server_starts_on_a_full_disk_and_nothing_is_lost() {
+fn server_starts_on_a_full_disk_without_losing_leases() {
     let folder = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(folder.path());
     let mut served = disk.serve();

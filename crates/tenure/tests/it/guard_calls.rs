@@ -103,7 +103,7 @@ fn sight(repo: &Repository) -> String {
 
 // S4-15, S4-55
 #[test]
-fn no_way_changes_what_another_one_has_and_the_reason_is_said() {
+fn every_way_to_change_a_held_file_is_denied_with_a_reason() {
     let repo = repo();
     let mut owner = FakeAgent::start(&repo, "owner");
     assert!(owner.hook(&repo.edit("s1", "a")).allows());
@@ -123,7 +123,7 @@ fn no_way_changes_what_another_one_has_and_the_reason_is_said() {
 
 // S4-15, S4-16, S4-62
 #[test]
-fn every_way_changes_what_is_free_and_nobody_notices_anything() {
+fn every_way_to_change_a_free_file_succeeds_silently() {
     let repo = repo();
     // The server is there before.
     repo.shell("\"$TENURE\" guard -- true");
@@ -142,7 +142,7 @@ fn every_way_changes_what_is_free_and_nobody_notices_anything() {
 }
 
 #[test]
-fn what_is_nobodys_is_not_asked_for() {
+fn ignored_and_outside_files_require_no_lease_in_a_guard() {
     let repo = repo();
     let mut owner = FakeAgent::start(&repo, "owner");
     assert!(owner.hook(&repo.edit("s1", "b")).allows());
@@ -158,7 +158,7 @@ fn what_is_nobodys_is_not_asked_for() {
 
 // S4-15
 #[test]
-fn a_name_that_looks_temporary_is_no_way_around() {
+fn temporary_looking_names_of_held_files_are_denied() {
     let repo = repo();
     let mut owner = FakeAgent::start(&repo, "owner");
     for name in ["README.Debian", "sums.sha256", "a.tmp"] {
@@ -173,7 +173,7 @@ fn a_name_that_looks_temporary_is_no_way_around() {
 
 // S4-62
 #[test]
-fn what_a_command_changed_itself_is_not_taken_for_somebody_elses() {
+fn own_changes_of_a_command_are_not_stale() {
     let repo = repo();
     assert_eq!(repo.run(&["install", "git"]).code, Some(0));
     let line = "for word in x y z; do sed -i s/./$word/ a && git commit -qam $word || exit 1; done; \
@@ -185,7 +185,7 @@ fn what_a_command_changed_itself_is_not_taken_for_somebody_elses() {
 
 // S4-62
 #[test]
-fn what_is_open_already_may_be_opened_by_its_descriptor() {
+fn open_file_may_be_reopened_by_its_descriptor() {
     let repo = repo();
     let said = guarded(
         &repo,
@@ -195,7 +195,7 @@ fn what_is_open_already_may_be_opened_by_its_descriptor() {
 }
 
 #[test]
-fn a_large_folder_that_git_ignores_is_renamed_at_once() {
+fn large_ignored_folder_is_renamed_at_once() {
     let repo = repo();
     let said = repo.shell(
         "echo big/ > .gitignore; git add .; git commit -qm ignore; mkdir big; cd big && seq 1 10500 | xargs touch",
@@ -206,7 +206,7 @@ fn a_large_folder_that_git_ignores_is_renamed_at_once() {
 }
 
 #[test]
-fn a_ring_that_goes_past_every_filter_is_refused() {
+fn io_uring_is_rejected_in_a_guard() {
     let repo = repo();
     let said = guarded(
         &repo,

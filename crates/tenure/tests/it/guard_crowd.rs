@@ -220,13 +220,13 @@ fn held(repo: &Repository) -> Vec<Held> {
 
 // S4-15, S4-55
 #[test]
-fn twenty_processes_lose_no_line_and_write_nothing_that_they_do_not_hold() {
+fn twenty_processes_lose_no_line_and_write_only_held_files() {
     crowd(Duration::from_secs(20), 12, Traced::No);
 }
 
 // S4-15, S4-55
 #[test]
-fn by_what_the_system_tells_nobody_changed_a_file_that_it_did_not_hold() {
+fn traced_processes_change_only_files_that_they_hold() {
     crowd(Duration::from_secs(15), 40, Traced::Yes);
 }
 
@@ -236,6 +236,6 @@ fn long_twenty_processes_and_two_hundred_files_for_a_minute() {
 }
 
 #[test]
-fn long_twenty_processes_and_two_hundred_files_for_a_minute_by_what_the_system_tells() {
+fn long_twenty_traced_processes_and_two_hundred_files_for_a_minute() {
     crowd(Duration::from_secs(60), FILES, Traced::Yes);
 }

@@ -61,7 +61,7 @@ const DESTROYING: &[&str] = &[
 
 // S4-15, S4-55
 #[test]
-fn no_git_command_destroys_what_another_living_owner_has() {
+fn destructive_git_commands_on_held_files_are_not_run() {
     let (repo, _owner) = repo();
     let sight = || {
         repo.shell("cat a b new secret sub/c; git status --porcelain; git stash list; git rev-parse HEAD")
@@ -81,7 +81,7 @@ fn no_git_command_destroys_what_another_living_owner_has() {
 
 // S4-16, S4-62
 #[test]
-fn the_same_commands_run_where_they_harm_nobody() {
+fn harmless_git_commands_run_beside_held_files() {
     let (repo, mut owner) = repo();
     for line in [
         "git status",
@@ -113,7 +113,7 @@ fn the_same_commands_run_where_they_harm_nobody() {
 }
 
 #[test]
-fn an_owner_may_do_with_its_own_work_what_it_likes() {
+fn owner_may_discard_its_own_changes_with_git() {
     let (repo, mut owner) = repo();
     repo.shell("git checkout -q -- b");
     let said = owner.run("\"$TENURE\" guard -- git stash --quiet");

@@ -12,7 +12,7 @@ fn guarded(repo: &Repository, line: &str) -> CommandOutput {
 }
 
 #[test]
-fn a_command_ends_as_it_does_without_a_guard() {
+fn guarded_command_exits_like_an_unguarded_one() {
     let repo = Repository::new();
     assert_eq!(guarded(&repo, "exit 7").code, Some(7));
     for (name, number) in [("KILL", 9), ("INT", 2), ("TERM", 15), ("SEGV", 11)] {
@@ -29,7 +29,7 @@ fn a_command_ends_as_it_does_without_a_guard() {
 }
 
 #[test]
-fn what_goes_in_and_out_is_the_commands() {
+fn guarded_command_has_the_standard_streams_of_its_guard() {
     let repo = Repository::new();
     let mut command = repo.command(&["guard", "--", "sh", "-c", "cat; echo wrong >&2"]);
     let mut child =
@@ -40,7 +40,7 @@ fn what_goes_in_and_out_is_the_commands() {
 }
 
 #[test]
-fn a_signal_reaches_the_command() {
+fn signal_to_the_guard_is_passed_to_the_command() {
     let repo = Repository::new();
     let mut command = repo.command(&[
         "guard",
@@ -58,7 +58,7 @@ fn a_signal_reaches_the_command() {
 
 // S4-15
 #[test]
-fn what_stays_in_the_background_is_watched_on_and_keeps_nobody_waiting() {
+fn background_process_is_still_guarded_and_does_not_block_the_caller() {
     let repo = Repository::new();
     let line =
         "(while [ ! -e ../go ]; do sleep 0.02; done; echo more >> a; echo $? > ../done) > /dev/null 2>&1 &";
@@ -74,7 +74,7 @@ fn what_stays_in_the_background_is_watched_on_and_keeps_nobody_waiting() {
 }
 
 #[test]
-fn inside_a_guard_a_guard_just_runs_the_command() {
+fn nested_guard_only_runs_the_command() {
     let repo = Repository::new();
     let said = guarded(
         &repo,
@@ -85,7 +85,7 @@ fn inside_a_guard_a_guard_just_runs_the_command() {
 }
 
 #[test]
-fn a_shell_by_the_name_of_the_shim_is_a_guarded_bash() {
+fn shim_runs_a_guarded_bash() {
     let repo = Repository::new();
     let mut owner = FakeAgent::start(&repo, "owner");
     assert!(owner.hook(&repo.edit("s1", "a")).allows());
@@ -98,7 +98,7 @@ fn a_shell_by_the_name_of_the_shim_is_a_guarded_bash() {
 
 // S4-15
 #[test]
-fn if_the_keeper_is_killed_nothing_can_be_changed_any_more() {
+fn killed_supervisor_blocks_all_further_changes() {
     let repo = Repository::new();
     let line = "echo $PPID; while [ ! -e ../go ]; do sleep 0.02; done; echo more >> a; echo $? > ../code";
     let mut child = repo
@@ -127,7 +127,7 @@ fn if_the_keeper_is_killed_nothing_can_be_changed_any_more() {
 
 // S4-15
 #[test]
-fn a_server_that_restarts_is_waited_for_and_one_that_cannot_start_denies() {
+fn restarting_server_is_awaited_and_an_unstartable_one_denies() {
     let repo = Repository::new();
     let line =
         "echo more >> a || exit 1; touch ../first; while [ ! -e ../go ]; do sleep 0.02; done; echo more >> b";
@@ -154,7 +154,7 @@ fn a_server_that_restarts_is_waited_for_and_one_that_cannot_start_denies() {
 
 // S4-20
 #[test]
-fn who_is_watched_does_not_start_a_server_that_is_watched_too() {
+fn server_started_inside_a_guard_is_not_guarded() {
     let repo = Repository::new();
     let program = env!("CARGO_BIN_EXE_tenure");
     // A hook inside a guard is what starts the server here.

@@ -18,7 +18,7 @@ fn hook_and_shell_of_one_agent_are_one_owner() {
 }
 
 #[test]
-fn the_session_that_is_named_counts_and_only_one_of_the_agents_own() {
+fn named_session_is_used_only_if_it_belongs_to_the_agent() {
     let repo = Repository::new();
     let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));
     assert!(one.hook(&repo.edit("s1", "a")).allows());
@@ -34,7 +34,7 @@ fn the_session_that_is_named_counts_and_only_one_of_the_agents_own() {
 }
 
 #[test]
-fn without_a_name_the_session_that_was_heard_of_last_is_meant() {
+fn unnamed_guard_uses_the_last_active_session() {
     let repo = Repository::new();
     let mut agent = FakeAgent::start(&repo, "one");
     agent.hook(&repo.event("s1", "SessionStart"));
@@ -47,7 +47,7 @@ fn without_a_name_the_session_that_was_heard_of_last_is_meant() {
 }
 
 #[test]
-fn an_agent_that_runs_inside_a_guard_owns_what_it_changes() {
+fn agent_inside_a_guard_is_the_owner_of_its_changes() {
     let repo = Repository::new();
     let mut person = FakeAgent::of_kind(&repo, "person", "terminal");
     fs::create_dir(repo.path("inside")).unwrap();
@@ -68,7 +68,7 @@ fn an_agent_that_runs_inside_a_guard_owns_what_it_changes() {
 
 // S4-20, S4-32
 #[test]
-fn when_an_agent_dies_what_its_guards_started_ends_first() {
+fn guarded_processes_of_a_killed_agent_end_before_its_files_are_free() {
     let repo = Repository::with_seconds(1, 30);
     let mut one = FakeAgent::start(&repo, "one");
     one.hook(&repo.event("s1", "SessionStart"));
@@ -88,7 +88,7 @@ fn when_an_agent_dies_what_its_guards_started_ends_first() {
 
 // S4-20, S4-32
 #[test]
-fn when_an_agent_inside_a_guard_dies_what_it_left_behind_writes_no_more() {
+fn orphan_writers_of_an_agent_inside_a_guard_are_ended() {
     let repo = Repository::with_seconds(1, 30);
     let mut person = FakeAgent::of_kind(&repo, "person", "terminal");
     for agent in ["claude", "codex"] {
@@ -121,7 +121,7 @@ fn when_an_agent_inside_a_guard_dies_what_it_left_behind_writes_no_more() {
 }
 
 #[test]
-fn an_agent_that_ends_takes_along_nobody_who_goes_on_with_its_file() {
+fn end_of_an_agent_does_not_end_another_writer_of_its_file() {
     let repo = Repository::new();
     assert_eq!(repo.run(&["install", "git"]).code, Some(0));
     let mut person = FakeAgent::of_kind(&repo, "person", "terminal");
@@ -141,7 +141,7 @@ fn an_agent_that_ends_takes_along_nobody_who_goes_on_with_its_file() {
 }
 
 #[test]
-fn what_a_shell_around_an_agent_changes_is_not_the_agents() {
+fn changes_of_a_shell_around_an_agent_are_not_the_agents() {
     let repo = Repository::new();
     let mut person = FakeAgent::of_kind(&repo, "person", "terminal");
     fs::create_dir(repo.path("inside")).unwrap();
@@ -164,7 +164,7 @@ fn what_a_shell_around_an_agent_changes_is_not_the_agents() {
 
 // S4-59
 #[test]
-fn what_goes_on_in_the_background_begins_no_new_turn() {
+fn background_changes_do_not_begin_a_new_turn() {
     let repo = Repository::with_seconds(1, 1);
     let mut agent = FakeAgent::start(&repo, "one");
     agent.hook(&repo.event("s1", "SessionStart"));
@@ -174,7 +174,7 @@ fn what_goes_on_in_the_background_begins_no_new_turn() {
 }
 
 #[test]
-fn only_a_process_below_the_guard_can_be_spoken_for() {
+fn process_outside_of_the_guard_is_rejected() {
     let repo = Repository::new();
     let mut agent = FakeAgent::start(&repo, "one");
     assert!(agent.hook(&repo.edit("s1", "a")).allows());
@@ -190,7 +190,7 @@ fn only_a_process_below_the_guard_can_be_spoken_for() {
 
 // S4-15
 #[test]
-fn a_guard_relies_on_nothing_that_was_taken_away() {
+fn guard_does_not_use_a_lease_that_was_released_by_force() {
     let repo = Repository::with_seconds(1, 30);
     let mut person = FakeAgent::of_kind(&repo, "person", "terminal");
     let line =
@@ -210,7 +210,7 @@ fn a_guard_relies_on_nothing_that_was_taken_away() {
 
 // S4-15
 #[test]
-fn a_grant_outlives_the_server_and_what_it_lost_meanwhile_does_not() {
+fn grant_survives_a_server_restart_unless_it_is_released() {
     let repo = Repository::with_seconds(1, 30);
     let mut person = FakeAgent::of_kind(&repo, "person", "terminal");
     let line = "echo 1 >> a; touch ../first; while [ ! -e ../go ]; do sleep 0.02; done; echo 2 >> a";
@@ -231,7 +231,7 @@ fn a_grant_outlives_the_server_and_what_it_lost_meanwhile_does_not() {
 
 // S4-15
 #[test]
-fn what_goes_on_in_the_background_is_still_the_agents_and_keeps_what_is_open() {
+fn background_process_belongs_to_the_agent_and_keeps_its_open_file() {
     let repo = Repository::with_seconds(1, 1);
     let mut agent = FakeAgent::start(&repo, "one");
     agent.hook(&repo.event("s1", "SessionStart"));
@@ -257,7 +257,7 @@ fn what_goes_on_in_the_background_is_still_the_agents_and_keeps_what_is_open() {
 
 // S4-20, S4-32
 #[test]
-fn nobody_gets_a_dead_agents_file_while_its_guard_still_has_it_open() {
+fn file_of_a_dead_agent_is_not_granted_while_its_guard_has_it_open() {
     let repo = Repository::with_seconds(1, 30);
     let mut one = FakeAgent::start(&repo, "one");
     one.hook(&repo.event("s1", "SessionStart"));
@@ -277,7 +277,7 @@ fn nobody_gets_a_dead_agents_file_while_its_guard_still_has_it_open() {
 }
 
 #[test]
-fn the_name_of_a_session_that_this_agent_does_not_have_is_not_taken_for_another_owner() {
+fn unknown_session_name_does_not_change_the_owner() {
     let repo = Repository::new();
     let mut agent = FakeAgent::start(&repo, "one");
     assert!(agent.hook(&repo.edit("s1", "a")).allows());
@@ -286,7 +286,7 @@ fn the_name_of_a_session_that_this_agent_does_not_have_is_not_taken_for_another_
 }
 
 #[test]
-fn only_a_guard_speaks_as_one() {
+fn guard_requests_from_other_processes_are_rejected() {
     let repo = Repository::new();
     let mut agent = FakeAgent::start(&repo, "one");
     agent.hook(&repo.event("s1", "SessionStart"));

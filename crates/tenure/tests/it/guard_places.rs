@@ -18,14 +18,14 @@ fn held() -> (Repository, FakeAgent) {
 }
 
 #[test]
-fn a_guard_runs_in_a_namespace_whose_group_began_outside() {
+fn guard_runs_in_a_pid_namespace() {
     let repo = Repository::new();
     let said = repo.shell("unshare --pid --fork --mount-proc \"$TENURE\" guard -- sh -c 'echo ran; exit 4'");
     assert_eq!((said.code, &*said.output, &*said.errors), (Some(4), "ran\n", ""));
 }
 
 #[test]
-fn inside_a_guard_a_guard_just_runs_the_command_also_where_nobody_above_can_be_seen() {
+fn nested_guard_in_a_pid_namespace_only_runs_the_command() {
     let repo = Repository::new();
     let said = repo.shell(
         "\"$TENURE\" guard -- unshare --pid --fork --mount-proc setsid --wait \"$TENURE\" guard -- \
@@ -36,7 +36,7 @@ fn inside_a_guard_a_guard_just_runs_the_command_also_where_nobody_above_can_be_s
 }
 
 #[test]
-fn nobody_is_left_for_whoever_does_not_look_after_its_children() {
+fn guard_leaves_no_child_behind_under_a_subreaper() {
     let repo = Repository::new();
     // Whoever loses its parent falls to this test, which lets nobody go.
     set_child_subreaper(Some(getpid())).unwrap();
@@ -49,7 +49,7 @@ fn nobody_is_left_for_whoever_does_not_look_after_its_children() {
 }
 
 #[test]
-fn where_nobody_reads_what_is_said_the_call_is_answered_all_the_same() {
+fn denial_does_not_block_on_a_full_stderr_pipe() {
     let (repo, _owner) = held();
     let (reader, mut writer) = std::io::pipe().unwrap();
     // As much as a pipe takes.
@@ -62,14 +62,14 @@ fn where_nobody_reads_what_is_said_the_call_is_answered_all_the_same() {
 }
 
 #[test]
-fn where_files_may_not_grow_a_denial_is_a_denial() {
+fn file_size_limit_does_not_change_a_denial() {
     let (repo, _owner) = held();
     let said = repo.shell("ulimit -f 0; exec \"$TENURE\" guard -- sh -c 'echo more >> a || exit 5'");
     assert!(said.code == Some(5) && said.errors.contains("`a` was not changed"), "{said:?}");
 }
 
 #[test]
-fn the_answer_of_a_server_that_is_stopped_is_not_waited_for_twice() {
+fn suspended_server_is_awaited_only_once() {
     let (repo, _owner) = held();
     let (server, begun) = (repo.daemon().unwrap(), now());
     signal(server, "STOP");
@@ -82,7 +82,7 @@ fn the_answer_of_a_server_that_is_stopped_is_not_waited_for_twice() {
 }
 
 #[test]
-fn a_call_that_fails_says_what_it_says_without_a_guard_or_why() {
+fn failed_call_has_the_error_of_an_unguarded_one_or_a_reason() {
     let repo = Repository::new();
     let said = repo.run(&["guard", "--", "bash", "-c", ": > $(printf %020000d 0)"]);
     assert!(said.errors.contains("File name too long") && !said.errors.contains("tenure:"), "{said:?}");
@@ -92,7 +92,7 @@ fn a_call_that_fails_says_what_it_says_without_a_guard_or_why() {
 }
 
 #[test]
-fn whoever_logs_in_gets_a_guarded_login_shell() {
+fn login_shell_by_the_name_of_the_shim_is_guarded() {
     let (repo, _owner) = held();
     let template = repo.shell_command("");
     let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));

@@ -30,7 +30,7 @@ const HELD: [&str; 5] = ["a", "inner/m", "../linked/a", "d/m", "ignored/w/a"];
 
 // S4-15, S4-55
 #[test]
-fn what_somebody_has_is_lost_by_no_end_of_its_repository() {
+fn held_files_survive_every_change_of_their_repository() {
     let (repo, _owner) = repo();
     for line in [
         "rm -rf ../repository",
@@ -59,7 +59,7 @@ fn what_somebody_has_is_lost_by_no_end_of_its_repository() {
 
 // H1, S4-55
 #[test]
-fn a_denied_removal_of_a_packed_repository_leaves_it_whole() {
+fn denied_removal_of_a_packed_repository_keeps_it_intact() {
     let repo = Repository::new();
     // Everything is packed, so `refs` has no file, and the hooks, the index and the reflog are all that is not in a pack.
     let said = repo.shell(
@@ -111,7 +111,7 @@ fn a_denied_removal_of_a_packed_repository_leaves_it_whole() {
 
 // H1
 #[test]
-fn folders_are_removed_where_the_repository_does_not_need_them() {
+fn repository_folders_that_git_does_not_require_are_removable() {
     let repo = Repository::new();
     let mut owner = FakeAgent::start(&repo, "owner");
     owner.edits(&repo, "s1", "a", "theirs\n");
@@ -133,7 +133,7 @@ fn folders_are_removed_where_the_repository_does_not_need_them() {
 
 // S4-55
 #[test]
-fn a_folder_above_a_repository_does_not_move_with_what_somebody_has() {
+fn folder_above_a_repository_with_held_files_cannot_be_renamed() {
     let repo = Repository::new();
     let said =
         repo.shell("mkdir ../above && cd ../above && git init -q r && echo one > r/a && git -C r add a");
@@ -149,7 +149,7 @@ fn a_folder_above_a_repository_does_not_move_with_what_somebody_has() {
 
 // S4-16, S4-62
 #[test]
-fn repositories_come_and_go_where_nobody_is_disturbed() {
+fn unheld_repositories_can_be_created_moved_and_removed() {
     let (repo, mut owner) = repo();
     for line in [
         "git init -q new && echo one > new/a && git -C new add a && git -C new commit -qm a && rm -rf new",
@@ -171,7 +171,7 @@ fn repositories_come_and_go_where_nobody_is_disturbed() {
 
 // H2
 #[test]
-fn a_held_file_stays_held_when_git_ignores_it() {
+fn held_file_stays_held_when_git_ignores_it() {
     for line in [
         "git rm -q --cached a; echo a > .git/info/exclude; echo mine > a",
         "git read-tree --empty; echo a > .git/info/exclude; echo mine > a",
@@ -197,7 +197,7 @@ fn a_held_file_stays_held_when_git_ignores_it() {
 
 // H2
 #[test]
-fn an_ignored_file_is_denied_from_the_moment_a_session_holds_it() {
+fn ignored_file_is_denied_as_soon_as_a_session_holds_it() {
     let repo = Repository::new();
     assert_eq!(
         repo.shell("echo out > .gitignore; echo one > out; mkdir target; echo target >> .gitignore").code,
@@ -223,7 +223,7 @@ fn an_ignored_file_is_denied_from_the_moment_a_session_holds_it() {
 
 // S4-55
 #[test]
-fn of_many_files_all_are_got_or_none() {
+fn leases_for_many_files_are_atomic() {
     let repo = Repository::new();
     // What is granted at once has to fit into one segment of the ledger, which in tests are small.
     repo.shell("TENURE_LEDGER_SEGMENT_SIZE=1048576 TENURE_LEDGER_RESERVE=1048576 \"$TENURE\" guard -- sh -c ': >> b'");
@@ -247,7 +247,7 @@ fn of_many_files_all_are_got_or_none() {
 
 // S4-15
 #[test]
-fn what_git_keeps_beside_worktrees_is_gits_own() {
+fn bare_repository_beside_worktrees_requires_no_lease() {
     let repo = Repository::new();
     let said = repo.shell(
         "mkdir ../all && cd ../all && git clone -q --bare ../repository .bare && echo 'gitdir: ./.bare' > .git && \

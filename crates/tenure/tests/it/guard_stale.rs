@@ -6,7 +6,7 @@ use tenure_testkit::{FakeAgent, Repository, wait_until};
 
 // S4-15
 #[test]
-fn a_command_that_read_before_somebody_else_wrote_is_told_to_read_again() {
+fn command_that_read_an_older_version_is_denied() {
     let repo = Repository::new();
     let mut person = FakeAgent::of_kind(&repo, "person", "terminal");
     let line = "text=$(cat a); touch ../read; while [ ! -e ../go ]; do sleep 0.02; done; echo \"$text more\" > a || exit 3";
@@ -23,7 +23,7 @@ fn a_command_that_read_before_somebody_else_wrote_is_told_to_read_again() {
 }
 
 #[test]
-fn it_objects_for_a_while_and_to_an_appended_line_never() {
+fn stale_write_is_denied_for_a_while_and_an_append_never() {
     let repo = Repository::new();
     let mut person = FakeAgent::of_kind(&repo, "person", "terminal");
     let line = "touch ../read; while [ ! -e ../go ]; do sleep 0.02; done; echo more >> b; echo 1 > a; echo 2 > a; sleep 6; echo 3 > a";

@@ -9,7 +9,7 @@ use tenure_testkit::{CommandOutput, FakeAgent, Repository, pause, wait_until};
 
 // S4-15
 #[test]
-fn a_name_that_looks_temporary_loses_no_line() {
+fn temporary_looking_name_loses_no_line() {
     for name in ["nav.partial.html", "notes.tmp", "sum.sha256"] {
         let repo = Repository::new();
         fs::write(repo.file("sum"), "").unwrap();
@@ -36,7 +36,7 @@ fn a_name_that_looks_temporary_loses_no_line() {
 
 // S4-62
 #[test]
-fn a_file_that_is_there_and_only_read_needs_no_lease() {
+fn existing_file_that_is_only_read_requires_no_lease() {
     let repo = Repository::new();
     let mut owner = FakeAgent::start(&repo, "owner");
     assert!(owner.hook(&repo.edit("s1", "a")).allows());
@@ -50,7 +50,7 @@ fn a_file_that_is_there_and_only_read_needs_no_lease() {
 
 // S4-62
 #[test]
-fn what_a_person_changed_before_a_command_of_a_guarded_shell_began_is_no_surprise() {
+fn human_change_before_a_command_of_a_guarded_shell_is_not_stale() {
     let repo = Repository::new();
     // With job control, as at a terminal: each command is a job of its own.
     let line = "set -m; touch ../begun; while [ ! -e ../go ]; do sleep 0.02; done; sed -i s/two/three/ a || exit 9; true";

@@ -16,7 +16,7 @@ fn show(repo: &Repository, line: &str) -> Screen {
 }
 
 #[test]
-fn a_command_that_stops_itself_gives_the_shell_back_and_fg_lets_it_go_on() {
+fn suspended_guard_returns_to_the_shell_and_fg_resumes_it() {
     let repo = Repository::new();
     let mut screen = shell(&repo);
     screen.type_in("\"$TENURE\" guard -- bash --norc --noprofile -i\n");
@@ -34,7 +34,7 @@ fn a_command_that_stops_itself_gives_the_shell_back_and_fg_lets_it_go_on() {
 }
 
 #[test]
-fn ctrl_z_stops_the_job_each_time_and_whoever_reads_in_the_background_is_stopped_too() {
+fn ctrl_z_and_background_reads_stop_the_job() {
     let repo = Repository::new();
     let mut screen = shell(&repo);
     let line = "echo beg\"\"un; until [ \"$a\" = end ]; do read a; echo got $a; done";
@@ -61,7 +61,7 @@ fn ctrl_z_stops_the_job_each_time_and_whoever_reads_in_the_background_is_stopped
 }
 
 #[test]
-fn where_no_shell_could_let_it_go_on_ctrl_z_stops_nothing() {
+fn ctrl_z_without_a_job_control_shell_stops_nothing() {
     let repo = Repository::new();
     let mut screen = show(&repo, "exec \"$TENURE\" guard -- sh -c 'echo begun; read a; echo got $a'");
     screen.wait_for("begun");
@@ -87,7 +87,7 @@ fn ctrl_c_ends_a_loop_of_guards() {
 }
 
 #[test]
-fn what_a_process_sends_reaches_the_command_and_what_the_terminal_sends_reaches_it_once() {
+fn signals_of_processes_and_of_the_terminal_reach_the_command_once() {
     let repo = Repository::new();
     let script = r#"trap "echo caught >> ../caught" INT; trap "exit 9" QUIT
         echo $PPID > ../keeper; while :; do sleep 0.02; done"#;
@@ -108,7 +108,7 @@ fn what_a_process_sends_reaches_the_command_and_what_the_terminal_sends_reaches_
 }
 
 #[test]
-fn a_denial_is_told_on_a_terminal_that_stops_who_writes_in_the_background() {
+fn denial_is_printed_on_a_terminal_with_tostop() {
     let repo = Repository::new();
     let mut owner = FakeAgent::start(&repo, "owner");
     assert!(owner.hook(&repo.edit("s1", "a")).allows());

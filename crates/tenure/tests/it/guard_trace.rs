@@ -87,7 +87,7 @@ fn names(arguments: &str, folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_trace_is_read_as_it_was_meant() {
+fn trace_lines_are_parsed_into_changed_files() {
     let folder = Path::new("/t/crowd");
     let files = |line: &str| -> Vec<String> {
         changes(line, folder).into_iter().map(|changed| changed.file).collect()

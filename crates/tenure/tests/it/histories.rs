@@ -60,24 +60,24 @@ fn assert_tried(summary: &Summary) {
 
 // S2-2: what was acknowledged is in the ledger, and the state is what that adds up to.
 #[test]
-fn clients_of_a_server_that_is_killed_again_and_again_are_told_one_story() {
+fn history_is_linearizable_when_the_server_is_killed() {
     let summary = kills(1, LENGTH);
     assert_tried(&summary);
     assert!(summary.unanswered > 10, "{summary:?}: it was not killed under load");
 }
 
 #[test]
-fn clients_of_a_server_that_is_stopped_and_goes_on_are_told_one_story() {
+fn history_is_linearizable_when_the_server_is_suspended() {
     assert_tried(&stops(2, LENGTH));
 }
 
 #[test]
-fn clients_of_a_server_whose_disk_is_slow_are_told_one_story() {
+fn history_is_linearizable_with_a_slow_disk() {
     assert_tried(&slow_syncs(3, LENGTH));
 }
 
 #[test]
-fn long_histories_of_a_night_are_each_one_story() {
+fn long_histories_are_linearizable() {
     for seed in 0..1_000 {
         let length = Duration::from_secs(20);
         let summaries = [kills(seed, length), stops(seed, length), slow_syncs(seed, length)];

@@ -21,7 +21,7 @@ fn the_first_hook_starts_the_server_and_the_second_finds_it() {
 }
 
 #[test]
-fn the_server_has_nothing_of_whoever_started_it() {
+fn server_inherits_nothing_from_the_process_that_started_it() {
     let repo = Repository::new();
     fs::write(repo.path("payload"), repo.edit("s1", "a").to_string()).unwrap();
     // Its descriptors 7 and 23 are our pipe.
@@ -73,7 +73,7 @@ fn many_hooks_at_once_start_one_server() {
 }
 
 #[test]
-fn a_killed_server_is_started_again_and_knows_who_has_what() {
+fn killed_server_is_restarted_with_its_leases() {
     let repo = Repository::new();
     assert!(repo.hook("claude", repo.edit("s1", "a").to_string().as_bytes()).allows());
     let first = repo.daemon().unwrap();
@@ -101,7 +101,7 @@ fn an_agent_with_another_runtime_folder_finds_the_same_server() {
 }
 
 #[test]
-fn nothing_is_started_for_what_is_over_or_for_git() {
+fn ending_events_and_git_hooks_start_no_server() {
     let repo = Repository::new();
     for event in ["SessionEnd", "Stop", "SubagentStop", "PostToolUse"] {
         let said = repo.hook("claude", repo.event("s1", event).to_string().as_bytes());
@@ -118,7 +118,7 @@ fn nothing_is_started_for_what_is_over_or_for_git() {
 }
 
 #[test]
-fn an_address_and_a_token_in_the_environment_say_nothing_to_a_hook() {
+fn hook_ignores_url_and_token_in_the_environment() {
     let repo = Repository::new();
     fs::write(repo.path("payload"), repo.edit("s1", "a").to_string()).unwrap();
     let line = "TENURE_URL=http://127.0.0.1:1 TENURE_TOKEN='no token' \"$TENURE\" hook claude < ../payload";

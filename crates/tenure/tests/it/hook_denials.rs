@@ -51,7 +51,7 @@ fn hopeless() -> Repository {
 
 // S4-15, S4-11
 #[test]
-fn without_a_server_and_no_way_to_start_one_every_call_of_every_agent_is_denied() {
+fn every_write_is_denied_without_a_server_that_can_start() {
     let repo = hopeless();
     let payloads = payloads();
     // Whatever a tool is about to do: what a shell would do to files, nobody would see.
@@ -87,7 +87,7 @@ fn without_a_server_and_no_way_to_start_one_every_call_of_every_agent_is_denied(
 }
 
 #[test]
-fn a_configuration_that_cannot_be_used_denies_and_says_why() {
+fn unusable_configuration_denies_with_the_reason() {
     let repo = Repository::new();
     for (text, why) in [("color = 'red'", "`color`"), ("socket = 'none'", "socket = \\\"none\\\"")] {
         repo.configure(text);
@@ -98,7 +98,7 @@ fn a_configuration_that_cannot_be_used_denies_and_says_why() {
 }
 
 #[test]
-fn what_is_not_a_payload_is_blocked_and_starts_nothing() {
+fn invalid_payload_is_blocked_and_starts_no_server() {
     let repo = Repository::new();
     for payload in [&b""[..], b"{", b"[]", b"\xff\xfe", b"null"] {
         for agent in ["claude", "codex", "gemini", "cursor", "opencode"] {
@@ -117,7 +117,7 @@ fn what_is_not_a_payload_is_blocked_and_starts_nothing() {
 }
 
 #[test]
-fn a_hook_that_is_not_set_up_blocks_with_a_reason() {
+fn misconfigured_hook_blocks_with_a_reason() {
     let repo = Repository::new();
     for arguments in [&["hook"][..], &["hook", "cladue"], &["hook", "claude", "more"], &["hook", "--agent"]] {
         let said = repo.run(arguments);

@@ -21,7 +21,7 @@ fn contended(retry_after: u32) -> (Repository, FakeAgent, FakeAgent) {
 
 // S4-3, S4-19, S4-23, S4-27, S4-55 to S4-57
 #[test]
-fn who_wants_what_another_one_has_waits_once_and_is_stopped_with_a_report() {
+fn denied_hook_retries_once_and_is_stopped_with_a_report() {
     let (repo, one, mut two) = contended(SOON);
     let begun = now();
     two.begin_hook(&repo.edit("s2", "a"));
@@ -59,7 +59,7 @@ fn who_wants_what_another_one_has_waits_once_and_is_stopped_with_a_report() {
 
 // S4-26, S4-48
 #[test]
-fn a_file_that_is_free_at_the_retry_is_granted() {
+fn file_that_is_free_at_the_retry_is_granted() {
     let (repo, mut one, mut two) = contended(SOON);
     two.begin_hook(&repo.edit("s2", "a"));
     two.waits();
@@ -71,7 +71,7 @@ fn a_file_that_is_free_at_the_retry_is_granted() {
 
 // S4-22, S4-58
 #[test]
-fn a_dead_owner_is_in_nobodys_way() {
+fn file_of_a_dead_owner_is_granted_without_contention() {
     let (repo, one, mut two) = contended(LATE);
     drop(one);
     let said = two.hook(&repo.edit("s2", "a"));
@@ -79,7 +79,7 @@ fn a_dead_owner_is_in_nobodys_way() {
 }
 
 #[test]
-fn a_hook_that_is_told_to_end_while_it_waits_denies() {
+fn signalled_hook_denies_while_it_is_waiting() {
     let (repo, _one, mut two) = contended(LATE);
     for (session, name) in [("s2", "TERM"), ("s3", "INT")] {
         // `exec`: the shell becomes the hook, so that its number is known.
@@ -95,7 +95,7 @@ fn a_hook_that_is_told_to_end_while_it_waits_denies() {
 
 // S4-15
 #[test]
-fn a_hook_that_is_told_to_end_before_the_server_has_answered_denies() {
+fn signalled_hook_denies_before_the_server_responds() {
     let (repo, _one, mut two) = contended(LATE);
     let daemon = repo.daemon().unwrap();
     signal(daemon, "STOP");
@@ -121,7 +121,7 @@ fn caught(process: u32) -> u64 {
 }
 
 #[test]
-fn a_hook_ends_with_its_agent_and_takes_nothing_for_it() {
+fn hook_ends_with_its_agent_and_acquires_nothing() {
     let (repo, mut one, mut two) = contended(LATE);
     std::fs::write(repo.path("payload"), repo.edit("s2", "a").to_string()).unwrap();
     two.begin("sh -c 'echo $$ > ../hook; exec \"$TENURE\" hook claude < ../payload'");
@@ -137,7 +137,7 @@ fn a_hook_ends_with_its_agent_and_takes_nothing_for_it() {
 }
 
 #[test]
-fn a_server_that_is_killed_in_the_middle_of_a_wait_is_started_again_for_the_retry() {
+fn killed_server_is_restarted_for_the_retry() {
     let (repo, _one, mut two) = contended(SOON);
     two.begin_hook(&repo.edit("s2", "a"));
     two.waits();
@@ -150,7 +150,7 @@ fn a_server_that_is_killed_in_the_middle_of_a_wait_is_started_again_for_the_retr
 
 // S4-25
 #[test]
-fn in_codes_code_mode_the_hook_does_not_wait_and_the_retry_is_asked_for() {
+fn codex_hook_does_not_wait_and_asks_for_a_later_retry() {
     let (repo, _one, mut two) = contended(SOON);
     let payload = json!({
         "session_id": "s2", "turn_id": "t", "cwd": repo.file(""), "hook_event_name": "PreToolUse",
@@ -173,7 +173,7 @@ fn in_codes_code_mode_the_hook_does_not_wait_and_the_retry_is_asked_for() {
 }
 
 #[test]
-fn where_the_gate_only_warns_the_edit_happens_and_the_model_is_told() {
+fn warn_mode_allows_the_edit_and_informs_the_model() {
     let repo = Repository::new();
     repo.configure("[files]\nmode = 'warn'\n");
     let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));

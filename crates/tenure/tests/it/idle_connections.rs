@@ -35,7 +35,7 @@ fn memory_of(process: u32) -> usize {
 }
 
 #[test]
-fn fifteen_thousand_idle_connections_take_little_memory_and_are_answered_again() {
+fn fifteen_thousand_idle_connections_use_little_memory_and_stay_usable() {
     // This process is the callers': each has one file for each of its connections, and the server as many.
     let mut files = getrlimit(Resource::Nofile);
     files.current = files.maximum;

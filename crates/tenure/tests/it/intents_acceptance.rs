@@ -34,7 +34,7 @@ fn tuner_leases(home: &IntentsHome) -> usize {
 
 // 5.1: S1-35, S1-38, S1-39
 #[test]
-fn two_identical_intents_at_once_are_one_session_with_one_tuner() {
+fn two_identical_intents_at_once_become_one_session() {
     for worker in BOTH {
         let home = IntentsHome::new(Setup::with(worker));
         let answers = at_once(&home, 2, &intent(CHANNEL, None));
@@ -49,7 +49,7 @@ fn two_identical_intents_at_once_are_one_session_with_one_tuner() {
 
 // 5.1: S1-34, S1-37, S1-39, O-13
 #[test]
-fn in_phase_one_the_second_of_two_at_once_is_told_that_it_is_busy() {
+fn in_phase_one_the_second_of_two_intents_is_rejected_as_busy() {
     for worker in BOTH {
         let home = IntentsHome::new(Setup::with(worker).in_phase_one());
         let answers = at_once(&home, 2, &intent(CHANNEL, None));
@@ -65,7 +65,7 @@ fn in_phase_one_the_second_of_two_at_once_is_told_that_it_is_busy() {
 
 // 5.1: S1-38, S1-39
 #[test]
-fn a_thousand_identical_intents_at_once_are_one_session_with_one_tuner() {
+fn thousand_identical_intents_at_once_become_one_session() {
     let home = IntentsHome::new(Setup::with(WorkerPlace::Inside));
     let answers = at_once(&home, 1_000, &intent(CHANNEL, None));
     let ids: BTreeSet<String> = answers.iter().map(accepted).collect();
@@ -80,7 +80,7 @@ fn a_thousand_identical_intents_at_once_are_one_session_with_one_tuner() {
 
 // 5.1: S1-37, S1-39
 #[test]
-fn in_phase_one_one_of_a_thousand_at_once_is_accepted() {
+fn in_phase_one_one_of_a_thousand_intents_is_accepted() {
     let home = IntentsHome::new(Setup::with(WorkerPlace::Inside).in_phase_one());
     let answers = at_once(&home, 1_000, &intent(CHANNEL, None));
     let (taken, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 202);
@@ -92,7 +92,7 @@ fn in_phase_one_one_of_a_thousand_at_once_is_accepted() {
 
 // 5.2: S1-31, S1-32, S1-33, S1-40, S1-41
 #[test]
-fn the_same_channel_with_other_parameters_is_another_session_and_ends_busy() {
+fn other_parameters_for_a_channel_are_another_session_that_ends_busy() {
     for worker in BOTH {
         let home = IntentsHome::new(Setup::with(worker));
         let mut client = home.client();
@@ -111,7 +111,7 @@ fn the_same_channel_with_other_parameters_is_another_session_and_ends_busy() {
 
 // 5.2: S1-34
 #[test]
-fn in_phase_one_other_parameters_for_a_channel_in_use_are_refused_at_once() {
+fn in_phase_one_other_parameters_for_a_busy_channel_are_rejected() {
     let home = IntentsHome::new(Setup::with(WorkerPlace::Inside).in_phase_one());
     let mut client = home.client();
     let first = accepted(&intend(&mut client, CHANNEL, None));
@@ -126,7 +126,7 @@ fn in_phase_one_other_parameters_for_a_channel_in_use_are_refused_at_once() {
 
 // S1-1, S1-9
 #[test]
-fn only_the_worker_takes_leases() {
+fn only_the_worker_acquires_leases() {
     let mut home = IntentsHome::new(Setup::with(WorkerPlace::Nowhere));
     let mut client = home.client();
     let first = accepted(&intend(&mut client, CHANNEL, None));
@@ -154,7 +154,7 @@ fn ask_until(client: &mut TestClient, status: u16, from: u16) {
 
 // 5.1: S1-34 to S1-39
 #[test]
-fn the_phase_changes_without_a_restart_and_nobody_is_sent_away() {
+fn phase_changes_on_sighup_without_rejecting_intents() {
     let home = IntentsHome::new(Setup::with(WorkerPlace::Inside));
     let mut client = home.client();
     let first = accepted(&intend(&mut client, CHANNEL, None));

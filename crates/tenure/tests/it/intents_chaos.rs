@@ -227,22 +227,22 @@ fn kills(worker: WorkerPlace, seed: u64, count: usize) {
 
 // S1-18, S1-20, S1-39, S1-42, S1-43, S1-47, O-9, O-12
 #[test]
-fn a_server_with_its_worker_is_killed_at_any_moment() {
+fn server_with_its_worker_survives_kills_at_any_moment() {
     kills(WorkerPlace::Inside, 6_101, 30);
 }
 
 // S1-18, S1-20, S1-39, S1-42, S1-43, S1-47, O-9, O-12
 #[test]
-fn a_server_and_its_worker_apart_are_killed_at_any_moment() {
+fn server_and_separate_worker_survive_kills_at_any_moment() {
     kills(WorkerPlace::Apart, 6_102, 30);
 }
 
 #[test]
-fn long_a_server_with_its_worker_is_killed_three_hundred_times() {
+fn long_server_with_its_worker_survives_three_hundred_kills() {
     kills(WorkerPlace::Inside, 6_103, 300);
 }
 
 #[test]
-fn long_a_server_and_its_worker_apart_are_killed_three_hundred_times() {
+fn long_server_and_separate_worker_survive_three_hundred_kills() {
     kills(WorkerPlace::Apart, 6_104, 300);
 }

@@ -24,7 +24,7 @@ fn starting(session: &str, slot: u64) -> Value {
 }
 
 #[test]
-fn a_ledger_in_which_all_is_well_passes() {
+fn consistent_ledger_passes_the_checks() {
     let over = json!({ "type": "intent.ended", "session": { "session_id": "a", "state": "ENDED" } });
     let story = Story::of_events(vec![
         issued(1, "tuner:0", "a"),
@@ -42,19 +42,19 @@ fn a_ledger_in_which_all_is_well_passes() {
 
 #[test]
 #[should_panic(expected = "it was held already")]
-fn a_lease_that_is_given_out_twice_is_found() {
+fn lease_granted_twice_is_detected() {
     Story::of_events(vec![issued(1, "tuner:0", "a"), issued(2, "tuner:0", "b")]).check_exclusive();
 }
 
 #[test]
 #[should_panic(expected = "tuner 0 had a session already")]
-fn a_tuner_with_two_sessions_is_found() {
+fn tuner_with_two_sessions_is_detected() {
     Story::of_events(vec![starting("a", 0), starting("b", 0)]).check_exclusive();
 }
 
 #[test]
 #[should_panic(expected = "a lease without a session")]
-fn a_lease_that_somebody_else_took_is_found() {
+fn lease_of_another_holder_is_detected() {
     Story::of_events(vec![issued(1, "service:x", "a"), ended(1)]).check_taken_by_worker();
 }
 
@@ -76,7 +76,7 @@ fn end(mut child: Child) {
 }
 
 #[test]
-fn a_pipeline_sees_who_uses_its_tuner() {
+fn pipeline_detects_another_user_of_its_tuner() {
     let folder = tempfile::tempdir().unwrap();
     let violations = || fs::read_to_string(folder.path().join("violations")).unwrap_or_default();
     let first = pipeline(folder.path(), "first", "plain", 1);

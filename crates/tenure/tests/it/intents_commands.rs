@@ -34,7 +34,7 @@ fn lines(received: &[Received]) -> Vec<&str> {
 
 // S1-5, S1-11
 #[test]
-fn start_says_what_is_wanted_and_which_session_it_became() {
+fn start_prints_the_accepted_session() {
     let arguments = ["start", "--service", "1:0:19", "--profile", "hd", "--param", "audio=de"];
     let (code, output, asked) = session(&arguments, vec![accepted("NEW")]);
     assert_eq!((code, output.as_str()), (Some(0), "session      s1\nstate        NEW\ncorrelation  c\n"));
@@ -48,7 +48,7 @@ fn start_says_what_is_wanted_and_which_session_it_became() {
 
 // S1-33
 #[test]
-fn who_waits_is_told_each_change_and_whether_it_runs_by_the_exit_code() {
+fn start_with_wait_follows_changes_and_sets_the_exit_code() {
     let arguments = ["start", "--service", "1:0:19", "--profile", "hd", "--wait"];
     let answers =
         vec![accepted("NEW"), view("NEW", None, 3), view("STARTING", None, 5), view("RUNNING", None, 6)];
@@ -73,7 +73,7 @@ fn who_waits_is_told_each_change_and_whether_it_runs_by_the_exit_code() {
 }
 
 #[test]
-fn show_says_where_a_session_is_and_only_whoever_waits_gets_a_no() {
+fn show_prints_the_state_and_fails_only_with_wait() {
     let ended = || vec![view("ENDED", Some("REJECTED_NO_TUNER"), 4)];
     assert_eq!(session(&["show", "s1"], ended()).0, Some(0));
     assert_eq!(session(&["show", "s1", "--wait"], ended()).0, Some(1));
@@ -90,7 +90,7 @@ fn show_says_where_a_session_is_and_only_whoever_waits_gets_a_no() {
 }
 
 #[test]
-fn stop_asks_for_the_end_and_waits_for_it_only_if_that_is_wanted() {
+fn stop_returns_at_once_unless_wait_is_set() {
     let (code, output, asked) = session(&["stop", "s1"], vec![accepted("STOPPING")]);
     assert_eq!((code, lines(&asked)), (Some(0), vec!["DELETE /api/v3/sessions/s1"]), "{output}");
     let answers = vec![accepted("STOPPING"), view("STOPPING", None, 8), view("ENDED", Some("STOPPED"), 9)];
@@ -100,7 +100,7 @@ fn stop_asks_for_the_end_and_waits_for_it_only_if_that_is_wanted() {
 }
 
 #[test]
-fn list_shows_all_or_those_in_one_state() {
+fn list_shows_all_sessions_or_those_in_one_state() {
     let sessions = |all: &[(&str, Value)]| {
         let sessions: Vec<_> = all.iter().map(|(_, view)| view.clone()).collect();
         vec![("200 OK", json!({ "sessions": sessions }))]
@@ -120,7 +120,7 @@ fn list_shows_all_or_those_in_one_state() {
 
 // S1-5, S1-6: the real server, before a worker is there.
 #[test]
-fn a_wish_is_kept_found_again_and_stopped() {
+fn session_is_found_again_by_its_intent_and_stopped() {
     let home = TestHome::new();
     let start = ["session", "start", "--service", "1:0:19", "--profile", "hd", "--json"];
     let first = home.json(&start);
@@ -145,7 +145,7 @@ fn a_wish_is_kept_found_again_and_stopped() {
 
 // S1-3: what the token may not do, nobody does.
 #[test]
-fn a_token_without_the_scope_starts_nothing() {
+fn token_without_the_scope_cannot_start_a_session() {
     let home = TestHome::new();
     let made = home.run(&["token", "create", "ci", "--scope", "leases:write"]);
     let mut command = home.command(&["session", "start", "--service", "1:0:19", "--profile", "hd"]);

@@ -5,7 +5,7 @@ use std::process::Command;
 
 // S1-16, S1-17: two tuners, and a third channel.
 #[test]
-fn the_example_runs_and_leaves_nothing_behind() {
+fn example_script_runs_and_cleans_up() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/intents/run.sh");
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new("sh");

@@ -48,7 +48,7 @@ fn check_kept_until_the_end(home: &IntentsHome, client: &mut TestClient, id: &st
 
 // 5.3 A: S1-42, O-11
 #[test]
-fn the_leases_of_a_killed_worker_last_until_they_run_out() {
+fn leases_of_a_killed_worker_last_until_they_expire() {
     let mut home = IntentsHome::new(Setup { ttl_ms: TTL_MS, ..Setup::with(WorkerPlace::Apart) });
     let (mut client, id) = running(&home);
     home.kill_worker();
@@ -60,7 +60,7 @@ fn the_leases_of_a_killed_worker_last_until_they_run_out() {
 
 // 5.3 A: S1-42
 #[test]
-fn the_leases_of_a_worker_that_was_killed_with_its_server_last_until_they_run_out() {
+fn leases_of_a_worker_killed_with_its_server_last_until_they_expire() {
     let mut home = IntentsHome::new(Setup { ttl_ms: TTL_MS, ..Setup::with(WorkerPlace::Inside) });
     let (_, id) = running(&home);
     home.put_worker(WorkerPlace::Nowhere);
@@ -71,7 +71,7 @@ fn the_leases_of_a_worker_that_was_killed_with_its_server_last_until_they_run_ou
 
 // 5.3 A: S1-34, S1-42, S1-47
 #[test]
-fn in_phase_one_attempts_are_busy_until_the_leases_of_a_killed_worker_run_out() {
+fn in_phase_one_intents_are_busy_until_the_leases_of_a_killed_worker_expire() {
     let mut home =
         IntentsHome::new(Setup { ttl_ms: TTL_MS, ..Setup::with(WorkerPlace::Apart) }.in_phase_one());
     let (mut client, id) = running(&home);
@@ -119,7 +119,7 @@ fn check_free_at_once(mut home: IntentsHome, restart: impl FnOnce(&mut IntentsHo
 
 // 5.3 B: S1-43, O-12
 #[test]
-fn a_worker_that_comes_back_finds_everything_free_at_once() {
+fn restarted_worker_frees_its_leases_at_once() {
     check_free_at_once(IntentsHome::new(Setup::with(WorkerPlace::Apart)), |home| {
         home.kill_worker();
         home.start_worker();
@@ -128,7 +128,7 @@ fn a_worker_that_comes_back_finds_everything_free_at_once() {
 
 // 5.3 B: S1-43, O-12
 #[test]
-fn a_server_that_comes_back_with_its_worker_finds_everything_free_at_once() {
+fn restarted_server_with_its_worker_frees_leases_at_once() {
     check_free_at_once(IntentsHome::new(Setup::with(WorkerPlace::Inside)), |home| {
         home.kill_server();
         home.start_server();
@@ -137,7 +137,7 @@ fn a_server_that_comes_back_with_its_worker_finds_everything_free_at_once() {
 
 // 5.3 B, in phase 1: S1-43, S1-47
 #[test]
-fn in_phase_one_a_worker_that_comes_back_finds_everything_free_at_once() {
+fn in_phase_one_a_restarted_worker_frees_its_leases_at_once() {
     check_free_at_once(IntentsHome::new(Setup::with(WorkerPlace::Apart).in_phase_one()), |home| {
         home.kill_worker();
         home.start_worker();
@@ -146,7 +146,7 @@ fn in_phase_one_a_worker_that_comes_back_finds_everything_free_at_once() {
 
 // S1-5, S1-14, S1-19: the server alone is killed.
 #[test]
-fn a_worker_apart_goes_on_while_its_server_is_away() {
+fn separate_worker_continues_while_its_server_is_away() {
     let mut home = IntentsHome::new(Setup::with(WorkerPlace::Apart));
     let (mut client, id) = running(&home);
     let before = look(&mut client, &id);

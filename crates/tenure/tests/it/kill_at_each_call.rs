@@ -26,7 +26,7 @@ fn name_of(calls: &str, nth: u32, number: u32) -> String {
 }
 
 #[test]
-fn a_server_that_is_killed_at_any_of_its_calls_has_everything_that_it_acknowledged() {
+fn server_killed_at_any_syscall_keeps_everything_it_acknowledged() {
     let folder = tempfile::tempdir().unwrap();
     let mut all: Vec<(String, HeldLease)> = Vec::new();
     let mut served = ServerProcess::start(&mut server(folder.path()));

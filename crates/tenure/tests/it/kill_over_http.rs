@@ -123,7 +123,7 @@ fn kill_a_start(folder: &Path, kill_after: Duration) {
 
 // S2-2: what was acknowledged is in the ledger, and the state is what that adds up to.
 #[test]
-fn a_server_that_is_killed_under_load_has_everything_that_it_acknowledged() {
+fn server_killed_under_load_keeps_everything_it_acknowledged() {
     let (mut acknowledged, mut unanswered, mut checkpoints) = (0, 0, 0);
     for directory in 0..DIRECTORIES {
         let folder = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use tenure_testkit::history::{History, acquire, start};
 use tenure_testkit::tenure;
 
 #[test]
-fn every_event_is_shown_in_order_with_what_it_says() {
+fn every_event_is_shown_in_order_with_its_fields() {
     let history = History::make(&[]);
     let log = history.log();
     assert!((1..).zip(&log).all(|(seq, event)| event["seq"] == seq), "{log:?}");
@@ -31,7 +31,7 @@ fn every_event_is_shown_in_order_with_what_it_says() {
 }
 
 #[test]
-fn lines_for_people_say_the_same() {
+fn text_lines_show_the_same_events_as_json() {
     let history = History::make(&[]);
     let text = history.ask(&["log"]);
     assert_eq!((text.code, text.errors.as_str()), (Some(0), ""));
@@ -52,7 +52,7 @@ fn lines_for_people_say_the_same() {
 }
 
 #[test]
-fn from_and_limit_choose_a_part() {
+fn from_and_limit_select_a_range() {
     let history = History::make(&[]);
     let log = history.log();
     let part = history.ask(&["log", "--json", "--from", "3", "--limit", "2"]);
@@ -63,7 +63,7 @@ fn from_and_limit_choose_a_part() {
 }
 
 #[test]
-fn whoever_reads_no_further_is_no_reason_to_panic() {
+fn closed_output_pipe_is_not_an_error() {
     let history = History::make(&[]);
     let served = start(history.folder.path(), &[]);
     // More than fits into a pipe.

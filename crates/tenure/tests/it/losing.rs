@@ -18,7 +18,7 @@ fn is_passed_on(home: &TestHome) {
 }
 
 #[test]
-fn a_stopped_run_leaves_no_command_behind_when_another_gets_the_resource() {
+fn suspended_run_ends_its_command_before_the_next_grant() {
     let home = TestHome::new();
     let stopped = home.begin("db:a", &["--ttl", "1s"], &forever(""));
     stopped.signal("STOP");
@@ -30,7 +30,7 @@ fn a_stopped_run_leaves_no_command_behind_when_another_gets_the_resource() {
 }
 
 #[test]
-fn a_command_that_ignores_sigterm_is_killed_before_another_gets_the_resource() {
+fn command_that_ignores_sigterm_is_killed_before_the_next_grant() {
     let home = TestHome::new();
     let stopped = home.begin("db:a", &["--ttl", "1s"], &forever("trap '' TERM INT HUP;"));
     stopped.signal("STOP");
@@ -40,7 +40,7 @@ fn a_command_that_ignores_sigterm_is_killed_before_another_gets_the_resource() {
 }
 
 #[test]
-fn whatever_the_command_started_is_gone_too_also_what_left_its_group() {
+fn descendants_outside_of_the_process_group_are_killed_too() {
     let home = TestHome::new();
     let prefix =
         "(trap '' TERM; sleep 60) & setsid sleep 60 & (setsid sh -c 'trap \"\" TERM; sleep 60 & wait' &);";
@@ -52,7 +52,7 @@ fn whatever_the_command_started_is_gone_too_also_what_left_its_group() {
 }
 
 #[test]
-fn a_killed_run_takes_its_command_along() {
+fn killed_run_ends_its_command() {
     let home = TestHome::new();
     let killed = home.begin("db:a", &["--ttl", "60s", "--kill-after", "100ms"], &forever("trap '' TERM;"));
     assert!(!is_unlocked(&home.path("lock")));
@@ -62,7 +62,7 @@ fn a_killed_run_takes_its_command_along() {
 }
 
 #[test]
-fn a_killed_watchdog_takes_the_command_along() {
+fn killed_watchdog_ends_the_command() {
     let home = TestHome::new();
     // The watchdog is the command's parent.
     let running = home.begin("db:a", &["--ttl", "60s"], &forever("echo $PPID > parent; setsid sleep 60 &"));
@@ -75,7 +75,7 @@ fn a_killed_watchdog_takes_the_command_along() {
 }
 
 #[test]
-fn what_a_command_leaves_behind_in_its_group_is_ended_before_the_lease_is_given_back() {
+fn background_processes_of_the_group_end_before_the_release() {
     let home = TestHome::new();
     let script = "exec 9> lock; flock -n 9; sleep 60 & (sleep 60 &) & exit 3";
     // Not its output: that would end with whoever is left behind.
@@ -84,7 +84,7 @@ fn what_a_command_leaves_behind_in_its_group_is_ended_before_the_lease_is_given_
 }
 
 #[test]
-fn a_daemon_that_left_the_group_lives_on_after_a_good_end() {
+fn daemon_outside_of_the_group_survives_a_normal_exit() {
     let home = TestHome::new();
     let script = "(exec 9> lock; flock -n 9; setsid sh -c 'echo $$ > daemon; exec sleep 60' < /dev/null > /dev/null 2>&1 &)
         until [ -s daemon ]; do sleep 0.01; done";
@@ -97,7 +97,7 @@ fn a_daemon_that_left_the_group_lives_on_after_a_good_end() {
 }
 
 #[test]
-fn a_revoked_lease_ends_the_command_and_others_wait_no_longer() {
+fn revoked_lease_ends_the_command_and_frees_the_resource() {
     let home = TestHome::new();
     let running = home.begin("db:a", &["--ttl", "1s"], &forever("trap 'exit 0' TERM;"));
     let id = home.json(&["list", "--json"])["leases"][0]["id"].as_str().unwrap().to_owned();
@@ -109,7 +109,7 @@ fn a_revoked_lease_ends_the_command_and_others_wait_no_longer() {
 }
 
 #[test]
-fn a_command_that_was_stopped_itself_is_ended_all_the_same() {
+fn command_that_suspended_itself_is_ended_too() {
     let home = TestHome::new();
     let stopped = home.begin("db:a", &["--ttl", "1s"], &forever("@begun; kill -STOP $$;"));
     stopped.signal("STOP");

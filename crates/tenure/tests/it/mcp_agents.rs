@@ -22,7 +22,7 @@ fn says(said: &Said, words: &[&str]) {
 
 // S3-4, S3-5, S3-12, O-17
 #[test]
-fn one_agent_gets_the_file_the_other_is_told_to_come_back_and_then_gets_it() {
+fn second_agent_gets_die_and_is_granted_after_the_release() {
     let world = TestHome::new();
     for (number, begin) in ways_to_begin().into_iter().enumerate() {
         let (ann, bob) = (format!("ann-{number}"), format!("bob-{number}"));
@@ -51,7 +51,7 @@ fn one_agent_gets_the_file_the_other_is_told_to_come_back_and_then_gets_it() {
 
 // S3-4, O-17
 #[test]
-fn an_older_agent_waits_in_line_and_is_granted_when_its_turn_comes() {
+fn older_agent_is_queued_and_granted_at_its_turn() {
     let world = TestHome::new();
     let (young, old) = (agent(&world, "young"), agent(&world, "old"));
     let held = young.done("declare", json!({"touch": [{"path": "src/"}]}));
@@ -72,7 +72,7 @@ fn an_older_agent_waits_in_line_and_is_granted_when_its_turn_comes() {
 
 // S3-9, S3-10
 #[test]
-fn an_attempt_keeps_its_age_though_nobody_here_remembers_it() {
+fn attempt_keeps_its_priority_across_connections() {
     let world = TestHome::new();
     let priority = |said: &Said| said.data["priority_timestamp"].as_u64().unwrap();
     let first = agent(&world, "ann");
@@ -96,7 +96,7 @@ fn an_attempt_keeps_its_age_though_nobody_here_remembers_it() {
 
 // S3-11, S3-14, S3-18, S3-28
 #[test]
-fn what_is_no_longer_an_agents_is_said_so_clearly_that_it_stops() {
+fn lost_leases_are_reported_as_no_longer_held() {
     let world = TestHome::new();
     let ann = agent(&world, "ann");
     let nothing = ann.done("heartbeat", json!({}));
@@ -119,7 +119,7 @@ fn what_is_no_longer_an_agents_is_said_so_clearly_that_it_stops() {
 }
 
 #[test]
-fn a_name_of_any_length_is_answered() {
+fn very_long_names_are_answered() {
     let world = TestHome::new();
     let ann = agent(&world, "ann");
     for length in [5_000, 70_000] {
@@ -133,7 +133,7 @@ fn a_name_of_any_length_is_answered() {
 
 // S3-11, S3-30
 #[test]
-fn a_heartbeat_for_everything_says_what_everything_is() {
+fn heartbeat_for_all_leases_lists_them() {
     let world = TestHome::new();
     let ann = agent(&world, "ann");
     let granted = ann.done("declare", json!({"touch": [{"path": "a"}, {"path": "b"}]}));
@@ -152,7 +152,7 @@ fn a_heartbeat_for_everything_says_what_everything_is() {
 }
 
 #[test]
-fn what_was_touched_without_a_lease_is_an_error_that_says_what_to_do() {
+fn touch_without_a_lease_is_an_error_with_a_remedy() {
     let world = TestHome::new();
     let ann = agent(&world, "ann");
     ann.done("declare", json!({"touch": [{"path": "src/"}]}));
@@ -173,7 +173,7 @@ fn what_was_touched_without_a_lease_is_an_error_that_says_what_to_do() {
 
 // S3-8
 #[test]
-fn an_agent_that_is_about_to_restart_gets_a_little_more_time() {
+fn restarting_agent_gets_more_time_for_its_leases() {
     let world = TestHome::new();
     let ann = agent(&world, "ann");
     let remaining = |said: &Said| said.data["leases"][0]["remainingMs"].as_u64().unwrap();
@@ -183,7 +183,7 @@ fn an_agent_that_is_about_to_restart_gets_a_little_more_time() {
 }
 
 #[test]
-fn an_agent_is_who_started_the_program_unless_it_is_named() {
+fn agent_name_defaults_to_the_process_that_started_the_program() {
     let world = TestHome::new();
     let name = |agent: &Agent| agent.done("status", json!({})).data["agent_id"].as_str().unwrap().to_owned();
     let unnamed = Agent::start(&mut world.command(&["mcp"]));
@@ -197,7 +197,7 @@ fn an_agent_is_who_started_the_program_unless_it_is_named() {
 }
 
 #[test]
-fn agents_in_two_copies_of_a_project_meet_where_a_root_is_named() {
+fn agents_in_two_copies_of_a_project_conflict_below_a_common_root() {
     let world = TestHome::new();
     for copy in ["one/src", "two/src"] {
         std::fs::create_dir_all(world.path(copy)).unwrap();

@@ -26,7 +26,7 @@ fn post(address: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
 }
 
 #[test]
-fn no_web_page_and_nobody_without_a_token_gets_in() {
+fn foreign_hosts_and_origins_and_requests_without_a_token_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = tenure(folder.path());
     command.args(["mcp", "--listen", "127.0.0.1:0", "--host", "Tools.example"]);
@@ -65,7 +65,7 @@ fn no_web_page_and_nobody_without_a_token_gets_in() {
 }
 
 #[test]
-fn each_caller_has_the_rights_of_its_own_token_and_no_connection_is_remembered() {
+fn each_http_request_has_the_rights_of_its_own_token() {
     let home = TestHome::new();
     let reads = home.run(&["token", "create", "reads", "--scope", "leases:read"]);
     let admin = std::fs::read_to_string(home.path("data/admin.token")).unwrap();
@@ -105,7 +105,7 @@ fn each_caller_has_the_rights_of_its_own_token_and_no_connection_is_remembered()
 }
 
 #[test]
-fn a_local_socket_is_shared_only_where_that_was_said() {
+fn anonymous_access_to_a_local_socket_requires_the_flag() {
     let home = TestHome::new();
     let mut command = home.command(&["mcp", "--listen", "127.0.0.1:0", "--agent", "ann", "--without-token"]);
     let (_served, address) = listening(command.env_remove("TENURE_URL").env_remove("TENURE_TOKEN"));

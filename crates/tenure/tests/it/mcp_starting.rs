@@ -18,7 +18,7 @@ fn alone(folder: &tempfile::TempDir) -> Command {
 }
 
 #[test]
-fn what_models_read_of_the_tools_is_what_was_looked_at() {
+fn tool_descriptions_match_the_golden_file() {
     let folder = tempfile::tempdir().unwrap();
     for begin in ways_to_begin() {
         let agent = Agent::start_with(&mut alone(&folder), begin);
@@ -36,7 +36,7 @@ fn what_models_read_of_the_tools_is_what_was_looked_at() {
 }
 
 #[test]
-fn every_argument_that_a_tool_describes_is_one_that_it_reads() {
+fn every_described_argument_is_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let agent = Agent::start(&mut alone(&folder));
     for tool in agent.tools() {
@@ -52,7 +52,7 @@ fn every_argument_that_a_tool_describes_is_one_that_it_reads() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_said_with_what_to_do_and_nothing_breaks() {
+fn unreachable_server_is_a_tool_error_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let agent = Agent::start(&mut alone(&folder));
     for (tool, arguments) in [
@@ -72,7 +72,7 @@ fn a_server_that_is_not_there_is_said_with_what_to_do_and_nothing_breaks() {
 }
 
 #[test]
-fn arguments_that_make_no_sense_are_told_without_their_values() {
+fn invalid_arguments_are_rejected_without_repeating_their_values() {
     let folder = tempfile::tempdir().unwrap();
     let agent = Agent::start(&mut alone(&folder));
     for (tool, arguments) in [
@@ -96,7 +96,7 @@ fn arguments_that_make_no_sense_are_told_without_their_values() {
 }
 
 #[test]
-fn it_ends_with_its_client_and_when_it_is_told_to() {
+fn mcp_server_ends_with_its_client_and_on_signals() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(Agent::start(&mut alone(&folder)).hang_up(), (Some(0), String::new()));
     for signal in ["TERM", "INT"] {
@@ -112,7 +112,7 @@ fn it_ends_with_its_client_and_when_it_is_told_to() {
 }
 
 #[test]
-fn what_is_no_request_neither_breaks_it_nor_shows_up_anywhere() {
+fn malformed_input_is_rejected_and_not_repeated() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = alone(&folder).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"hunter2\n{\"hunter2\": 1}\n\n").unwrap();
@@ -126,7 +126,7 @@ fn what_is_no_request_neither_breaks_it_nor_shows_up_anywhere() {
 }
 
 #[test]
-fn settings_that_open_too_much_start_nothing() {
+fn unsafe_listen_settings_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |arguments: &[&str], url: &str| {
         let mut command = tenure(folder.path());

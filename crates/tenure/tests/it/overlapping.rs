@@ -16,7 +16,7 @@ const RUNS: usize = 1_000;
 const STOPPED: usize = 60;
 
 #[test]
-fn of_a_thousand_commands_no_two_overlap_even_if_some_are_stopped_beyond_their_lease() {
+fn thousand_runs_never_overlap_even_if_some_are_suspended_beyond_their_lease() {
     let home = TestHome::new();
     let (begun, stopped) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {

@@ -26,7 +26,7 @@ fn key_and_passport(history: &History) -> (String, String) {
 }
 
 #[test]
-fn a_genuine_passport_says_what_was_granted() {
+fn genuine_passport_shows_what_was_granted() {
     let history = History::make(&[]);
     let (key, passport) = key_and_passport(&history);
     let found = verify(&[&passport, "--key", &key, "--json"]).only_json();
@@ -45,7 +45,7 @@ fn a_genuine_passport_says_what_was_granted() {
 }
 
 #[test]
-fn it_is_read_from_standard_input_too() {
+fn passport_is_read_from_standard_input() {
     let history = History::make(&[]);
     let (key, passport) = key_and_passport(&history);
     for arguments in [&["--json"][..], &["-", "--json"]] {
@@ -61,7 +61,7 @@ fn it_is_read_from_standard_input_too() {
 }
 
 #[test]
-fn any_flipped_bit_is_noticed() {
+fn flipped_bit_in_a_passport_is_detected() {
     let history = History::make(&[]);
     let (key, passport) = key_and_passport(&history);
     let trusted: TrustedKeys = [PublicKey::parse(&key).unwrap()].into_iter().collect();
@@ -82,7 +82,7 @@ fn any_flipped_bit_is_noticed() {
 }
 
 #[test]
-fn what_proves_nothing_is_1_and_the_reason_is_said() {
+fn invalid_passport_exits_with_one_and_a_reason() {
     let history = History::make(&[]);
     let (key, passport) = key_and_passport(&history);
     let (other_key, _) = key_and_passport(&History::make(&[]));

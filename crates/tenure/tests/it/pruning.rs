@@ -34,7 +34,7 @@ fn pruned() -> History {
 }
 
 #[test]
-fn what_remains_is_read_and_what_is_gone_is_said() {
+fn pruned_ledger_is_readable_and_missing_events_are_reported() {
     let history = pruned();
     let found = history.ask(&["verify", "--json"]).only_json();
     let (first, last) = (found["firstSeq"].as_u64().unwrap(), found["lastSeq"].as_u64().unwrap());

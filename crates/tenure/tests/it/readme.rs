@@ -30,7 +30,11 @@ fn readme_commands_work_in_the_order_of_the_page() {
     let script = script().replace(DEFAULT_ADDRESS, &home.server().address);
     let mut command = Command::new("bash");
     command.args(["-c", &script]).current_dir(home.path("clone"));
-    command.env_clear().envs([("HOME", home.folder()), ("XDG_RUNTIME_DIR", home.folder()), ("TMPDIR", home.folder())]);
+    command.env_clear().envs([
+        ("HOME", home.folder()),
+        ("XDG_RUNTIME_DIR", home.folder()),
+        ("TMPDIR", home.folder()),
+    ]);
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", python().parent().unwrap().display());
     command.env("PATH", path).env("TENURE_URL", format!("http://{}", home.server().address));
     command.env("TENURE_TOKEN", home.token());

@@ -19,13 +19,13 @@ const BOTH: &str = "of the first agent\nof the second agent\n";
 
 // S4-15, S4-55
 #[test]
-fn two_real_agents_edit_one_file_by_tool_and_codex_waits_once_and_is_stopped_by_what_claude_has() {
+fn codex_retries_once_and_is_stopped_by_a_file_that_claude_holds() {
     second_is_stopped(Kind::Claude, Kind::Codex);
 }
 
 // S4-15, S4-55
 #[test]
-fn two_real_agents_edit_one_file_by_tool_and_claude_waits_once_and_is_stopped_by_what_codex_has() {
+fn claude_retries_once_and_is_stopped_by_a_file_that_codex_holds() {
     second_is_stopped(Kind::Codex, Kind::Claude);
 }
 
@@ -76,7 +76,7 @@ fn second_is_stopped(one: Kind, two: Kind) {
 
 // S4-15, S4-55
 #[test]
-fn a_real_agent_that_waits_gets_the_file_when_the_other_one_is_done() {
+fn waiting_agent_gets_the_file_after_the_owner_is_done() {
     let Some(stage) = RealStage::new(LATER) else { return };
     stage.install(Kind::Claude);
     stage.install(Kind::Codex);
@@ -97,7 +97,7 @@ fn a_real_agent_that_waits_gets_the_file_when_the_other_one_is_done() {
 
 // S4-16, S4-62
 #[test]
-fn an_edit_that_nobody_contends_for_is_as_if_there_were_no_tenure() {
+fn uncontended_edit_of_a_real_agent_is_unaffected_by_tenure() {
     for kind in [Kind::Claude, Kind::Codex] {
         let mut heard = Vec::new();
         for is_installed in [false, true] {

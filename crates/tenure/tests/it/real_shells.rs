@@ -39,13 +39,13 @@ impl Way {
 
 // S4-15, S4-55
 #[test]
-fn two_real_agents_edit_one_file_and_the_shell_of_claude_cannot_touch_what_codex_has() {
+fn shell_of_claude_cannot_change_a_file_that_codex_holds() {
     second_shell_fails(Kind::Codex, Kind::Claude, Way::Installed);
 }
 
 // S4-15, S4-55
 #[test]
-fn under_the_guard_the_shell_of_codex_cannot_touch_what_claude_has() {
+fn guarded_shell_of_codex_cannot_change_a_file_that_claude_holds() {
     second_shell_fails(Kind::Claude, Kind::Codex, Way::Guarded);
 }
 
@@ -87,7 +87,7 @@ fn second_shell_fails(one: Kind, two: Kind, way: Way) {
 
 // S4-15, S4-55
 #[test]
-fn what_the_shell_of_a_real_agent_has_changed_is_not_changed_by_the_tool_of_another() {
+fn file_changed_by_a_real_shell_is_held_against_the_tool_of_another_agent() {
     for (one, two) in [(Kind::Claude, Kind::Codex), (Kind::Codex, Kind::Claude)] {
         let Some(stage) = RealStage::new(3) else { return };
         stage.install(one);
@@ -107,7 +107,7 @@ fn what_the_shell_of_a_real_agent_has_changed_is_not_changed_by_the_tool_of_anot
 
 // S4-16, S4-62
 #[test]
-fn a_command_that_nobody_contends_for_says_nothing_of_locks() {
+fn uncontended_command_of_a_real_agent_mentions_no_locks() {
     for kind in [Kind::Claude, Kind::Codex] {
         let Some(stage) = RealStage::new(LATE) else { return };
         stage.install(kind);

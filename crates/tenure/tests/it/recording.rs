@@ -79,7 +79,7 @@ fn event_types() -> BTreeSet<String> {
 }
 
 #[test]
-fn a_recorded_ledger_has_every_event_and_its_log_stays_the_same() {
+fn recorded_ledger_has_every_event_type_and_an_unchanged_log() {
     let recording = Recording::copy("ledger");
     let log = recording.ask(&["log", "--json"]);
     assert_eq!((log.code, log.errors.as_str()), (Some(0), ""));
@@ -91,7 +91,7 @@ fn a_recorded_ledger_has_every_event_and_its_log_stays_the_same() {
 }
 
 #[test]
-fn a_recorded_ledger_is_verified_and_adds_up_to_the_same_state() {
+fn recorded_ledger_verifies_and_replays_to_the_same_state() {
     for (name, golden) in [("ledger", "replay.json"), ("ledger-pruned", "replay-pruned.json")] {
         let recording = Recording::copy(name);
         let verified = recording.ask(&["verify"]);
@@ -102,7 +102,7 @@ fn a_recorded_ledger_is_verified_and_adds_up_to_the_same_state() {
 }
 
 #[test]
-fn a_recorded_ledger_whose_beginning_was_pruned_has_its_log() {
+fn pruned_recorded_ledger_has_an_unchanged_log() {
     let recording = Recording::copy("ledger-pruned");
     assert!(!recording.data().join("0000000000000001.segment").exists());
     let log = recording.ask(&["log", "--json"]);
@@ -112,7 +112,7 @@ fn a_recorded_ledger_whose_beginning_was_pruned_has_its_log() {
 }
 
 #[test]
-fn a_server_on_a_recorded_ledger_lists_what_it_always_listed() {
+fn server_on_a_recorded_ledger_lists_the_same_objects() {
     let mut lists = Vec::new();
     for name in ["ledger", "ledger-pruned"] {
         let served = Recording::copy(name);
@@ -160,7 +160,7 @@ fn is_time(text: &str) -> bool {
 }
 
 #[test]
-fn the_events_of_a_recorded_ledger_are_told_as_they_always_were() {
+fn server_sends_the_same_events_of_a_recorded_ledger() {
     let recording = Recording::copy("ledger");
     let last = recording.ask(&["verify", "--json"]).json()["lastSeq"].as_u64().unwrap();
     let served = recording.serve();

@@ -25,7 +25,7 @@ const HOUR: u64 = 3_600_000;
 
 #[test]
 #[ignore = "makes a new recording"]
-fn make_the_whole_recording() {
+fn record_the_complete_ledger() {
     let repo = Repository::new();
     repo.configure(
         "[files]\nretry_seconds = 1\nidle_seconds = 30\n[ledger]\nsegment_size = 65536\nreserve = 0\n\
@@ -60,7 +60,7 @@ fn make_the_whole_recording() {
 
 #[test]
 #[ignore = "makes a new recording"]
-fn make_the_pruned_recording() {
+fn record_the_pruned_ledger() {
     let recording = Recording::copy("ledger");
     let folder = recording.folder();
     let first = recording.data().join("0000000000000001.segment");

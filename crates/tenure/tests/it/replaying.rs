@@ -8,7 +8,7 @@ fn at(history: &History, moment: &str) -> Value {
 }
 
 #[test]
-fn the_state_at_a_tick_is_what_the_events_up_to_it_add_up_to() {
+fn replay_at_a_tick_shows_the_state_of_all_earlier_events() {
     let history = History::make(&[]);
     let log = history.log();
     let tick_of = |kind: &str, number: usize| {
@@ -37,7 +37,7 @@ fn the_state_at_a_tick_is_what_the_events_up_to_it_add_up_to() {
 }
 
 #[test]
-fn what_is_over_but_not_announced_is_over() {
+fn lease_past_its_expiry_is_shown_as_expired_before_the_sweep() {
     let history = History::make(&[]);
     let log = history.log();
     let expired = log.iter().find(|event| event["type"] == "lease.expired").unwrap();
@@ -56,7 +56,7 @@ fn what_is_over_but_not_announced_is_over() {
 }
 
 #[test]
-fn a_moment_that_is_none_is_64() {
+fn invalid_tick_is_a_usage_error() {
     let history = History::make(&[]);
     for moment in ["yesterday", "-1", "1.5", ""] {
         assert_eq!(history.ask(&["replay", &format!("--at={moment}")]).code, Some(64), "{moment}");

@@ -26,7 +26,7 @@ fn fence(granted: &Value) -> u64 {
 }
 
 #[test]
-fn a_copy_takes_the_place_of_its_original_and_no_number_comes_again() {
+fn restored_copy_never_reuses_a_fence() {
     let history = History::make(&[]);
     let folder = history.folder.path();
     // While it is served.
@@ -80,7 +80,7 @@ fn a_copy_takes_the_place_of_its_original_and_no_number_comes_again() {
 }
 
 #[test]
-fn people_are_told_what_a_restore_means() {
+fn restore_prints_its_consequences() {
     let history = History::make(&[]);
     let folder = history.folder.path();
     let copied = ledger(folder, &["copy", "--to", "copy"]);
@@ -106,7 +106,7 @@ fn people_are_told_what_a_restore_means() {
 }
 
 #[test]
-fn a_ledger_that_is_in_use_is_not_touched() {
+fn ledger_in_use_is_not_changed() {
     let history = History::make(&[]);
     let folder = history.folder.path();
     let _served = start(folder, &[]);
@@ -123,7 +123,7 @@ fn a_ledger_that_is_in_use_is_not_touched() {
 }
 
 #[test]
-fn a_ledger_of_another_machine_is_moved() {
+fn ledger_of_another_machine_is_moved() {
     let history = History::make(&[]);
     let folder = history.folder.path();
     let here = ledger(folder, &["moved", "--json"]).only_json();
@@ -141,7 +141,7 @@ fn a_ledger_of_another_machine_is_moved() {
 }
 
 #[test]
-fn a_wrong_configuration_is_78_and_no_ledger_is_69() {
+fn configuration_error_is_78_and_missing_ledger_is_69() {
     let folder = tempfile::tempdir().unwrap();
     let wrong =
         output(tenure(folder.path()).env("TENURE_LEDGER_RESERVE", "much").args(["ledger", "restored"]));

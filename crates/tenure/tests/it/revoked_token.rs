@@ -9,7 +9,7 @@ use crate::wrapped::Tracer;
 const TTL_MS: u64 = 86_400_000;
 
 #[test]
-fn what_belongs_to_a_revoked_token_ends_although_the_server_was_killed_before_it_came_to_that() {
+fn leases_of_a_revoked_token_end_after_a_crash_during_the_revocation() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let served = ServerProcess::start(&mut serve(folder.path()));

@@ -3,7 +3,7 @@
 use tenure_testkit::{TestHome, text_of, wait_until};
 
 #[test]
-fn the_commands_exit_code_is_passed_on_and_its_output_too() {
+fn exit_code_and_output_of_the_command_are_passed_on() {
     let home = TestHome::new();
     let done = home
         .command(&["run", "--on", "db:a", "--", "sh", "-c", "echo out; echo err >&2; exit 7"])
@@ -16,7 +16,7 @@ fn the_commands_exit_code_is_passed_on_and_its_output_too() {
 }
 
 #[test]
-fn the_command_knows_its_lease_and_not_the_leases_token() {
+fn command_knows_its_lease_but_not_the_lease_token() {
     let home = TestHome::new();
     let done = home.run(&["run", "--on", "db:a", "--on", "db:b", "--", "env"]);
     let value = |name: &str| done.output.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
@@ -37,7 +37,7 @@ fn the_command_knows_its_lease_and_not_the_leases_token() {
 }
 
 #[test]
-fn the_lease_is_held_while_the_command_runs_and_given_back_with_how_it_went() {
+fn lease_is_held_while_the_command_runs_and_released_with_its_result() {
     let home = TestHome::new();
     let command = home.begin(
         "db:a",
@@ -58,7 +58,7 @@ fn the_lease_is_held_while_the_command_runs_and_given_back_with_how_it_went() {
 }
 
 #[test]
-fn who_does_not_wait_is_told_at_once_and_who_waits_gets_it_next() {
+fn run_without_wait_fails_at_once_and_with_wait_is_granted_next() {
     let home = TestHome::new();
     let first = home.begin("db:a", &["--holder", "ann"], "until [ -e go ]; do sleep 0.01; done");
     let refused = home.run(&["run", "--on", "db:a", "--no-wait", "--", "touch", "ran"]);
@@ -77,7 +77,7 @@ fn who_does_not_wait_is_told_at_once_and_who_waits_gets_it_next() {
 }
 
 #[test]
-fn a_command_that_cannot_be_run_costs_no_lease() {
+fn unrunnable_command_acquires_no_lease() {
     let home = TestHome::new();
     std::fs::write(home.path("plain"), "").unwrap();
     for (command, code) in [("no-such-command", 127), ("./plain", 126), ("./nowhere", 127)] {
@@ -95,7 +95,7 @@ fn a_command_that_cannot_be_run_costs_no_lease() {
 }
 
 #[test]
-fn failures_of_our_own_have_codes_of_their_own() {
+fn own_failures_have_distinct_exit_codes() {
     let home = TestHome::new();
     let code = |arguments: &[&str]| home.run(arguments).code;
     assert_eq!(code(&["run", "--on", "db:a"]), Some(64), "no command");
@@ -113,7 +113,7 @@ fn failures_of_our_own_have_codes_of_their_own() {
 }
 
 #[test]
-fn signals_reach_the_command_and_its_answer_comes_back() {
+fn signals_reach_the_command_and_its_exit_code_is_returned() {
     let home = TestHome::new();
     for (name, code) in
         [("INT", 130), ("TERM", 143), ("HUP", 129), ("QUIT", 131), ("USR1", 138), ("USR2", 140)]
@@ -131,7 +131,7 @@ fn signals_reach_the_command_and_its_answer_comes_back() {
 }
 
 #[test]
-fn what_is_ignored_stays_ignored_for_the_command_as_nohup_wants_it() {
+fn ignored_signals_stay_ignored_for_the_command() {
     let home = TestHome::new();
     let tenure = env!("CARGO_BIN_EXE_tenure");
     let script =
@@ -145,7 +145,7 @@ fn what_is_ignored_stays_ignored_for_the_command_as_nohup_wants_it() {
 }
 
 #[test]
-fn who_is_interrupted_while_it_waits_leaves_the_queue() {
+fn interrupted_waiter_leaves_the_queue() {
     let home = TestHome::new();
     let held = home.client().acquire("db:a", 60_000, None).unwrap().held();
     let mut waiting = home.under("db:a", &[], "touch ran");

@@ -13,7 +13,7 @@ fn serve_from(folder: &Path, data: &str) -> Command {
 }
 
 #[test]
-fn a_second_server_on_the_same_directory_is_refused_and_the_first_goes_on() {
+fn second_server_on_the_same_directory_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let first = ServerProcess::start(&mut serve(folder.path()));
@@ -39,7 +39,7 @@ fn a_second_server_on_the_same_directory_is_refused_and_the_first_goes_on() {
 }
 
 #[test]
-fn a_copy_is_refused_while_its_original_is_served_and_once_that_went_on() {
+fn copy_is_rejected_while_the_original_runs_and_after_it_advanced() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let first = ServerProcess::start(&mut serve(folder.path()));

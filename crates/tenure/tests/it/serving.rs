@@ -9,7 +9,7 @@ use tenure_testkit::{ServerProcess, serve};
 const WISH: &str = r#"{"resource":"deploy:prod","holder":"ci-42","ttlMs":60000}"#;
 
 #[test]
-fn it_says_where_it_listens_serves_and_ends_in_good_order() {
+fn server_prints_its_address_and_shuts_down_cleanly() {
     let folder = tempfile::tempdir().unwrap();
     for signal in ["TERM", "INT"] {
         let served = ServerProcess::start(&mut serve(folder.path()));
@@ -25,7 +25,7 @@ fn it_says_where_it_listens_serves_and_ends_in_good_order() {
 }
 
 #[test]
-fn the_first_start_writes_a_token_that_only_its_owner_reads() {
+fn first_start_writes_a_token_readable_by_its_owner_only() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let served = ServerProcess::start(&mut serve(folder.path()));
@@ -39,7 +39,7 @@ fn the_first_start_writes_a_token_that_only_its_owner_reads() {
 }
 
 #[test]
-fn a_preset_token_counts_and_the_clients_token_does_not() {
+fn preset_admin_token_is_accepted_and_the_client_token_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = serve(folder.path());
     command.env("TENURE_ADMIN_TOKEN", "0123456789abcdef").env("TENURE_TOKEN", "fedcba9876543210");
@@ -50,7 +50,7 @@ fn a_preset_token_counts_and_the_clients_token_does_not() {
 }
 
 #[test]
-fn a_killed_server_has_kept_what_it_acknowledged() {
+fn killed_server_keeps_what_it_acknowledged() {
     let folder = tempfile::tempdir().unwrap();
     let served = ServerProcess::start(&mut serve(folder.path()));
     let admin = fs::read_to_string(folder.path().join("data/admin.token")).unwrap();
@@ -64,7 +64,7 @@ fn a_killed_server_has_kept_what_it_acknowledged() {
 }
 
 #[test]
-fn a_disk_that_fails_ends_it_with_its_own_code() {
+fn failing_disk_ends_the_server_with_code_74() {
     let folder = tempfile::tempdir().unwrap();
     let served = ServerProcess::start(serve(folder.path()).env("TENURE_LEDGER_SEGMENT_SIZE", "4096"));
     let admin = fs::read_to_string(folder.path().join("data/admin.token")).unwrap();
@@ -80,7 +80,7 @@ fn a_disk_that_fails_ends_it_with_its_own_code() {
 }
 
 #[test]
-fn the_witness_is_outside_of_the_data_and_an_older_copy_is_refused() {
+fn witness_outside_of_the_data_directory_rejects_an_older_copy() {
     let folder = tempfile::tempdir().unwrap();
     let (data, copy) = (folder.path().join("data"), folder.path().join("copy"));
     ServerProcess::start(&mut serve(folder.path())).stop();
@@ -100,7 +100,7 @@ fn the_witness_is_outside_of_the_data_and_an_older_copy_is_refused() {
 }
 
 #[test]
-fn nobody_reads_what_it_prints_and_it_serves_all_the_same() {
+fn server_runs_with_closed_output_pipes() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let mut command = serve(folder.path());

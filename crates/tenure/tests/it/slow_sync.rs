@@ -7,7 +7,7 @@ use tenure_testkit::{ServerProcess, now, pause, serve};
 use crate::wrapped::Tracer;
 
 #[test]
-fn nobody_hears_of_a_grant_before_the_disk_has_it_and_readers_do_not_wait() {
+fn grant_is_visible_only_when_durable_and_readers_do_not_wait() {
     let folder = tempfile::tempdir().unwrap();
     let served = ServerProcess::start(&mut serve(folder.path()));
     let mut reader = served.client();
@@ -44,7 +44,7 @@ fn nobody_hears_of_a_grant_before_the_disk_has_it_and_readers_do_not_wait() {
 }
 
 #[test]
-fn a_stalled_disk_ends_no_lease_whose_heartbeat_came_in_time() {
+fn stalled_disk_expires_no_lease_with_a_timely_renewal() {
     let folder = tempfile::tempdir().unwrap();
     let served = ServerProcess::start(&mut serve(folder.path()));
     let mut holder = served.client();

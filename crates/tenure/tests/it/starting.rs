@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use tenure_testkit::{ServerProcess, run, serve, tenure};
 
 #[test]
-fn a_wrong_command_line_is_64() {
+fn invalid_command_line_is_64() {
     let folder = tempfile::tempdir().unwrap();
     for arguments in [&["serve", "--listne", "x"][..], &["serve", "--listen", "here"], &["sevre"], &[]] {
         let (code, errors) = run(tenure(folder.path()).args(arguments));
@@ -15,7 +15,7 @@ fn a_wrong_command_line_is_64() {
 }
 
 #[test]
-fn an_address_that_others_can_reach_is_78() {
+fn public_address_without_tls_is_78() {
     let folder = tempfile::tempdir().unwrap();
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:7420"] {
         let (code, errors) =
@@ -26,7 +26,7 @@ fn an_address_that_others_can_reach_is_78() {
 }
 
 #[test]
-fn a_wrong_configuration_is_78_and_names_what_is_wrong() {
+fn invalid_configuration_is_78_with_its_cause() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("my.toml");
     for (content, wrong) in [
@@ -53,7 +53,7 @@ fn a_wrong_configuration_is_78_and_names_what_is_wrong() {
 }
 
 #[test]
-fn the_default_file_is_read() {
+fn default_configuration_file_is_read() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir_all(folder.path().join("etc/tenure")).unwrap();
     let file = folder.path().join("etc/tenure/config.toml");
@@ -66,7 +66,7 @@ fn the_default_file_is_read() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_69() {
+fn port_in_use_is_69() {
     let folder = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -76,7 +76,7 @@ fn a_port_that_is_taken_is_69() {
 }
 
 #[test]
-fn a_directory_that_is_in_use_or_damaged_is_69() {
+fn directory_in_use_or_damaged_is_69() {
     let folder = tempfile::tempdir().unwrap();
     let served = ServerProcess::start(&mut serve(folder.path()));
     let (code, errors) = run(&mut serve(folder.path()));
@@ -94,7 +94,7 @@ fn a_directory_that_is_in_use_or_damaged_is_69() {
 }
 
 #[test]
-fn a_data_directory_that_cannot_be_made_is_69() {
+fn uncreatable_data_directory_is_69() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
     // On any free port: whether another server listens on the default one must not matter.

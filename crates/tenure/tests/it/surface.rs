@@ -8,7 +8,7 @@ use std::process::Command;
 const WRITE: &str = "TENURE_WRITE_GOLDEN";
 
 #[test]
-fn commands_flags_and_configuration_keys_stay() {
+fn commands_flags_and_configuration_keys_match_the_surface_file() {
     let mut lines = Vec::new();
     walk(&mut Vec::new(), &mut lines);
     assert!(lines.len() > 200, "the help was not understood: {lines:?}");

@@ -57,7 +57,7 @@ impl Drop for Screen {
 }
 
 #[test]
-fn ctrl_c_reaches_the_command_and_its_code_comes_back() {
+fn ctrl_c_interrupts_the_command_and_its_exit_code_is_returned() {
     let home = TestHome::new();
     // The eighth word about a process is the group that has its terminal: the command begins a moment before it gets it.
     let script = r#"trap "echo caught; exit 9" INT
@@ -74,7 +74,7 @@ fn ctrl_c_reaches_the_command_and_its_code_comes_back() {
 }
 
 #[test]
-fn the_command_has_the_terminal_and_the_script_around_it_gets_it_back() {
+fn command_has_the_terminal_and_the_script_gets_it_back() {
     let home = TestHome::new();
     let line = r#""$TENURE" run --on db:a -- sh -c 'read a; echo first $a'; read b; echo second $b"#;
     let mut screen = Screen::show(&home, line);
@@ -86,7 +86,7 @@ fn the_command_has_the_terminal_and_the_script_around_it_gets_it_back() {
 }
 
 #[test]
-fn ctrl_z_stops_the_whole_job_and_fg_lets_it_go_on() {
+fn ctrl_z_stops_the_job_and_fg_resumes_it() {
     let home = TestHome::new();
     let mut screen = Screen::show(&home, "bash --norc --noprofile -i");
     screen.type_in("\"$TENURE\" run --on db:a -- sh -c 'echo beg\"\"un; read a; echo got $a'\n");
@@ -103,7 +103,7 @@ fn ctrl_z_stops_the_whole_job_and_fg_lets_it_go_on() {
 }
 
 #[test]
-fn who_waits_sees_one_line_that_goes_away() {
+fn queue_progress_line_disappears_after_the_grant() {
     let home = TestHome::new();
     let held = home.client().acquire("db:a", 60_000, None).unwrap().held();
     let mut screen = Screen::show(&home, r#""$TENURE" run --on db:a -- echo it runs"#);

@@ -42,7 +42,7 @@ fn ask(address: &str, trusted: &CertificateDer<'static>) -> Option<String> {
 }
 
 #[test]
-fn a_renewed_certificate_is_read_when_somebody_says_so() {
+fn certificate_is_reloaded_on_sighup() {
     let folder = tempfile::tempdir().unwrap();
     let old = certificate(folder.path());
     let mut command = serve(folder.path());
@@ -65,7 +65,7 @@ fn a_renewed_certificate_is_read_when_somebody_says_so() {
 }
 
 #[test]
-fn a_key_that_others_can_read_is_78() {
+fn key_readable_by_other_users_is_78() {
     let folder = tempfile::tempdir().unwrap();
     certificate(folder.path());
     fs::set_permissions(folder.path().join("server.key"), Permissions::from_mode(0o644)).unwrap();

@@ -6,7 +6,7 @@ use tenure_testkit::history::{History, acquire, start};
 use tenure_testkit::{output, tenure};
 
 #[test]
-fn a_whole_ledger_is_described_and_exit_is_0() {
+fn intact_ledger_is_described_with_code_0() {
     let history = History::make(&[]);
     let found = history.ask(&["verify", "--json"]).only_json();
     let log = history.log();
@@ -29,7 +29,7 @@ fn a_whole_ledger_is_described_and_exit_is_0() {
 }
 
 #[test]
-fn it_runs_beside_a_server_and_changes_nothing() {
+fn verify_runs_beside_a_server_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let served = start(folder.path(), &[("TENURE_LEDGER_SEGMENT_SIZE", "4096")]);
     let data = folder.path().join("data");
@@ -55,7 +55,7 @@ fn it_runs_beside_a_server_and_changes_nothing() {
 }
 
 #[test]
-fn damage_is_1_and_names_file_byte_record_and_reason() {
+fn damage_is_1_with_file_byte_record_and_reason() {
     let history = History::make(&[]);
     let segment = &history.files(".segment")[0];
     let whole = fs::read(segment).unwrap();
@@ -76,7 +76,7 @@ fn damage_is_1_and_names_file_byte_record_and_reason() {
 }
 
 #[test]
-fn a_write_that_was_cut_short_is_said_and_is_no_damage() {
+fn torn_tail_is_reported_and_is_no_damage() {
     let history = History::make(&[]);
     let segment = &history.files(".segment")[0];
     let mut bytes = fs::read(segment).unwrap();
@@ -90,7 +90,7 @@ fn a_write_that_was_cut_short_is_said_and_is_no_damage() {
 }
 
 #[test]
-fn what_cannot_be_read_at_all_is_69_with_a_hint() {
+fn unreadable_ledger_is_69_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("empty")).unwrap();
     for (name, part) in [("absent", "absent cannot be read"), ("empty", "there is no ledger in ")] {

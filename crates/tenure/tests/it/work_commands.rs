@@ -12,7 +12,7 @@ fn with_token(home: &TestHome, token: &Value, arguments: &[&str]) -> (Option<i32
 
 // S2-107 to S2-111
 #[test]
-fn work_is_claimed_given_in_part_spent_and_given_back() {
+fn work_is_claimed_derived_spent_and_released() {
     let home = TestHome::new();
     let claimed = home.json(&[
         "work",

@@ -11,7 +11,7 @@ const GUARD: &str = "system:orchestrator:guard_lock";
 
 // S1-42, O-11
 #[test]
-fn after_a_crash_without_restart_leases_last_until_their_time_is_over_and_no_longer() {
+fn leases_of_a_crashed_worker_last_until_they_expire() {
     let home = PipelineHome::new("worker = false\ntuners = 1\nttl_ms = 3000\napi_leases = true", FOREVER);
     let mut worker = home.worker();
     let session = home.watch("a", "hd");
@@ -29,7 +29,7 @@ fn after_a_crash_without_restart_leases_last_until_their_time_is_over_and_no_lon
 
 // S1-43, O-12
 #[test]
-fn after_a_crash_with_restart_everything_is_free_at_once_and_nobody_is_left() {
+fn restarted_worker_ends_all_processes_and_frees_leases_at_once() {
     // What ignores SIGTERM and left its group would live on for long by itself.
     let script = format!("trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 60' & {FOREVER}");
     let home =
@@ -51,7 +51,7 @@ fn after_a_crash_with_restart_everything_is_free_at_once_and_nobody_is_left() {
 
 // O-12
 #[test]
-fn who_lost_its_worker_and_its_watchdog_is_gone_before_the_next_worker_begins() {
+fn pipeline_without_worker_and_watchdog_ends_before_the_next_worker_is_ready() {
     let home = PipelineHome::new("worker = false\ntuners = 1\nttl_ms = 2000", FOREVER);
     let mut worker = home.worker();
     let session = home.watch("a", "hd");
@@ -73,7 +73,7 @@ fn who_lost_its_worker_and_its_watchdog_is_gone_before_the_next_worker_begins() 
 
 // S1-43
 #[test]
-fn a_worker_in_the_server_cleans_up_after_a_crash_of_both() {
+fn embedded_worker_cleans_up_after_a_crash_of_the_server() {
     let mut home = PipelineHome::new("tuners = 1\nttl_ms = 60000", FOREVER);
     let session = home.watch("a", "hd");
     home.runs(&session);
@@ -88,7 +88,7 @@ fn a_worker_in_the_server_cleans_up_after_a_crash_of_both() {
 
 // S1-47
 #[test]
-fn a_lease_that_the_api_took_does_not_outlive_a_worker_that_never_came() {
+fn api_lease_without_a_worker_ends_after_the_start_timeout() {
     let home = PipelineHome::new(
         "worker = false\ntuners = 1\nttl_ms = 1000\napi_leases = true\nstart_within_ms = 1500",
         FOREVER,
@@ -102,7 +102,7 @@ fn a_lease_that_the_api_took_does_not_outlive_a_worker_that_never_came() {
 
 // S1-14, S1-47
 #[test]
-fn the_worker_goes_on_with_the_lease_that_the_api_took() {
+fn worker_continues_with_the_api_lease() {
     let home = PipelineHome::new("tuners = 1\nttl_ms = 2000\napi_leases = true", FOREVER);
     let session = home.watch("a", "hd");
     home.runs(&session);
@@ -111,7 +111,7 @@ fn the_worker_goes_on_with_the_lease_that_the_api_took() {
 
 // O-11
 #[test]
-fn a_stopped_worker_leaves_no_pipeline_behind_when_its_leases_are_over() {
+fn suspended_worker_leaves_no_pipeline_after_its_leases_expire() {
     let home = PipelineHome::apart(&format!("trap '' TERM; setsid sleep 60 & {FOREVER}"));
     let mut worker = home.worker();
     let session = home.watch("a", "hd");
@@ -125,7 +125,7 @@ fn a_stopped_worker_leaves_no_pipeline_behind_when_its_leases_are_over() {
 
 // O-12
 #[test]
-fn a_second_worker_waits_for_the_first_and_takes_over_when_that_is_gone() {
+fn second_worker_is_ready_once_the_first_has_ended() {
     let home = PipelineHome::apart(FOREVER);
     let mut first = home.worker();
     let mut second = home.worker_that_waits();
@@ -145,7 +145,7 @@ fn a_second_worker_waits_for_the_first_and_takes_over_when_that_is_gone() {
 
 // O-12
 #[test]
-fn a_second_worker_takes_over_from_one_that_was_stopped_beyond_its_guard() {
+fn second_worker_replaces_one_suspended_beyond_its_leadership() {
     let home = PipelineHome::apart(FOREVER);
     let mut first = home.worker();
     let session = home.watch("a", "hd");
@@ -163,7 +163,7 @@ fn a_second_worker_takes_over_from_one_that_was_stopped_beyond_its_guard() {
 }
 
 #[test]
-fn a_server_that_is_told_to_end_ends_its_pipelines_first() {
+fn server_ends_its_pipelines_before_it_exits() {
     let mut home = PipelineHome::new("tuners = 1", &format!("trap 'echo asked; exit 0' TERM; {FOREVER}"));
     let session = home.watch("a", "hd");
     home.runs(&session);
@@ -177,7 +177,7 @@ fn a_server_that_is_told_to_end_ends_its_pipelines_first() {
 }
 
 #[test]
-fn a_worker_outlives_a_server_that_is_away_for_a_moment() {
+fn worker_survives_a_short_absence_of_the_server() {
     let mut home = PipelineHome::new("worker = false\ntuners = 1\nttl_ms = 6000", FOREVER);
     let _worker = home.worker();
     let session = home.watch("a", "hd");
@@ -193,7 +193,7 @@ fn a_worker_outlives_a_server_that_is_away_for_a_moment() {
 
 // O-12
 #[test]
-fn a_worker_that_lost_its_guard_ends_everything_and_itself() {
+fn worker_that_lost_its_leadership_ends_its_pipelines_and_exits() {
     let home = PipelineHome::new("worker = false\ntuners = 1\nttl_ms = 60000", FOREVER);
     let mut worker = home.worker();
     let session = home.watch("a", "hd");
@@ -210,7 +210,7 @@ fn a_worker_that_lost_its_guard_ends_everything_and_itself() {
 
 // O-12
 #[test]
-fn a_worker_in_the_server_that_lost_its_guard_starts_over() {
+fn embedded_worker_that_lost_its_leadership_restarts() {
     let home = PipelineHome::new("tuners = 1\nttl_ms = 60000", FOREVER);
     let session = home.watch("a", "hd");
     home.runs(&session);
@@ -223,7 +223,7 @@ fn a_worker_in_the_server_that_lost_its_guard_starts_over() {
 
 // O-11, O-12
 #[test]
-fn pipelines_end_by_themselves_when_the_server_stays_away() {
+fn pipelines_end_when_the_server_stays_away() {
     let mut home = PipelineHome::apart(&format!("trap '' TERM; {FOREVER}"));
     let mut worker = home.worker();
     let session = home.watch("a", "hd");
@@ -235,7 +235,7 @@ fn pipelines_end_by_themselves_when_the_server_stays_away() {
 }
 
 #[test]
-fn a_worker_finds_its_server_by_a_flag_and_by_the_local_socket() {
+fn worker_finds_its_server_by_flag_and_local_socket() {
     let home = PipelineHome::apart(FOREVER);
     let url = format!("http://{}", home.server().address);
     let mut by_flag = home.command(&["worker", "--server", &url]);
@@ -251,7 +251,7 @@ fn a_worker_finds_its_server_by_a_flag_and_by_the_local_socket() {
 }
 
 #[test]
-fn a_worker_with_nothing_to_start_or_without_permission_says_so() {
+fn worker_without_pipeline_command_or_permission_exits_with_a_reason() {
     let home = PipelineHome::apart(FOREVER);
     let denied = home.command(&["worker"]).env("TENURE_TOKEN", "wrong").output().unwrap();
     assert_eq!(denied.status.code(), Some(77));

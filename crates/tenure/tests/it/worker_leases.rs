@@ -7,7 +7,7 @@ use tenure_testkit::{is_unlocked, pause, wait_until};
 
 // S1-13 to S1-16, S1-32, S1-41
 #[test]
-fn of_two_sessions_of_one_channel_the_second_is_busy_and_the_first_goes_on() {
+fn second_session_of_a_channel_is_busy() {
     let home = PipelineHome::new("tuners = 2", FOREVER);
     let first = home.watch("a", "hd");
     home.runs(&first);
@@ -22,7 +22,7 @@ fn of_two_sessions_of_one_channel_the_second_is_busy_and_the_first_goes_on() {
 
 // S1-39
 #[test]
-fn a_repeated_intent_takes_one_tuner_only() {
+fn repeated_intent_takes_one_tuner() {
     let home = PipelineHome::new("tuners = 2", FOREVER);
     let sessions: Vec<String> = (0..10).map(|_| home.watch("a", "hd")).collect();
     assert!(sessions.iter().all(|session| *session == sessions[0]));
@@ -33,7 +33,7 @@ fn a_repeated_intent_takes_one_tuner_only() {
 
 // S1-17, S1-20
 #[test]
-fn without_a_free_tuner_a_session_ends_and_gives_back_its_channel() {
+fn session_without_a_free_tuner_ends_and_releases_its_channel() {
     let home = PipelineHome::new("tuners = 2", FOREVER);
     let sessions = [home.watch("a", "hd"), home.watch("b", "hd")];
     sessions.iter().for_each(|session| drop(home.runs(session)));
@@ -50,7 +50,7 @@ fn without_a_free_tuner_a_session_ends_and_gives_back_its_channel() {
 
 // S1-16, S1-17
 #[test]
-fn a_tuner_that_somebody_else_holds_is_passed_over() {
+fn tuner_held_by_another_client_is_skipped() {
     let home = PipelineHome::new("tuners = 2", FOREVER);
     let mut client = home.client();
     client.acquire("tuner:0", 60_000, None).unwrap().held();
@@ -63,7 +63,7 @@ fn a_tuner_that_somebody_else_holds_is_passed_over() {
 
 // S1-19
 #[test]
-fn leases_are_renewed_as_long_as_the_pipeline_runs() {
+fn leases_are_renewed_while_the_pipeline_runs() {
     let home = PipelineHome::new("tuners = 1\nttl_ms = 2000", FOREVER);
     let session = home.watch("a", "hd");
     home.runs(&session);
@@ -75,7 +75,7 @@ fn leases_are_renewed_as_long_as_the_pipeline_runs() {
 
 // O-11
 #[test]
-fn a_lost_lease_ends_the_pipeline_and_is_never_taken_again() {
+fn lost_lease_ends_the_pipeline_and_is_not_taken_again() {
     let home = PipelineHome::new("tuners = 1", &format!("trap 'exit 0' TERM; {FOREVER}"));
     let session = home.watch("a", "hd");
     home.runs(&session);

@@ -8,7 +8,7 @@ use tenure_testkit::{is_unlocked, wait_until};
 
 // S1-12, S1-18
 #[test]
-fn a_pipeline_gets_what_its_session_is_about_and_no_secret() {
+fn pipeline_environment_has_its_session_and_no_secret() {
     let home = PipelineHome::new("tuners = 2", "echo \"$@\"; env; cat; exit 0");
     let session = home.watch("1:0:19:A B", "hd");
     let ended = home.until(&session, "ENDED R_PIPELINE_EXITED COMPLETED");
@@ -34,7 +34,7 @@ fn a_pipeline_gets_what_its_session_is_about_and_no_secret() {
 }
 
 #[test]
-fn a_recording_takes_no_tuner_and_knows_where_to_begin() {
+fn recording_takes_no_tuner_and_has_its_start_position() {
     let home = PipelineHome::new("tuners = 0", "echo \"$@\"; env; exit 0");
     let intent = json!({"recordingID": "film", "profileID": "hd", "startMs": 61_500, "params": {"a": [1]}});
     let session = home.send(&intent).body["session_id"].as_str().unwrap().to_owned();
@@ -47,7 +47,7 @@ fn a_recording_takes_no_tuner_and_knows_where_to_begin() {
 
 // S1-20
 #[test]
-fn how_a_pipeline_ended_is_told_and_its_leases_are_free() {
+fn failed_pipeline_is_reported_and_its_leases_are_released() {
     let script = "case $1 in code) exit 3;; signal) kill -SEGV $$;; esac";
     let home = PipelineHome::new("tuners = 1", script);
     for (service, detail) in [("code", "it ended with exit code 3"), ("signal", "signal 11 ended it")] {
@@ -63,7 +63,7 @@ fn how_a_pipeline_ended_is_told_and_its_leases_are_free() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_named() {
+fn missing_program_is_reported_by_name() {
     let home = PipelineHome::new("tuners = 1\npipeline.recording_command = ['no-such-program']\n", "exit 0");
     let intent = json!({"recordingID": "film", "profileID": "hd"});
     let session = home.send(&intent).body["session_id"].as_str().unwrap().to_owned();
@@ -74,7 +74,7 @@ fn a_program_that_is_not_there_is_named() {
 
 // S1-20
 #[test]
-fn a_stop_asks_first_and_the_tuner_is_free_when_the_pipeline_is_gone() {
+fn stop_terminates_the_pipeline_before_its_tuner_is_free() {
     let home = PipelineHome::new("tuners = 1", &format!("trap 'echo asked; exit 0' TERM; {FOREVER}"));
     let session = home.watch("a", "hd");
     home.runs(&session);
@@ -87,7 +87,7 @@ fn a_stop_asks_first_and_the_tuner_is_free_when_the_pipeline_is_gone() {
 }
 
 #[test]
-fn a_pipeline_that_ignores_sigterm_is_killed_before_its_tuner_is_free() {
+fn pipeline_that_ignores_sigterm_is_killed_before_its_tuner_is_free() {
     let home = PipelineHome::new("tuners = 1\nstop_grace_ms = 200", &format!("trap '' TERM; {FOREVER}"));
     let session = home.watch("a", "hd");
     home.runs(&session);
@@ -97,7 +97,7 @@ fn a_pipeline_that_ignores_sigterm_is_killed_before_its_tuner_is_free() {
 }
 
 #[test]
-fn whoever_a_pipeline_leaves_behind_is_gone_before_its_tuner_is_free() {
+fn detached_processes_of_a_pipeline_end_before_its_tuner_is_free() {
     // One that left its group and its session, and ignores what it is told.
     let daemon =
         "(setsid sh -c 'trap \"\" TERM HUP; echo > daemon; sleep 60' &) ; until [ -e daemon ]; do :; done";
@@ -112,7 +112,7 @@ fn whoever_a_pipeline_leaves_behind_is_gone_before_its_tuner_is_free() {
 }
 
 #[test]
-fn whoever_stays_in_the_group_of_a_pipeline_that_ended_goes_too_and_its_code_counts() {
+fn processes_in_the_group_of_an_ended_pipeline_are_killed_and_its_code_is_kept() {
     let script = "(trap '' TERM; echo > deaf; sleep 60) & until [ -e deaf ]; do :; done; exit 3";
     let home = PipelineHome::new("tuners = 1\nstop_grace_ms = 200", script);
     let session = home.watch("a", "hd");
@@ -122,7 +122,7 @@ fn whoever_stays_in_the_group_of_a_pipeline_that_ended_goes_too_and_its_code_cou
 }
 
 #[test]
-fn a_killed_watchdog_takes_its_pipeline_along_and_no_other() {
+fn killed_watchdog_ends_only_its_own_pipeline() {
     let home = PipelineHome::new(
         "tuners = 2",
         &format!("echo $PPID > watchdog-$TENURE_SLOT; setsid sleep 60 & {FOREVER}"),
@@ -142,7 +142,7 @@ fn a_killed_watchdog_takes_its_pipeline_along_and_no_other() {
 }
 
 #[test]
-fn a_stop_ends_a_pipeline_whose_watchdog_stands_still() {
+fn stop_ends_a_pipeline_with_a_suspended_watchdog() {
     let home = PipelineHome::new("tuners = 1", &format!("echo $PPID > watchdog; {FOREVER}"));
     let session = home.watch("a", "hd");
     home.runs(&session);
@@ -153,7 +153,7 @@ fn a_stop_ends_a_pipeline_whose_watchdog_stands_still() {
 }
 
 #[test]
-fn only_so_many_logs_are_kept_and_never_fewer_than_there_are_sessions() {
+fn log_count_is_limited_but_never_below_the_session_count() {
     let home = PipelineHome::new("tuners = 2\nlogs_kept = 3", &format!("case $1 in stays) {FOREVER};; esac"));
     let stays = home.watch("stays", "hd");
     home.runs(&stays);

@@ -38,7 +38,7 @@ fn is_below(namespace: &str, above: &str) -> bool {
 proptest! {
     // S2-107, O-16
     #[test]
-    fn what_a_part_allows_the_whole_allows_too(whole in scope(), part in scope(), asked in asked()) {
+    fn parent_scope_allows_everything_a_child_scope_allows(whole in scope(), part in scope(), asked in asked()) {
         if part.is_within(&whole) {
             prop_assert!(!part.allows_work(&asked) || whole.allows_work(&asked));
             prop_assert!(!part.allows_tool(&asked) || whole.allows_tool(&asked));
@@ -59,7 +59,7 @@ proptest! {
 
     // S2-107
     #[test]
-    fn a_namespace_allows_itself_and_what_is_below_it(scope in scope(), asked in asked()) {
+    fn namespace_allows_itself_and_its_descendants(scope in scope(), asked in asked()) {
         let up = asked.split('/').any(|part| part == "..");
         let expected = match scope.names() {
             None => !up,
@@ -70,14 +70,14 @@ proptest! {
 
     // S2-110
     #[test]
-    fn a_scope_has_one_form_and_no_other_has_it(one in scope(), other in scope()) {
+    fn canonical_bytes_are_equal_only_for_equal_scopes(one in scope(), other in scope()) {
         prop_assert_eq!(one == other, one.canonical_bytes() == other.canonical_bytes());
         prop_assert_eq!(LeaseScope::from_canonical_bytes(&one.canonical_bytes()), Ok(one));
     }
 
     // S2-110
     #[test]
-    fn bytes_that_are_read_are_the_ones_that_would_be_written(bytes in prop::collection::vec(0..3_u8, 0..40)) {
+    fn parsed_canonical_bytes_encode_to_the_same_bytes(bytes in prop::collection::vec(0..3_u8, 0..40)) {
         if let Ok(scope) = LeaseScope::from_canonical_bytes(&bytes) {
             prop_assert_eq!(scope.canonical_bytes(), bytes);
         }
@@ -86,7 +86,7 @@ proptest! {
 
 // O-16
 #[test]
-fn what_leads_up_is_never_allowed_and_never_named() {
+fn parent_components_are_never_allowed_and_cannot_be_named() {
     for name in ["..", "a/..", "../a", "a/../b"] {
         let all = LeaseScope::Unlimited;
         assert!(!all.allows_work(name) && !all.allows_tool(name) && !all.allows_namespace(name), "{name}");
@@ -100,7 +100,7 @@ fn what_leads_up_is_never_allowed_and_never_named() {
 }
 
 #[test]
-fn a_scope_is_small() {
+fn scope_size_limits_are_enforced() {
     let names: Vec<String> = (0..65).map(|number| format!("w-{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     assert!(LeaseScope::limited(names[..64].iter().copied(), [], []).is_ok());
@@ -117,7 +117,7 @@ fn a_scope_is_small() {
 }
 
 #[test]
-fn a_purpose_is_allowed_in_all_that_it_names() {
+fn purpose_is_allowed_only_if_every_named_part_is_allowed() {
     let scope = LeaseScope::limited(["w"], ["t"], ["n"]).expect("a scope");
     let purpose = |work: &str, tool: &str| Purpose {
         work_id: Some(work.into()),

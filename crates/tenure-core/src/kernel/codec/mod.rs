@@ -44,7 +44,7 @@ mod tests {
 
     /// A number that moves would give old ledgers another meaning: the protobuf description has the last word.
     #[test]
-    fn values_are_stored_under_the_numbers_of_the_protobuf_description() {
+    fn enum_numbers_match_the_protobuf_definition() {
         fn check<T: Copy + std::fmt::Debug + PartialEq>(all: &[T], names: impl Fn(i32) -> Option<String>) {
             for (place, one) in (0..).zip(all) {
                 let stored = names(number(place)).expect("a number of the description");

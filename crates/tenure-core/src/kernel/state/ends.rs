@@ -102,7 +102,7 @@ mod tests {
 
     /// Ends that come from either side, and crowd in the middle, stand as in a set.
     #[test]
-    fn whatever_comes_and_goes_stands_as_in_a_set() {
+    fn expiry_index_matches_a_btree_set() {
         let (mut ends, mut set) = (Ends::default(), BTreeSet::new());
         let mut random = 1_u64;
         for step in 0..20_000_u64 {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_are_filled_from_one_side_are_full() {
+    fn sequential_inserts_fill_pages() {
         let (mut ends, mut backwards) = (Ends::default(), Ends::default());
         for number in 0..PAGE as u64 * 10 {
             ends.insert((Tick(number), Fence(number)));

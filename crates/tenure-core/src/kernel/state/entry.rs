@@ -198,7 +198,7 @@ mod tests {
     /// With the name, the indexes and what the allocator adds, a lease has to stay within 400 bytes: see
     /// docs/benchmarks.md for what it really takes.
     #[test]
-    fn what_there_are_millions_of_stays_small() {
+    fn entry_sizes_do_not_grow() {
         assert_eq!(size_of::<LeaseEntry>(), 96);
         assert_eq!(size_of::<ResourceEntry>(), 48);
         assert_eq!(size_of::<HolderEntry>(), 120);

@@ -118,7 +118,7 @@ mod tests {
 
     /// Hashes that crowd in few places, at the end of the table above all, find what a map finds.
     #[test]
-    fn whatever_comes_and_goes_is_found_as_in_a_map() {
+    fn hash_index_matches_a_map() {
         let mut slab = Slab::default();
         let (mut index, mut map) = (Index::default(), BTreeMap::<Slot, u32>::new());
         let mut random = 1_u64;

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shortest_live_lease_sets_the_interval() {
+    fn shortest_active_ttl_sets_the_mark_interval() {
         let mut lengths = Lengths::default();
         assert_eq!(lengths.mark_interval(), None);
         lengths.add(Span::from_secs(24 * 3600));

@@ -70,7 +70,7 @@ mod tests {
     use crate::kernel::state::slab::Slab;
 
     #[test]
-    fn numbers_come_out_in_order_from_any_of_them_on_and_empty_pages_go() {
+    fn iteration_is_ordered_from_any_fence_and_empty_pages_are_dropped() {
         let (mut slab, mut numbers) = (Slab::default(), Numbers::default());
         for number in (1..200).filter(|number| number % 3 == 0) {
             numbers.insert(Fence(number), slab.insert(number));

@@ -60,7 +60,7 @@ mod tests {
     use crate::kernel::state::slab::Slab;
 
     #[test]
-    fn it_holds_what_a_vector_would_hold_at_the_same_places() {
+    fn holder_leases_match_a_vector() {
         let (mut slab, mut own, mut vector) = (Slab::default(), Own::default(), Vec::new());
         for step in 0..5_000_usize {
             // More come than go, then more go than come.

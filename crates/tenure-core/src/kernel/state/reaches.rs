@@ -168,7 +168,7 @@ mod tests {
     proptest! {
         /// As asking of each one after the other.
         #[test]
-        fn finds_whatever_has_something_in_common(
+        fn overlap_index_matches_a_linear_search(
             names in proptest::collection::btree_set("(FILE:|SYMBOL:|work:)(a|b|/|\\*|ä){0,5}", 1..24),
             asked in "(FILE:|work:)(a|b|/|\\*|ä){0,5}",
         ) {

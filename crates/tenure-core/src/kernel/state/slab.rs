@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hole_is_filled_before_the_table_grows() {
+    fn insert_reuses_a_removed_slot() {
         let mut slab = Slab::default();
         let slots: Vec<_> = (0..3000).map(|number| slab.insert(number)).collect();
         assert_eq!(slab.remove(slots[1500]), 1500);

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_indexed_together_are_found_and_stand_once() {
+    fn index_all_finds_every_name_and_detects_duplicates() {
         let mut table = Table::new(HashKey(1, 2));
         let names = || (0..5_000).map(|number| format!("name-{number}"));
         let slots: Vec<Slot> = names().map(|name| table.push(name)).collect();

@@ -21,7 +21,7 @@ fn two_actors_cannot_hold_one_work_item() {
 
 // S2-34, S2-55, S2-69: even for other work, and with the same content
 #[test]
-fn a_lease_id_is_used_once() {
+fn reused_lease_id_is_rejected() {
     let mut watched = Watched::with_lease();
     for work in ["work-1", "work-2"] {
         let refused = watched.issue("lease-1", work, "alice", 1_000, 2_000).unwrap_err();
@@ -31,7 +31,7 @@ fn a_lease_id_is_used_once() {
 
 // S2-58, S2-70, S2-101: not even the registrar, which has an event of its own
 #[test]
-fn a_foreign_actor_cannot_release() {
+fn release_by_another_actor_is_rejected() {
     let mut watched = Watched::with_lease();
     for actor in ["mallory", "Alice", "alice ", "", REGISTRAR] {
         assert_eq!(watched.release("lease-1", actor), unauthorized(actor), "{actor:?}");
@@ -42,7 +42,7 @@ fn a_foreign_actor_cannot_release() {
 
 // S2-63, S2-94: a right actor with a wrong reason; a foreign one does not learn that the reason is wrong too
 #[test]
-fn a_release_needs_a_reason_that_is_one() {
+fn release_with_an_unknown_reason_is_rejected() {
     let mut watched = Watched::with_lease();
     let payload = helpers::lease_released_payload("lease-1", "BECAUSE");
     assert_eq!(
@@ -55,7 +55,7 @@ fn a_release_needs_a_reason_that_is_one() {
 
 // S2-71, S2-100
 #[test]
-fn a_lease_cannot_be_expired_before_its_time() {
+fn expire_before_the_expiry_is_rejected() {
     let mut watched = Watched::with_lease();
     for at in [0, 1, 1_999] {
         assert_eq!(watched.expire("lease-1", at), too_early(at, 2_000));
@@ -66,7 +66,7 @@ fn a_lease_cannot_be_expired_before_its_time() {
 
 // S2-100: the end that counts is the one after the renewal
 #[test]
-fn a_renewed_lease_cannot_be_expired_at_its_old_end() {
+fn expire_at_the_expiry_before_renewal_is_rejected() {
     let mut watched = Watched::with_lease();
     watched.renew("lease-1", 3_000).unwrap();
     assert_eq!(watched.expire("lease-1", 2_999), too_early(2_999, 3_000));
@@ -75,7 +75,7 @@ fn a_renewed_lease_cannot_be_expired_at_its_old_end() {
 
 // S2-37, S2-50, S2-102
 #[test]
-fn a_lease_cannot_dodge_pruning_by_expiring_in_the_far_future() {
+fn late_expiry_does_not_delay_pruning() {
     let mut watched = Watched::with_lease();
     watched.expire("lease-1", u64::MAX).unwrap();
     assert_eq!(watched.lease().terminated_at, Some(2_000));
@@ -85,7 +85,7 @@ fn a_lease_cannot_dodge_pruning_by_expiring_in_the_far_future() {
 
 // S2-102: nor by a release or a revocation with a tick of its own choosing
 #[test]
-fn a_lease_cannot_dodge_pruning_by_ending_in_the_far_future() {
+fn late_release_or_revocation_does_not_delay_pruning() {
     for tick in [0, 99, 200, u64::MAX] {
         let mut released = Watched::with_ticks();
         released.release_at_tick(tick).unwrap();
@@ -99,7 +99,7 @@ fn a_lease_cannot_dodge_pruning_by_ending_in_the_far_future() {
 }
 
 #[test]
-fn a_release_is_dated_by_its_tick() {
+fn termination_time_is_computed_from_the_release_tick() {
     for (tick, wall) in [(100, 1_000_000), (101, 1_001_000), (199, 1_099_000)] {
         let mut watched = Watched::with_ticks();
         watched.release_at_tick(tick).unwrap();
@@ -109,7 +109,7 @@ fn a_release_is_dated_by_its_tick() {
 
 // S2-7, S2-56, S2-66, S2-95
 #[test]
-fn an_unsigned_lease_or_renewal_is_refused() {
+fn unsigned_lease_or_renewal_is_rejected() {
     let missing = Err(LeaseError::MissingSignature { lease_id: "lease-1".into() });
     let unsigned = helpers::lease_issued_payload("lease-1", "work-1", "alice", 1_000, 2_000, vec![]);
     assert_eq!(Watched::default().apply("lease.issued", REGISTRAR, unsigned), missing);
@@ -122,14 +122,14 @@ fn an_unsigned_lease_or_renewal_is_refused() {
 
 // S2-65, S2-95: a forged signature passes here, and has to be caught where the event is appended
 #[test]
-fn the_reducer_sees_that_a_signature_is_there_but_not_whether_it_is_genuine() {
+fn reducer_does_not_verify_signatures() {
     let forged = helpers::lease_issued_payload("lease-1", "work-1", "alice", 1_000, 2_000, vec![0]);
     assert_eq!(Watched::default().apply("lease.issued", REGISTRAR, forged), Ok(()));
 }
 
 // S2-35
 #[test]
-fn a_lease_that_does_not_last_is_refused() {
+fn lease_without_duration_is_rejected() {
     for (from, until) in [(1_000, 1_000), (1_000, 999), (u64::MAX, 0), (0, 0)] {
         let refused = Watched::default().issue("lease-1", "work-1", "alice", from, until);
         assert_eq!(field_of(refused), "expires_at", "{from} to {until}");
@@ -140,7 +140,7 @@ fn a_lease_that_does_not_last_is_refused() {
 
 // S2-96: who relies on the reducer alone after pruning is deceived
 #[test]
-fn a_pruned_lease_is_forgotten_so_the_ledger_must_not_repeat_it() {
+fn pruned_lease_id_can_be_issued_again() {
     let mut watched = Watched::with_lease();
     watched.release("lease-1", "alice").unwrap();
     assert_eq!(watched.0.state_mut().prune_terminal_leases(), 1);
@@ -150,7 +150,7 @@ fn a_pruned_lease_is_forgotten_so_the_ledger_must_not_repeat_it() {
 
 // S2-94
 #[test]
-fn only_the_registrar_takes_a_lease_away() {
+fn revoke_by_another_actor_is_rejected() {
     let mut watched = Watched::with_ticks();
     let event = || payload(revoked(RevocationCause::Revoked.into(), 150));
     for actor in ["alice", "mallory", "Registrar", ""] {
@@ -165,7 +165,7 @@ fn only_the_registrar_takes_a_lease_away() {
 
 // S2-94
 #[test]
-fn a_lease_is_not_taken_away_without_saying_why() {
+fn revoke_without_a_cause_is_rejected() {
     for cause in [RevocationCause::Unspecified.into(), 7, -1, i32::MAX] {
         assert_eq!(field_of(Watched::with_lease().tell(revoked(cause, 0))), "cause", "{cause}");
     }
@@ -176,7 +176,7 @@ fn a_lease_is_not_taken_away_without_saying_why() {
 
 // The order of checks is part of the promise: which error one gets must not depend on the version.
 #[test]
-fn the_first_check_that_fails_is_the_one_reported() {
+fn first_failing_check_is_reported() {
     let issued = |lease: &str, work: &str, signature: Vec<u8>, until: u64| {
         let payload = helpers::lease_issued_payload(lease, work, "alice", 1_000, until, signature);
         Watched::with_lease().apply("lease.issued", REGISTRAR, payload).unwrap_err()

@@ -10,7 +10,7 @@ fn without_ticks(mut renewed: LeaseRenewed) -> LeaseRenewed {
 
 // S2-33: a rate of 0 says that there are no ticks, whatever else stands there
 #[test]
-fn a_lease_without_a_rate_has_no_ticks_and_lives_by_no_tick() {
+fn lease_without_a_tick_rate_has_no_ticks() {
     for (from, until) in [(0, 0), (100, 200), (200, 100)] {
         let mut watched = Watched::default();
         watched.tell(issued_with_ticks(from, until, 0)).unwrap();
@@ -22,7 +22,7 @@ fn a_lease_without_a_rate_has_no_ticks_and_lives_by_no_tick() {
 
 // O-15
 #[test]
-fn a_lease_that_lasts_no_tick_is_refused() {
+fn lease_without_tick_duration_is_rejected() {
     for (issued_at_tick, expires_at_tick) in [(100, 100), (100, 99), (0, 0), (u64::MAX, 0)] {
         let refused = Watched::default().tell(issued_with_ticks(issued_at_tick, expires_at_tick, RATE));
         let lease_id = "lease-1".to_owned();
@@ -34,7 +34,7 @@ fn a_lease_that_lasts_no_tick_is_refused() {
 
 // S2-35: also where ticks decide
 #[test]
-fn good_ticks_do_not_excuse_wall_times_that_do_not_last() {
+fn lease_without_wall_duration_is_rejected_despite_valid_ticks() {
     let Event::Issued(mut issued) = issued_with_ticks(100, 200, RATE) else { unreachable!() };
     issued.expires_at = issued.issued_at;
     assert_eq!(field_of(Watched::default().tell(Event::Issued(issued))), "expires_at");
@@ -42,7 +42,7 @@ fn good_ticks_do_not_excuse_wall_times_that_do_not_last() {
 
 // S2-30, S2-62: at the expiry it is dead, also when nobody has recorded it yet
 #[test]
-fn a_renewal_is_in_time_until_the_tick_before_the_expiry() {
+fn renew_at_or_after_the_expiry_tick_is_rejected() {
     assert_eq!(Watched::with_ticks().tell(Event::Renewed(renewed_at_tick(199, 300))), Ok(()));
     for late in [200, 201, u64::MAX] {
         let mut watched = Watched::with_ticks();
@@ -56,7 +56,7 @@ fn a_renewal_is_in_time_until_the_tick_before_the_expiry() {
 
 // S2-30, S2-32, S2-67
 #[test]
-fn whether_a_renewal_extends_is_a_question_of_ticks() {
+fn renewal_extension_is_judged_by_ticks() {
     let renewed = |until_tick, until_wall| {
         let event = LeaseRenewed { new_expires_at: until_wall, ..renewed_at_tick(150, until_tick) };
         let mut watched = Watched::with_ticks();
@@ -78,7 +78,7 @@ fn whether_a_renewal_extends_is_a_question_of_ticks() {
 
 // S2-35: what a renewal says about wall time must still be a time after the issue
 #[test]
-fn a_renewal_cannot_make_a_lease_end_before_it_was_issued() {
+fn renewal_to_before_the_issue_time_is_rejected() {
     for new_expires_at in [0, 999_999, 1_000_000] {
         let event = LeaseRenewed { new_expires_at, ..renewed_at_tick(150, 300) };
         assert_eq!(field_of(Watched::with_ticks().tell(Event::Renewed(event))), "new_expires_at");
@@ -87,7 +87,7 @@ fn a_renewal_cannot_make_a_lease_end_before_it_was_issued() {
 
 // S2-33, S2-94, O-15: a lease keeps the clock that it was issued with
 #[test]
-fn a_lease_is_not_renewed_by_another_clock() {
+fn renewal_with_another_tick_rate_is_rejected() {
     let faster = LeaseRenewed { tick_rate_hz: RATE + 1, ..renewed_at_tick(150, 300) };
     assert_eq!(field_of(Watched::with_ticks().tell(Event::Renewed(faster))), "tick_rate_hz");
     let wall_only = without_ticks(renewed_at_tick(150, 300));
@@ -98,7 +98,7 @@ fn a_lease_is_not_renewed_by_another_clock() {
 
 // S2-26
 #[test]
-fn a_renewal_is_dated_by_its_tick() {
+fn renewal_time_is_computed_from_its_tick() {
     let mut watched = Watched::with_ticks();
     watched.tell(Event::Renewed(renewed_at_tick(150, 300))).unwrap();
     assert_eq!(watched.lease().last_renewed_at, Some(1_050_000));
@@ -111,7 +111,7 @@ fn a_renewal_is_dated_by_its_tick() {
 
 // S2-32, S2-38, S2-71, S2-100
 #[test]
-fn a_wall_clock_cannot_end_a_lease_that_has_ticks() {
+fn wall_clock_cannot_expire_a_lease_with_ticks() {
     let mut watched = Watched::with_ticks();
     for tick in [0, 1, 199] {
         assert_eq!(watched.tell(expired_at_tick(tick, RATE)), too_early(tick, 200));
@@ -123,7 +123,7 @@ fn a_wall_clock_cannot_end_a_lease_that_has_ticks() {
 
 // S2-32, S2-37: with the wall clock set back to the beginning of time
 #[test]
-fn a_wall_clock_cannot_keep_a_lease_alive_that_has_ticks() {
+fn wall_clock_cannot_keep_a_lease_with_ticks_active() {
     for tick in [200, 201, u64::MAX] {
         let mut watched = Watched::with_ticks();
         let expired = LeaseExpired { lease_id: "lease-1".into(), expired_at: 0, tick, tick_rate_hz: RATE };
@@ -135,7 +135,7 @@ fn a_wall_clock_cannot_keep_a_lease_alive_that_has_ticks() {
 
 // S2-31: an old lease, and a registrar that has ticks by now
 #[test]
-fn a_lease_without_ticks_ends_by_wall_time_whatever_tick_is_told() {
+fn lease_without_ticks_expires_by_wall_time() {
     let expired = |expired_at, tick| {
         Event::Expired(LeaseExpired { lease_id: "lease-1".into(), expired_at, tick, tick_rate_hz: RATE })
     };

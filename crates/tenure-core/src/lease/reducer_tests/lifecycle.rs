@@ -6,7 +6,7 @@ use crate::stored::{LeaseConflict, LeaseIssueDenied};
 
 // S2-16 to S2-28: every field after an issue; S2-6, S2-19, S2-51
 #[test]
-fn an_issued_lease_is_what_the_event_says() {
+fn issued_lease_has_the_fields_of_its_event() {
     let watched = Watched::with_ticks();
     let expected = Lease {
         lease_id: "lease-1".into(),
@@ -31,7 +31,7 @@ fn an_issued_lease_is_what_the_event_says() {
 
 // S2-6, S2-104
 #[test]
-fn a_renewal_moves_the_end_and_nothing_else() {
+fn renewal_changes_only_the_expiry() {
     let mut watched = Watched::with_lease();
     let before = watched.lease().clone();
     watched.renew("lease-1", 3_000).unwrap();
@@ -47,7 +47,7 @@ fn a_renewal_moves_the_end_and_nothing_else() {
 
 // S2-6, S2-51, S2-104
 #[test]
-fn what_is_released_is_free_at_once() {
+fn released_work_item_can_be_leased_again() {
     let mut watched = Watched::with_lease();
     watched.release("lease-1", "alice").unwrap();
     assert_eq!(watched.lease().state, LeaseState::Released);
@@ -59,7 +59,7 @@ fn what_is_released_is_free_at_once() {
 
 // S2-6, S2-51
 #[test]
-fn what_has_expired_is_free_once_that_is_recorded() {
+fn expired_work_item_can_be_leased_after_the_expiry_event() {
     let mut watched = Watched::with_lease();
     // Time alone frees nothing here: the event does.
     let held = watched.issue("lease-2", "work-1", "bob", 5_000, 6_000);
@@ -72,7 +72,7 @@ fn what_has_expired_is_free_once_that_is_recorded() {
 
 // S2-13, S2-15: three reasons, one effect
 #[test]
-fn the_reason_is_kept_and_decides_nothing() {
+fn release_reason_is_recorded_and_has_no_effect() {
     for (told, kept) in [
         ("completed", ReleaseReason::Completed),
         ("Aborted", ReleaseReason::Aborted),
@@ -91,7 +91,7 @@ fn the_reason_is_kept_and_decides_nothing() {
 
 // S2-9, S2-10, S2-51, S2-57, S2-61
 #[test]
-fn nothing_brings_an_ended_lease_back() {
+fn events_on_an_ended_lease_are_rejected() {
     let mut released = Watched::with_lease();
     released.release("lease-1", "alice").unwrap();
     let mut expired = Watched::with_lease();
@@ -108,7 +108,7 @@ fn nothing_brings_an_ended_lease_back() {
 
 // S2-60
 #[test]
-fn a_lease_that_nobody_issued_cannot_be_changed() {
+fn events_on_an_unknown_lease_are_rejected() {
     let mut watched = Watched::with_lease();
     assert_eq!(watched.renew("lease-9", 9_000), not_found("lease-9"));
     assert_eq!(watched.release("lease-9", "alice"), not_found("lease-9"));
@@ -119,7 +119,7 @@ fn a_lease_that_nobody_issued_cannot_be_changed() {
 
 // S2-36
 #[test]
-fn the_count_of_renewals_stays_at_its_largest() {
+fn renewal_count_saturates() {
     let mut watched = Watched::with_lease();
     let lease = watched.0.state_mut().leases.get_mut("lease-1").unwrap();
     lease.renewal_count = u32::MAX - 1;
@@ -132,7 +132,7 @@ fn the_count_of_renewals_stays_at_its_largest() {
 
 // S2-67: 1,999 and 2,000 give no more than 2,000 does
 #[test]
-fn a_renewal_that_gives_no_more_time_is_refused() {
+fn renewal_that_does_not_extend_is_rejected() {
     for until in [0, 1_999, 2_000] {
         let mut watched = Watched::with_lease();
         let refused = LeaseError::RenewalDoesNotExtend {
@@ -147,7 +147,7 @@ fn a_renewal_that_gives_no_more_time_is_refused() {
 
 // O-14
 #[test]
-fn what_is_for_audit_changes_no_lease() {
+fn audit_events_change_nothing() {
     let mut watched = Watched::with_lease();
     let before = watched.state().clone();
     let ids = vec!["lease-1".to_owned(), "lease-2".to_owned()];
@@ -162,7 +162,7 @@ fn what_is_for_audit_changes_no_lease() {
 
 // S2-2, S2-53
 #[test]
-fn the_events_of_other_reducers_change_no_lease() {
+fn events_of_other_reducers_change_nothing() {
     let mut watched = Watched::with_lease();
     let before = watched.state().clone();
     let payload = helpers::lease_released_payload("lease-1", "COMPLETED");
@@ -174,7 +174,7 @@ fn the_events_of_other_reducers_change_no_lease() {
 
 // S2-75
 #[test]
-fn the_reducer_has_a_name_and_can_start_over() {
+fn reset_returns_to_the_empty_state() {
     let mut watched = Watched::with_lease();
     assert_eq!(watched.0.name(), "lease-registrar");
     watched.0.reset();
@@ -185,7 +185,7 @@ fn the_reducer_has_a_name_and_can_start_over() {
 
 // S2-4
 #[test]
-fn a_reducer_goes_on_from_a_checkpoint_as_if_it_had_never_stopped() {
+fn reducer_restored_from_a_checkpoint_continues_identically() {
     let mut first = Watched::with_ticks();
     let bytes = first.state().to_checkpoint();
     let mut second = Watched(LeaseReducer::with_state(LeaseReducerState::from_checkpoint(&bytes).unwrap()));

@@ -14,7 +14,7 @@ fn ids_of(bytes: usize) -> Vec<String> {
 
 // S2-98
 #[test]
-fn an_id_has_128_bytes_at_most() {
+fn ids_longer_than_128_bytes_are_rejected() {
     for id in [1, 127, 128].into_iter().flat_map(ids_of).filter(|id| !id.is_empty()) {
         let mut watched = Watched::default();
         watched.issue(&id, &id, &id, 1_000, 2_000).unwrap();
@@ -28,7 +28,7 @@ fn an_id_has_128_bytes_at_most() {
 
 // S2-72, S2-98: what a log or a terminal would take for something else
 #[test]
-fn an_id_is_not_empty_and_holds_no_control_character() {
+fn empty_ids_and_control_characters_are_rejected() {
     for id in ["", "a\0", "a\nb", "\r", "\u{1B}[2J", "\u{7F}", "\u{85}"] {
         refused_everywhere(id);
     }
@@ -49,7 +49,7 @@ fn refused_everywhere(id: &str) {
 
 // S2-47: readers who share a resource hold it under ids that no plain name can have
 #[test]
-fn shared_leases_stand_side_by_side_under_joined_ids() {
+fn shared_leases_coexist_under_joined_ids() {
     let mut watched = Watched::default();
     for lease in ["lease-1", "lease-2"] {
         watched.issue(lease, &format!("file:a\u{1F}{lease}"), "alice", 1_000, 2_000).unwrap();
@@ -59,7 +59,7 @@ fn shared_leases_stand_side_by_side_under_joined_ids() {
 
 // S2-99
 #[test]
-fn a_signature_has_512_bytes_at_most() {
+fn signatures_longer_than_512_bytes_are_rejected() {
     let issued = |bytes| {
         let payload = helpers::lease_issued_payload("lease-2", "work-2", "bob", 1_000, 2_000, vec![7; bytes]);
         Watched::with_lease().apply("lease.issued", REGISTRAR, payload)

@@ -20,7 +20,7 @@ fn ids(leases: Vec<&Lease>) -> String {
 
 // S2-81 to S2-85, S2-48
 #[test]
-fn one_finds_a_lease_by_its_id_its_work_and_its_actor() {
+fn leases_are_found_by_id_work_and_actor() {
     let watched = five();
     let state = watched.state();
     // S2-81
@@ -43,7 +43,7 @@ fn one_finds_a_lease_by_its_id_its_work_and_its_actor() {
 
 // S2-48: an index that somebody has spoiled is not believed
 #[test]
-fn an_ended_lease_is_not_found_as_active_even_through_a_spoiled_index() {
+fn ended_lease_is_not_active_despite_a_corrupt_index() {
     let mut watched = five();
     watched.0.state_mut().active_leases_by_work.insert("work-c".into(), "c".into());
     assert_eq!(watched.state().get_active_lease_for_work("work-c"), None);
@@ -52,7 +52,7 @@ fn an_ended_lease_is_not_found_as_active_even_through_a_spoiled_index() {
 
 // S2-88 to S2-92
 #[test]
-fn the_counts_add_up() {
+fn counts_match_lease_states() {
     let watched = five();
     let state = watched.state();
     assert_eq!(state.len(), 5); // S2-88
@@ -67,7 +67,7 @@ fn the_counts_add_up() {
 // S2-87, S2-97
 #[test]
 #[expect(deprecated, reason = "leases without ticks are found this way")]
-fn by_wall_time_one_finds_the_active_leases_that_are_over() {
+fn expired_active_leases_are_found_by_wall_time() {
     let watched = five();
     let over = |now| ids(watched.state().get_expired_but_active(now));
     assert_eq!([over(1_999), over(2_000), over(3_000), over(u64::MAX)], ["", "a", "ab", "abd"]);
@@ -75,7 +75,7 @@ fn by_wall_time_one_finds_the_active_leases_that_are_over() {
 
 // S2-86, S2-97
 #[test]
-fn by_tick_one_finds_the_active_leases_that_are_over() {
+fn expired_active_leases_are_found_by_tick() {
     let watched = Watched::with_ticks();
     let over = |tick, rate| ids(watched.state().get_expired_but_active_at_tick(&HtfTick::new(tick, rate)));
     assert_eq!([over(0, RATE), over(199, RATE), over(200, RATE)], ["", "", "lease-1"]);
@@ -87,7 +87,7 @@ fn by_tick_one_finds_the_active_leases_that_are_over() {
 
 // S2-106
 #[test]
-fn what_is_found_to_be_over_can_be_expired() {
+fn leases_found_as_expired_can_be_expired() {
     let mut watched = Watched::with_ticks();
     let now = HtfTick::new(250, RATE);
     assert_eq!(ids(watched.state().get_expired_but_active_at_tick(&now)), "lease-1");
@@ -97,7 +97,7 @@ fn what_is_found_to_be_over_can_be_expired() {
 
 // S2-49, S2-93, S2-105
 #[test]
-fn pruning_forgets_what_has_ended_and_nothing_else() {
+fn prune_removes_only_ended_leases() {
     let mut watched = five();
     assert_eq!(watched.0.state_mut().prune_terminal_leases(), 2);
     assert_eq!(ids(watched.state().active_leases()), "abd");
@@ -108,7 +108,7 @@ fn pruning_forgets_what_has_ended_and_nothing_else() {
 
 // S2-50, S2-93, S2-105: c ended at 4,000, e at 6,000
 #[test]
-fn pruning_up_to_a_time_goes_by_the_end_of_the_lease() {
+fn prune_before_compares_with_the_termination_time() {
     let pruned = |before| {
         let mut watched = five();
         let pruned = watched.0.state_mut().prune_terminal_leases_before(before);

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_renamed_folder_carries_what_is_below_it() {
+    fn a_renamed_folder_renames_the_files_below_it() {
         let mut renamed = Renamed::default();
         renamed.add(Path::new("a/x/one"), Path::new("b/x/two"));
         let now = |path: &str| renamed.now(Path::new(path));

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_stands_before_the_verb_is_understood() {
+    fn global_options_before_the_subcommand_are_parsed() {
         let line = words(
             "/usr/bin/git -C a --no-pager -p -C b -c Core.X=y --config-env=a.b=HOME --namespace n --git-dir=g \
              --work-tree w --exec-path=/x --icase-pathspecs --bare stash -C c",
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_verb_there_is_nothing() {
+    fn a_command_line_without_a_subcommand_is_ignored() {
         for line in ["git", "git --version", "git --help stash", "git -C", "git --exec-path stash", ""] {
             assert!(split(&words(line)).is_none(), "{line}");
         }

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_known_by_their_beginning_where_only_one_begins_so() {
+    fn unambiguous_option_prefixes_are_expanded() {
         assert!(read("--har").has(&["hard"]));
         assert!(read("--ha").has(&["hard"]));
         assert!(read("--h").is_unclear, "two begin with h");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_no_words_and_letters_go_together() {
+    fn option_values_are_not_words_and_short_options_can_be_bundled() {
         let one = read("-fdm text word --mess more -Skey -S other -- -f");
         let value = |text: &str| Some(OsString::from(text));
         let expected = [
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_can_tell_the_whole_tree_is_meant() {
+    fn unknown_options_select_the_whole_tree() {
         assert_eq!(read("-f a -- b").paths(), ["a", "b"]);
         assert_eq!(read("-f --new a -- b").paths(), [""; 0]);
         assert_eq!(read("--end-of-options -x").words, ["-x"]);

@@ -31,7 +31,7 @@ fn restore(source: &str, is_merged: bool, paths: &str) -> Verb {
 }
 
 #[test]
-fn reading_verbs_do_nothing() {
+fn command_lines_that_change_no_files_parse_to_none() {
     for line in [
         "git",
         "git status",
@@ -105,7 +105,7 @@ fn reading_verbs_do_nothing() {
 }
 
 #[test]
-fn verbs_that_throw_away_are_understood() {
+fn commands_that_discard_changes_are_parsed() {
     let reset = |to: &str| Verb::ResetHard { to: word(to) };
     let clean = |letters: &str, excluded: &str, paths: &str| {
         let has = |letter: char| letters.contains(letter);
@@ -180,7 +180,7 @@ fn verbs_that_throw_away_are_understood() {
 }
 
 #[test]
-fn checkout_switch_and_restore_are_understood() {
+fn checkout_switch_and_restore_are_parsed() {
     let switch = |to: &str, is_forced| Verb::Switch { to: word(to), is_forced };
     for (line, expected) in [
         ("git checkout main", checkout("main", None, false, false)),
@@ -216,7 +216,7 @@ fn checkout_switch_and_restore_are_understood() {
 }
 
 #[test]
-fn verbs_that_bring_changes_are_understood() {
+fn commands_that_integrate_changes_are_parsed() {
     let merge = |with: &str, autostash| Verb::Merge { with: words(with), autostash };
     let pick = |commits: &str, is_backwards| Verb::Pick { commits: words(commits), is_backwards };
     let apply = |stash: &str, is_branch| Verb::StashApply { stash: word(stash), is_branch };
@@ -255,7 +255,7 @@ fn verbs_that_bring_changes_are_understood() {
 }
 
 #[test]
-fn people_are_told_the_verb_as_they_know_it() {
+fn the_displayed_command_is_the_canonical_one() {
     for (line, name) in [
         ("git -C x stash -u", "git stash"),
         ("git-stash pop", "git stash pop"),
@@ -271,7 +271,7 @@ fn people_are_told_the_verb_as_they_know_it() {
 }
 
 #[test]
-fn whether_a_verb_goes_on_into_submodules_is_said_or_set() {
+fn submodule_recursion_follows_the_options_or_the_setting() {
     for (line, expected) in [
         ("git reset --hard --recurse-submodules", Some(true)),
         ("git checkout --recurse-sub x", Some(true)),

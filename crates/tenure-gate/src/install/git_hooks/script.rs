@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_script_is_known_by_its_second_line() {
+    fn own_scripts_are_recognized_by_their_second_line() {
         for hook in Hook::ALL {
             for earlier in [None, Some(b"#!/bin/sh\n".as_slice())] {
                 assert!(is_ours(script(hook, "/x", earlier).as_bytes()));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_shell_script_that_looks_at_its_name_keeps_it() {
+    fn only_shell_scripts_that_read_their_name_are_sourced() {
         let read_by =
             |text: &str| call(text.as_bytes()).split_once(" -c ").map(|(shell, _)| shell.to_owned());
         assert_eq!(read_by("#!/usr/bin/env sh\n. \"${0%/*}/h\"\n").as_deref(), Some("/usr/bin/env sh"));

@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_comment_is_known_from_a_text_that_looks_like_one() {
+    fn comments_are_distinguished_from_similar_strings() {
         for (text, line) in [
             ("{}", None),
             (r#"{"a": "// no", "b": "\"/* no */"}"#, None),

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_looks_like_the_rest() {
+    fn inserted_members_match_the_document_layout() {
         for (before, after) in [
             (
                 "{}",
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_the_middle_and_the_only_one_can_go() {
+    fn the_first_middle_last_and_only_element_can_be_removed() {
         let text = "[ 1,\n 2 , 3 ]";
         let root = scan(text).unwrap();
         assert_eq!(remove(text, &root, 0), "[ 2 , 3 ]");
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_found_with_its_place() {
+    fn invalid_json_is_reported_with_line_and_column() {
         for (text, line, column) in
             [("{\n  \"a\": 1,\n}", 3, 1), ("{\n // hello\n}", 2, 2), ("", 1, 0), ("{} x", 1, 4)]
         {

@@ -46,7 +46,7 @@ fn context(event: &str) -> Value {
 
 // S4-19, S4-27, S4-62
 #[test]
-fn an_edit_is_answered_in_each_agents_own_form() {
+fn edit_responses_have_each_agents_format() {
     let mut claude_stop = denial();
     claude_stop["continue"] = json!(false);
     claude_stop["stopReason"] = json!("held");
@@ -93,7 +93,7 @@ fn an_edit_is_answered_in_each_agents_own_form() {
 }
 
 #[test]
-fn whoever_was_not_understood_is_stopped_whatever_it_was() {
+fn denials_of_unparsed_payloads_block() {
     let stopped: Printed = (None, "held", 2);
     let cursor = json!({"permission": "deny", "agent_message": "held", "user_message": "held"});
     for stop in [false, true] {
@@ -107,7 +107,7 @@ fn whoever_was_not_understood_is_stopped_whatever_it_was() {
 }
 
 #[test]
-fn a_prompt_can_be_stopped_and_goes_on_otherwise() {
+fn a_prompt_is_blocked_only_if_denied() {
     let block = json!({"decision": "block", "reason": "held"});
     check(Agent::Claude, Some(Event::Prompted), &deny(false), &json_only(block.clone()));
     check(Agent::Codex, Some(Event::Prompted), &deny(false), &json_only(block));
@@ -122,7 +122,7 @@ fn a_prompt_can_be_stopped_and_goes_on_otherwise() {
 }
 
 #[test]
-fn the_end_of_a_turn_is_never_turned_into_another_one() {
+fn denials_at_the_end_of_a_turn_do_not_start_another_turn() {
     // A block there is an endless loop in Codex, and eight more turns in Claude.
     let over = [
         Event::Started,
@@ -143,7 +143,7 @@ fn the_end_of_a_turn_is_never_turned_into_another_one() {
 }
 
 #[test]
-fn a_note_goes_where_the_event_takes_one() {
+fn messages_are_sent_only_where_the_event_accepts_them() {
     let notes = [
         (Event::Started, Some("SessionStart")),
         (Event::Prompted, Some("UserPromptSubmit")),
@@ -185,7 +185,7 @@ fn no_denial_of_any_kind_lets_an_edit_through() {
 }
 
 #[test]
-fn no_permission_is_given_in_a_persons_place() {
+fn allowing_never_approves_on_behalf_of_the_user() {
     for agent in [Agent::Claude, Agent::Codex, Agent::Gemini] {
         for verdict in [allow(), allow_with_note(), Verdict::Noted] {
             let heard = Heard { event: writing(&["a"]), ..heard() };

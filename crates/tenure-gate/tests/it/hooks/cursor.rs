@@ -26,7 +26,7 @@ fn called(tool: &str, call: Option<&str>, event: Event) -> Heard {
 
 // S4-11, S4-15
 #[test]
-fn its_tools_are_met_before_they_change_anything() {
+fn cursor_tools_are_parsed_before_they_change_files() {
     let input = json!({"file_path": "/repo/a", "content": "x"});
     let more = json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "t", "cwd": "/repo/sub"});
     let in_sub =
@@ -47,7 +47,7 @@ fn its_tools_are_met_before_they_change_anything() {
 }
 
 #[test]
-fn what_it_did_is_known() {
+fn cursor_edits_and_reads_are_parsed_afterwards() {
     let edits = json!([{"old_string": "x", "new_string": "y"}]);
     let more = json!({"file_path": "/repo/a", "edits": edits});
     assert_eq!(said("afterFileEdit", more.clone()), expected(wrote(&["/repo/a"])));
@@ -68,7 +68,7 @@ fn what_it_did_is_known() {
 
 // S4-31
 #[test]
-fn its_sessions_and_turns_begin_and_end() {
+fn cursor_session_and_turn_events_are_parsed() {
     let task = Some("do it".to_owned());
     assert_eq!(
         said("beforeSubmitPrompt", json!({"prompt": "do it"})),
@@ -84,7 +84,7 @@ fn its_sessions_and_turns_begin_and_end() {
 }
 
 #[test]
-fn its_subagents_are_known_with_whoever_started_them() {
+fn cursor_subagents_are_parsed_with_their_parent() {
     let more = json!({
         "subagent_id": "sub", "subagent_type": "explore", "task": "look around", "parent_conversation_id": "conv",
     });

@@ -221,7 +221,7 @@ fn payload(name: &str) -> Vec<u8> {
 
 // S4-11, S4-15, S4-16: no agent says anything that it would not say without leases.
 #[test]
-fn everything_that_real_agents_said_is_understood() {
+fn every_recorded_payload_is_parsed() {
     assert_eq!(heard().session, SESSION);
     for (agent, name, expected) in table() {
         assert_eq!(read(agent, &payload(&name)), Ok(expected), "{name}");
@@ -229,7 +229,7 @@ fn everything_that_real_agents_said_is_understood() {
 }
 
 #[test]
-fn what_opencode_says_of_no_session_stops_nothing() {
+fn opencode_events_without_a_session_block_nothing() {
     for name in OF_NO_SESSION {
         let unheard = read(Agent::OpenCode, &payload(name)).expect_err(name);
         assert_eq!(unheard.wrong(), &Wrong::Missing("sessionID"), "{name}");
@@ -238,7 +238,7 @@ fn what_opencode_says_of_no_session_stops_nothing() {
 }
 
 #[test]
-fn no_payload_is_left_out() {
+fn every_recorded_payload_has_an_expectation() {
     let expected: BTreeSet<String> =
         table().into_iter().map(|(_, name, _)| name).chain(OF_NO_SESSION.map(str::to_owned)).collect();
     let found: BTreeSet<String> = std::fs::read_dir(folder())

@@ -54,7 +54,7 @@ fn without(agent: Agent, place: &str) -> Value {
 
 // S4-15
 #[test]
-fn what_is_no_json_is_denied_to_every_agent() {
+fn payloads_that_are_not_json_are_denied() {
     for agent in Agent::ALL {
         assert!(read_json(agent, &good(agent)).is_ok(), "{agent}");
         let text = good(agent).to_string();
@@ -81,7 +81,7 @@ fn what_is_no_json_is_denied_to_every_agent() {
 }
 
 #[test]
-fn what_is_too_large_is_denied_before_it_is_read() {
+fn payloads_that_are_too_large_are_denied() {
     for agent in Agent::ALL {
         let mut text = good(agent).to_string();
         text.push_str(&" ".repeat(MOST_BYTES - text.len()));
@@ -95,7 +95,7 @@ fn what_is_too_large_is_denied_before_it_is_read() {
 }
 
 #[test]
-fn one_name_twice_is_denied_wherever_it_stands() {
+fn duplicate_names_are_denied() {
     for agent in Agent::ALL {
         for place in places(agent) {
             let name = place.rsplit('/').next().expect("a name");
@@ -117,7 +117,7 @@ fn one_name_twice_is_denied_wherever_it_stands() {
 
 // S4-15
 #[test]
-fn fields_that_are_missing_or_of_another_type_are_denied() {
+fn missing_and_mistyped_fields_are_denied() {
     let wrong = [json!(7), json!(true), json!([SECRET]), json!(SECRET), json!({"x": SECRET})];
     for agent in Agent::ALL {
         for (index, place) in places(agent).into_iter().enumerate() {
@@ -138,7 +138,7 @@ fn fields_that_are_missing_or_of_another_type_are_denied() {
 }
 
 #[test]
-fn an_id_that_cannot_be_one_is_denied() {
+fn invalid_ids_are_denied() {
     for agent in Agent::ALL {
         let place = places(agent)[0];
         let long = "x".repeat(129);
@@ -156,7 +156,7 @@ fn an_id_that_cannot_be_one_is_denied() {
 }
 
 #[test]
-fn a_folder_that_is_none_is_denied() {
+fn invalid_folders_are_denied() {
     for agent in Agent::ALL {
         let name = if agent == Agent::OpenCode { "directory" } else { "cwd" };
         for folder in [json!("repo"), json!("/re\u{0}po"), json!(7), json!(["/repo"])] {
@@ -168,7 +168,7 @@ fn a_folder_that_is_none_is_denied() {
 }
 
 #[test]
-fn a_path_keeps_its_newlines_and_may_not_hold_a_nul() {
+fn paths_may_contain_newlines_but_not_nul() {
     let name = |agent| if agent == Agent::OpenCode { "filePath" } else { "file_path" };
     for agent in [Agent::Claude, Agent::Gemini, Agent::Cursor, Agent::OpenCode] {
         let tool = edit(agent).0;
@@ -188,7 +188,7 @@ fn a_path_keeps_its_newlines_and_may_not_hold_a_nul() {
 }
 
 #[test]
-fn a_thousand_files_are_the_most() {
+fn more_than_a_thousand_files_are_denied() {
     let patch = |files: usize| {
         let headers: String = (0..files).map(|file| format!("*** Delete File: f{file}\n")).collect();
         format!("*** Begin Patch\n{headers}*** End Patch\n")
@@ -210,7 +210,7 @@ fn a_thousand_files_are_the_most() {
 }
 
 #[test]
-fn what_asks_nothing_stops_nothing() {
+fn malformed_events_without_a_permission_decision_block_nothing() {
     let stop = json!({"hook_event_name": "Stop", "cwd": "/repo"});
     for agent in [Agent::Claude, Agent::Codex] {
         let unheard = read_json(agent, &stop).expect_err("no session");
@@ -230,7 +230,7 @@ fn what_asks_nothing_stops_nothing() {
 }
 
 #[test]
-fn half_a_character_somewhere_does_not_deny_an_edit_elsewhere() {
+fn lone_surrogates_are_denied_only_in_paths_and_ids() {
     let text = |path: &str, content: &str| {
         format!(
             r#"{{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Write",

@@ -16,7 +16,7 @@ fn expected(event: Event) -> Heard {
 
 // S4-11, S4-15
 #[test]
-fn a_call_is_understood_with_the_name_of_its_event_and_without() {
+fn tool_calls_are_parsed_with_and_without_an_event_name() {
     let input = json!({"tool": "write", "sessionID": "ses", "callID": "c"});
     let output = json!({"args": {"filePath": "a", "content": "x"}});
     let call = Heard {
@@ -40,7 +40,7 @@ fn a_call_is_understood_with_the_name_of_its_event_and_without() {
 
 // S4-31, S4-33
 #[test]
-fn an_event_of_the_bus_is_understood_however_it_is_wrapped() {
+fn bus_events_are_parsed_in_every_wrapping() {
     let idle =
         |wrapped: Value| assert_eq!(said(&wrapped), expected(Event::TurnEnded { still_working: false }));
     let bus = json!({"type": "session.idle", "properties": {"sessionID": "ses"}});
@@ -57,7 +57,7 @@ fn an_event_of_the_bus_is_understood_however_it_is_wrapped() {
 }
 
 #[test]
-fn a_session_that_another_one_started_is_its_subagent() {
+fn a_session_with_a_parent_is_a_subagent() {
     let info = json!({"id": "ses", "parentID": "parent", "directory": "/repo", "title": "look around", "agent": "explore"});
     let bus = json!({"type": "session.created", "properties": {"sessionID": "ses", "info": info}});
     let subagent = Subagent {
@@ -74,7 +74,7 @@ fn a_session_that_another_one_started_is_its_subagent() {
 }
 
 #[test]
-fn what_was_asked_for_is_known() {
+fn the_prompt_becomes_the_task() {
     let payload = json!({
         "event": "chat.message", "directory": "/repo", "input": {"sessionID": "ses"},
         "output": {"message": {}, "parts": [{"type": "file"}, {"type": "text", "text": "do it"}]},

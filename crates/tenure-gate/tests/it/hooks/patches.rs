@@ -61,7 +61,7 @@ fn several_patches_in_one_command_are_all_found() {
 }
 
 #[test]
-fn a_patch_is_meant_in_the_folder_that_the_command_goes_to() {
+fn patch_paths_are_relative_to_the_folder_of_the_command() {
     check("cd sub && apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f"]);
     check("cd 'a b' && apply_patch <<'EOF'\nPATCH\nEOF", &["a b/f"]);
     check("cd \"a b\" && apply_patch <<'EOF'\nPATCH\nEOF", &["a b/f"]);
@@ -77,7 +77,7 @@ fn a_patch_is_meant_in_the_folder_that_the_command_goes_to() {
 }
 
 #[test]
-fn where_the_folder_depends_on_what_happens_all_possible_files_are_meant() {
+fn all_possible_files_are_reported_if_the_folder_is_uncertain() {
     check("cd sub; apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f", "f"]);
     check("cd sub & apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f", "f"]);
     check("true ||\ncd sub && apply_patch <<'EOF'\nPATCH\nEOF", &["sub/f", "f"]);
@@ -89,7 +89,7 @@ fn where_the_folder_depends_on_what_happens_all_possible_files_are_meant() {
 }
 
 #[test]
-fn where_only_the_shell_knows_the_file_the_command_is_denied() {
+fn patches_with_files_only_the_shell_knows_are_denied() {
     unclear("cd $DIR && apply_patch <<'EOF'\nPATCH\nEOF");
     unclear("cd \"$(git rev-parse --show-toplevel)\" && apply_patch <<'EOF'\nPATCH\nEOF");
     unclear("cd `pwd`/sub && apply_patch <<'EOF'\nPATCH\nEOF");
@@ -118,7 +118,7 @@ fn where_only_the_shell_knows_the_file_the_command_is_denied() {
 }
 
 #[test]
-fn a_dollar_is_part_of_a_name_where_no_shell_reads_it() {
+fn a_dollar_in_a_quoted_patch_is_literal() {
     check(
         "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: $id.tsx\n-a\n*** End Patch\nEOF",
         &["$id.tsx"],
@@ -127,7 +127,7 @@ fn a_dollar_is_part_of_a_name_where_no_shell_reads_it() {
 }
 
 #[test]
-fn a_command_in_a_command_is_no_way_to_hide_a_patch() {
+fn patches_in_nested_commands_are_found() {
     check(
         "apply_patch \"$(cat <<'EOF'\n*** Begin Patch\n*** Update File: f\n-say \"x\"\n*** End Patch\nEOF\n)\"",
         &["f"],
@@ -140,7 +140,7 @@ fn a_command_in_a_command_is_no_way_to_hide_a_patch() {
 }
 
 #[test]
-fn a_command_that_only_speaks_of_patches_is_none() {
+fn mentioning_apply_patch_is_not_a_patch() {
     nothing("grep -rn apply_patch src");
     nothing("which apply_patch; echo applypatch");
     nothing("git log --grep 'apply_patch <<EOF'");
@@ -149,7 +149,7 @@ fn a_command_that_only_speaks_of_patches_is_none() {
 }
 
 #[test]
-fn a_command_that_nobody_wrote_is_denied_and_holds_nobody_up() {
+fn pathological_commands_are_handled_in_bounded_time() {
     let patch = format!("apply_patch <<'EOF'\n{PATCH}EOF\n");
     let most = 1024 * 1024 - patch.len();
     for part in
@@ -163,7 +163,7 @@ fn a_command_that_nobody_wrote_is_denied_and_holds_nobody_up() {
 }
 
 #[test]
-fn a_command_in_parts_is_read_too() {
+fn command_arrays_are_parsed() {
     let heredoc = format!("cd sub && apply_patch <<'EOF'\n{PATCH}EOF");
     let expected = |name: &str| Ok(Event::Writing { paths: paths(&[name]), whole: false });
     assert_eq!(event(&json!(["bash", "-lc", heredoc])), expected("sub/f"));
@@ -171,7 +171,7 @@ fn a_command_in_parts_is_read_too() {
 }
 
 #[test]
-fn a_patch_of_which_nobody_can_say_the_files_is_denied() {
+fn a_patch_without_files_is_denied() {
     for input in [
         json!({}),
         json!({"command": ""}),
@@ -186,7 +186,7 @@ fn a_patch_of_which_nobody_can_say_the_files_is_denied() {
 }
 
 #[test]
-fn a_patch_that_did_not_fit_is_known_as_failed() {
+fn a_patch_that_did_not_apply_is_reported_as_failed() {
     let mut payload = before(Agent::Codex, "apply_patch", &json!({"command": PATCH}));
     payload["hook_event_name"] = json!("PostToolUse");
     for (response, failed) in

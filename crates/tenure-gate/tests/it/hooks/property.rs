@@ -101,19 +101,19 @@ fn any_agent() -> impl Strategy<Value = Agent> {
 
 proptest! {
     #[test]
-    fn bytes_of_any_kind_never_crash_a_hook_and_never_let_an_edit_through(agent in any_agent(), bytes in vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_never_panic_and_never_allow_an_edit(agent in any_agent(), bytes in vec(any::<u8>(), 0..200)) {
         // Nothing of this kind says that it stands before a call; what cannot be read is denied all the same.
         prop_assert!(read(agent, &bytes).is_ok() || !could_edit(agent, &bytes));
     }
 
     #[test]
-    fn json_of_any_kind_never_crashes_a_hook(agent in any_agent(), value in any_value()) {
+    fn arbitrary_json_never_panics(agent in any_agent(), value in any_value()) {
         could_edit(agent, value.to_string().as_bytes());
     }
 
     // S4-15
     #[test]
-    fn before_an_edit_nothing_that_is_sent_beside_it_opens_the_gate(
+    fn extra_fields_never_allow_a_denied_edit(
         agent in any_agent(),
         input in any_value(),
         more in vec((prop::sample::select(&NAMES[..]), any_value()), 0..6),
@@ -133,7 +133,7 @@ proptest! {
 
     // S4-15
     #[test]
-    fn before_an_edit_no_damaged_payload_opens_the_gate(agent in any_agent(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+    fn damaged_payloads_never_allow_a_denied_edit(agent in any_agent(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let (tool, input) = edit(agent);
         let good = before(agent, tool, &input).to_string().into_bytes();
         let cut = &good[..at.index(good.len())];
@@ -152,7 +152,7 @@ proptest! {
 
     // S4-15
     #[test]
-    fn no_shell_hides_the_file_of_a_patch(before_it in r#"[a-z ;&|()'"$`\\{}\n]{0,30}"#, after_it in r#"[a-z ;&|()'"$`\\{}\n]{0,30}"#) {
+    fn surrounding_shell_code_never_hides_the_file_of_a_patch(before_it in r#"[a-z ;&|()'"$`\\{}\n]{0,30}"#, after_it in r#"[a-z ;&|()'"$`\\{}\n]{0,30}"#) {
         let command = format!(
             "{before_it}\napply_patch <<'EOF'\n*** Begin Patch\n*** Update File: the/file\n-a\n+b\n*** End Patch\nEOF\n{after_it}"
         );

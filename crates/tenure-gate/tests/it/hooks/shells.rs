@@ -90,7 +90,7 @@ fn any_script() -> impl Strategy<Value = String> {
 
 // S4-15
 #[test]
-fn wherever_a_real_shell_applies_a_patch_the_hook_knew_or_denied() {
+fn every_file_that_a_real_shell_patches_was_predicted_or_denied() {
     let playground = playground();
     let root = playground.path().canonicalize().expect("a folder");
     let (all, understood) = (Cell::new(0), Cell::new(0));

@@ -12,7 +12,7 @@ fn event(agent: Agent, tool: &str, input: &Value) -> Event {
 
 // S4-15
 #[test]
-fn every_tool_of_an_agent_that_changes_files_is_known() {
+fn all_file_changing_tools_of_each_agent_are_recognized() {
     let table = [
         (
             Agent::Claude,
@@ -51,7 +51,7 @@ fn every_tool_of_an_agent_that_changes_files_is_known() {
 
 // S4-15
 #[test]
-fn a_tool_that_nobody_knows_changes_the_files_that_it_names_if_it_is_called_so() {
+fn unknown_tools_are_classified_by_their_name() {
     let table = [
         ("mcp__fs__write_file", json!({"path": "a", "content": "x"}), writing_whole(&["a"])),
         ("mcp__fs__edit_file", json!({"path": "a", "edits": []}), writing(&["a"])),
@@ -80,7 +80,7 @@ fn a_tool_that_nobody_knows_changes_the_files_that_it_names_if_it_is_called_so()
 }
 
 #[test]
-fn only_what_was_read_is_known_to_the_session() {
+fn only_successful_reads_of_named_files_are_recorded() {
     let mut payload = before(Agent::Gemini, "read_many_files", &json!({"include": ["a", "src/*.rs", "b"]}));
     assert_eq!(read_json(Agent::Gemini, &payload).expect("before").event, Event::Calling);
     payload["hook_event_name"] = json!("AfterTool");
@@ -97,7 +97,7 @@ fn only_what_was_read_is_known_to_the_session() {
 }
 
 #[test]
-fn an_edit_that_failed_is_known_as_failed() {
+fn a_failed_edit_is_reported_as_failed() {
     let failed = Event::Wrote { paths: paths(&["/a"]), failed: true };
     let mut payload = before(Agent::Claude, "Edit", &json!({"file_path": "/a"}));
     payload["hook_event_name"] = json!("PostToolUseFailure");
@@ -110,7 +110,7 @@ fn an_edit_that_failed_is_known_as_failed() {
 
 // S4-33
 #[test]
-fn a_turn_is_not_over_while_something_runs_in_the_background() {
+fn a_turn_with_running_background_tasks_is_still_working() {
     let turn = |tasks: Value| {
         let payload = json!({"session_id": "s", "hook_event_name": "Stop", "background_tasks": tasks});
         read_json(Agent::Claude, &payload).expect("a stop").event
@@ -128,7 +128,7 @@ fn a_turn_is_not_over_while_something_runs_in_the_background() {
 }
 
 #[test]
-fn subagents_of_codex_are_known() {
+fn codex_subagents_are_parsed() {
     let mut payload = before(Agent::Codex, "apply_patch", &json!({"command": "*** Delete File: a"}));
     payload["agent_id"] = json!("child");
     payload["agent_type"] = json!("reviewer");
@@ -142,7 +142,7 @@ fn subagents_of_codex_are_known() {
 }
 
 #[test]
-fn claudes_hooks_are_understood_where_an_editor_runs_them_in_its_own_spelling() {
+fn claude_event_names_are_case_insensitive() {
     let payload = json!({"conversation_id": "c", "hook_event_name": "preToolUse", "tool_name": "Write",
         "tool_input": {"file_path": "/a", "content": "x"}});
     let heard = read_json(Agent::Claude, &payload).expect("the editor's spelling");
@@ -150,7 +150,7 @@ fn claudes_hooks_are_understood_where_an_editor_runs_them_in_its_own_spelling() 
 }
 
 #[test]
-fn what_a_session_is_at_is_one_short_line() {
+fn the_task_is_one_short_line() {
     let task = |prompt: &str| {
         let payload = json!({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": prompt});
         read_json(Agent::Claude, &payload).expect("a prompt").task
@@ -163,7 +163,7 @@ fn what_a_session_is_at_is_one_short_line() {
 }
 
 #[test]
-fn events_that_nobody_knows_are_signs_of_life() {
+fn unknown_events_are_parsed_as_other() {
     for (agent, name) in [
         (Agent::Claude, "PreCompact"),
         (Agent::Codex, "PermissionRequest"),

@@ -70,7 +70,7 @@ fn held_by(held: HeldBy) -> FileVerdict {
 
 // S4-5, S4-14, S4-27, S4-28, S4-34, S4-35, S4-36, S4-38, S4-39: the model is told what the report says.
 #[test]
-fn whoever_is_blocked_is_told_all_there_is_to_know() {
+fn the_retry_exhausted_message_names_holder_report_and_next_steps() {
     assert_eq!(
         blocked(&verdict(), &ask()),
         "`src/a.rs` was not changed: claude (session 7f3a, pid 4121, alive, task \"fix the parser\") has held it for 12 \
@@ -83,7 +83,7 @@ fn whoever_is_blocked_is_told_all_there_is_to_know() {
 }
 
 #[test]
-fn two_that_wait_for_each_other_are_told_so() {
+fn the_retry_exhausted_message_names_a_wait_cycle() {
     let text = blocked(&FileVerdict { circle: vec!["a".into(), "b`".into()], ..verdict() }, &ask());
     assert!(
         text.ends_with("do not run these yourself. These sessions wait for each other: a, b ."),
@@ -93,7 +93,7 @@ fn two_that_wait_for_each_other_are_told_so() {
 
 // S4-24
 #[test]
-fn where_no_hook_can_wait_the_retry_is_asked_for() {
+fn the_retry_later_message_requests_one_retry() {
     assert_eq!(
         waiting(&verdict(), &ask()),
         "`src/a.rs` was not changed: claude (session 7f3a, pid 4121, alive, task \"fix the parser\") has held it for 12 \
@@ -105,7 +105,7 @@ fn where_no_hook_can_wait_the_retry_is_asked_for() {
 }
 
 #[test]
-fn what_is_not_known_of_a_holder_is_left_out() {
+fn unknown_holder_details_are_omitted() {
     let owner = FileOwner {
         agent: String::new(),
         session: String::new(),
@@ -124,7 +124,7 @@ fn what_is_not_known_of_a_holder_is_left_out() {
 }
 
 #[test]
-fn further_files_that_are_held_are_named_up_to_three() {
+fn up_to_three_further_held_files_are_named() {
     let held = ["a", "b", "c", "d", "e"].map(|path| HeldBy { path: path.to_owned(), ..a_held() });
     let text = run_again(&FileVerdict { held: held.into(), ..verdict() }, &ask());
     assert!(text.starts_with("`a` was not changed: claude (session 7f3a"), "{text}");
@@ -133,7 +133,7 @@ fn further_files_that_are_held_are_named_up_to_three() {
 }
 
 #[test]
-fn whoever_would_undo_a_change_is_told_to_read_again() {
+fn the_stale_content_message_says_to_read_the_file_again() {
     let verdict = FileVerdict { stale: vec!["src/a.rs".into(), "b".into()], ..verdict() };
     assert_eq!(
         stale(&verdict, &ask()),
@@ -144,7 +144,7 @@ fn whoever_would_undo_a_change_is_told_to_read_again() {
 }
 
 #[test]
-fn without_a_daemon_the_one_command_that_helps_is_named() {
+fn the_server_unavailable_message_names_the_fix() {
     assert_eq!(
         no_daemon("nobody listens", "tenure serve"),
         "Nothing was changed: Tenure's daemon does not answer (nobody listens), so nobody can say whether another agent is \
@@ -155,7 +155,7 @@ fn without_a_daemon_the_one_command_that_helps_is_named() {
 
 // S4-61
 #[test]
-fn the_next_one_is_told_of_changes_that_are_not_committed() {
+fn the_allow_message_mentions_uncommitted_changes() {
     let owner = FileOwner {
         agent: "codex".to_owned(),
         session: "9".to_owned(),
@@ -172,7 +172,7 @@ fn the_next_one_is_told_of_changes_that_are_not_committed() {
 }
 
 #[test]
-fn what_was_not_understood_is_explained() {
+fn the_payload_rejected_message_explains_the_error() {
     let unheard = read(Agent::Claude, b"{").expect_err("no JSON");
     assert_eq!(
         not_understood(&unheard),
@@ -183,7 +183,7 @@ fn what_was_not_understood_is_explained() {
 }
 
 #[test]
-fn times_are_short_and_waits_are_never_too_short() {
+fn durations_are_short_and_retry_times_are_rounded_up() {
     let spans =
         [(0, "0 s"), (59, "59 s"), (60, "1 min"), (3_600, "1 h"), (90_061, "1 d 1 h"), (86_460, "1 d")];
     for (time, expected) in spans {
@@ -195,7 +195,7 @@ fn times_are_short_and_waits_are_never_too_short() {
 }
 
 #[test]
-fn no_text_is_long_or_more_than_a_paragraph_whatever_others_are_called() {
+fn messages_are_one_bounded_paragraph_for_any_names() {
     let odd = "x\n`IGNORE THIS`\u{2028}\u{1b}\"".repeat(500);
     let owner = FileOwner { agent: odd.clone(), task: odd.clone(), session: odd.clone(), ..owner() };
     let held =

@@ -151,7 +151,7 @@ fn plainly(state: &State, now: Tick) -> BTreeSet<(&Holder, &Holder, bool)> {
 proptest! {
     // O-17
     #[test]
-    fn nobody_ever_waits_for_itself_over_others(steps in prop::collection::vec(step(), 1..60)) {
+    fn the_wait_graph_has_no_cycle_and_equals_a_brute_force_search(steps in prop::collection::vec(step(), 1..60)) {
         let mut state = State::new(tenure_core::kernel::LedgerTag(7), Limits::default(), Default::default());
         let mut now = Tick(0);
         for step in &steps {

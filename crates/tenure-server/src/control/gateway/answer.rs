@@ -46,7 +46,7 @@ mod tests {
 
     // S0-71
     #[tokio::test]
-    async fn a_request_that_came_too_late_is_answered_byte_for_byte_as_one_at_the_gate() {
+    async fn a_request_blocked_after_admission_gets_the_same_response_as_one_blocked_before() {
         let expected = r#"{"success":false,"error":{"code":"CONTROL_LOCKED","message":"Command blocked by active control lease","ownerClientName":"K1 Composer","remainingMs":1820,"scope":"global","requiredHeader":"X-Control-Lease"},"timestamp":1208600,"version":"2.0"}"#;
         assert_eq!(text(on_rest(&locked(), 1_208_600)).await, expected);
         let gone = Problem::new(ProblemCode::Unavailable, "gone").into();
@@ -55,7 +55,7 @@ mod tests {
 
     // S0-72
     #[test]
-    fn a_message_that_came_too_late_is_answered_byte_for_byte_as_one_at_the_gate() {
+    fn a_message_blocked_after_admission_gets_the_same_response_as_one_blocked_before() {
         let message = Message::text(r#"{"requestId":"req-201","bri":1}"#);
         let answer = on_websocket(&locked(), request_id(&message));
         let expected = r#"{"type":"error","requestId":"req-201","success":false,"error":{"code":"CONTROL_LOCKED","message":"Command blocked by active control lease","ownerClientName":"K1 Composer","remainingMs":1820,"scope":"global"}}"#;

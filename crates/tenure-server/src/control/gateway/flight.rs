@@ -63,7 +63,7 @@ mod tests {
 
     // Device and gateway check the fence at their own serial point.
     #[test]
-    fn it_is_quiet_once_nothing_older_is_under_way() {
+    fn drain_returns_when_older_epochs_have_ended() {
         let flight = Arc::new(Flight::default());
         let is_quiet = |generation| flight.quiet(generation).now_or_never().is_some();
         assert!(is_quiet(7));

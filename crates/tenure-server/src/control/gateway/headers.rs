@@ -118,7 +118,7 @@ mod tests {
 
     // S0-13: the token reaches nobody but its owner and Tenure.
     #[test]
-    fn no_secret_and_nothing_about_the_connection_goes_to_the_device() {
+    fn credentials_and_hop_by_hop_headers_are_not_sent_to_the_device() {
         let mut headers = map(&[
             ("authorization", "Bearer x"),
             ("x-api-key", "x"),

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_is_a_host_and_perhaps_a_port() {
+    fn a_device_address_has_a_host_and_an_optional_port() {
         for (url, shown) in [
             ("http://wled.local", "http://wled.local"),
             ("http://192.168.4.1:80/", "http://192.168.4.1"),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_device_is_refused_and_a_password_not_repeated() {
+    fn an_invalid_device_address_is_rejected_without_repeating_its_password() {
         for (url, expected) in [
             ("", InvalidDevice::NotHttp),
             ("wled.local", InvalidDevice::NotHttp),

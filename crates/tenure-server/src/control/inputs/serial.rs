@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_that_nobody_reads_are_dropped_whole_and_that_is_said() {
+    fn answers_above_the_outbox_limit_are_dropped_and_reported() {
         let mut outbox = Outbox::default();
         let answer = "x".repeat(1_000);
         for _ in 0..20 {

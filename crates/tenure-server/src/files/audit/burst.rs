@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_burst_the_first_are_told_and_then_how_many_more_there_were() {
+    fn the_first_violations_of_a_burst_are_reported_and_the_rest_counted() {
         let mut burst = Burst::default();
         let told = (0..2_000).filter(|number| burst.is_told(&file(*number), None, at(1))).count();
         assert_eq!(told, MOST);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_writes_the_same_files_all_day_fills_no_ledger() {
+    fn repeated_violations_of_the_same_files_are_reported_at_a_bounded_rate() {
         let mut burst = Burst::default();
         let mut told = Vec::new();
         for now in (0..86_400).step_by(5).map(at) {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_else_changes_a_file_is_told_too() {
+    fn a_change_by_another_session_is_reported_as_well() {
         let mut burst = Burst::default();
         let (one, two) = (Holder::parse("one").unwrap(), Holder::parse("two").unwrap());
         assert!(burst.is_told(&file(1), Some(&one), at(1)) && burst.is_told(&file(1), Some(&two), at(7)));

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_explains_what_is_seen_for_a_moment_after_its_end_and_no_longer() {
+    fn a_recently_ended_lease_is_known_until_its_retention_ends() {
         let (ended, file) = (Ended::default(), Resource::parse("FILE:t/a/b").unwrap());
         assert_eq!(ended.had(&file, at(0)), None);
         ended.note(&file, &"one".into(), at(10));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_end_only_so_many_are_remembered_and_the_old_make_room() {
+    fn entries_are_bounded_and_expired_ones_are_replaced() {
         let ended = Ended::default();
         let name = |number: usize| Resource::parse(&format!("FILE:t/{number}")).unwrap();
         (0..MOST + 5).for_each(|number| ended.note(&name(number), &"one".into(), at(1)));

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_came_and_went_again_is_told_from_one_that_was_there() {
+    fn a_file_created_and_removed_again_is_transient() {
         let mut pending = Pending::default();
         let changes = [
             ("new", Kind::Made),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_during_a_round_waits_for_the_next_and_git_has_done_it_only_if_it_did_all_of_it() {
+    fn changes_added_during_a_round_are_judged_in_the_next_one() {
         let mut pending = Pending::default();
         pending.note([change("a", Kind::Written, true), change("b", Kind::Written, true)]);
         assert_eq!(pending.begin_round(10), [PathBuf::from("a"), "b".into()]);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn however_much_changes_only_so_much_waits() {
+    fn changes_above_the_limit_are_counted_and_dropped() {
         let mut pending = Pending::default();
         pending.note((0..MOST + 7).map(|number| change(&number.to_string(), Kind::Made, false)));
         assert_eq!((pending.noted.len(), pending.beyond), (MOST, 7));

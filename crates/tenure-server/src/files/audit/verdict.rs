@@ -101,7 +101,7 @@ mod tests {
 
     // S4-15
     #[test]
-    fn what_nobody_has_and_git_did_not_check_out_is_told_with_whoever_was_seen() {
+    fn a_change_of_an_unowned_file_is_a_violation_unless_git_made_it() {
         let nobody = judged(false, false, Vec::new()).unwrap();
         assert_eq!(nobody.session, None);
         assert_eq!(nobody.detail, "it was written, though no session had it; nobody was seen doing it");
@@ -115,7 +115,7 @@ mod tests {
 
     // S4-15
     #[test]
-    fn what_somebody_has_is_told_only_if_somebody_else_was_seen() {
+    fn a_change_of_an_owned_file_is_a_violation_only_if_another_writer_was_observed() {
         assert_eq!(judged(true, false, Vec::new()), None);
         assert_eq!(judged(true, false, vec![suspect(7, Some("one"), true)]), None);
         assert_eq!(judged(true, false, vec![suspect(8, None, false), suspect(7, None, true)]), None);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_lost_its_parents_is_not_accused() {
+    fn a_writer_without_known_parents_is_not_accused() {
         let unknown = || Suspect { whose: Whose::Unknown, ..suspect(7, None, false) };
         let told = judged(true, false, vec![unknown()]).unwrap();
         assert_eq!(told.session, None);

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_answer_of_hypers_own_is_replaced() {
+    fn only_a_response_generated_by_hyper_is_replaced() {
         let bare =
             b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
         assert_eq!(own_refusal(bare), Some(&b"431"[..]));

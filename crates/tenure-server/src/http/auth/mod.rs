@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_servers_own_user_and_root_are_admins_and_others_are_what_they_were_made() {
+    fn root_and_the_server_user_are_admins_and_listed_users_get_lease_scopes() {
         let admin = Some(Scopes::from_iter([Scope::Admin]));
         assert_eq!((rights(0, 1000, &[]), rights(1000, 1000, &[])), (admin, admin));
         assert_eq!(rights(1001, 1000, &[]), None);

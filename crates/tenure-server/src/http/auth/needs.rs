@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn no_route_is_without_an_entry_in_the_table() {
+    fn every_route_has_a_permission() {
         let routes = routes();
         assert!(routes.iter().any(|(path, methods)| path == "/v1/leases" && methods == "GET,HEAD,POST"));
         for (path, methods) in routes {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_route_stands_once_in_the_table_and_only_a_few_are_open() {
+    fn every_route_has_one_permission_and_only_health_routes_are_public() {
         let mut seen = Vec::new();
         for (method, path, need) in all() {
             assert!(!seen.contains(&(method.clone(), path)), "{method} {path}");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_that_is_not_in_the_table_cannot_be_reached() {
+    fn a_route_without_a_permission_is_not_found() {
         let status = |method, path| need_of(&method, path).unwrap_err().status().as_u16();
         assert_eq!(status(Method::GET, "/v1/forgotten"), 404);
         assert_eq!(status(Method::DELETE, "/v1/leases"), 405);

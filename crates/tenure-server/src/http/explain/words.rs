@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_of_time_are_said_as_people_say_them() {
+    fn durations_are_formatted_in_one_or_two_units() {
         for (milliseconds, expected) in [
             (0, "0 ms"),
             (999, "999 ms"),

@@ -200,7 +200,7 @@ mod tests {
     use crate::registrar::line::tests::Office;
 
     #[test]
-    fn an_answer_that_no_connection_takes_leaves_nothing_behind() {
+    fn dropping_the_response_of_a_grant_revokes_it() {
         let office = Office::open();
         let given = office.gets("gone");
         let next = office.lines_up("next", None);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_a_connection_took_stands() {
+    fn a_grant_stays_after_its_response_was_sent() {
         let office = Office::open();
         let given = office.gets("first");
         let response = deliver(json(StatusCode::CREATED, &"granted"), given.undelivered);

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_is_listed_as_over_before_anyone_announces_it() {
+    fn an_expired_lease_is_listed_as_expired_before_the_sweep() {
         let (state, end) = (held(), Tick(1_000_000));
         assert_eq!(fences(&state, LeaseState::Active, Tick(end.0 - 1)), [1]);
         assert_eq!(fences(&state, LeaseState::Expired, Tick(end.0 - 1)), [0; 0]);

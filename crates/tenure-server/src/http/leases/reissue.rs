@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_lease_or_another_request_leads_to_another_nonce() {
+    fn a_different_lease_or_request_derives_a_different_nonce() {
         let all = [
             nonce_after("token", &["transfer", "bob"]),
             nonce_after("other", &["transfer", "bob"]),

@@ -105,7 +105,7 @@ mod tests {
     use crate::registrar::line::tests::Office;
 
     #[test]
-    fn answers_that_are_ready_together_are_one_array() {
+    fn answers_that_are_ready_together_are_sent_as_one_array() {
         let failure = Failure::new(Code::Held, "somebody has it");
         let frame = together(&[Answer::ok(7, &"yes"), Answer::refused(Some(8), failure)]);
         assert!(frame.starts_with(r#"[{"id":7,"ok":"yes"},{"id":8,"error":{"#), "{frame}");
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_answered_and_the_rest_is_read() {
+    fn invalid_commands_are_answered_and_valid_ones_parsed() {
         let read = read(r#"[{"id":1,"do":"renew"},{"do":"renew"},{"id":3}]"#);
         let shown: Vec<_> = read
             .into_iter()
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_not_sent_gives_nothing_away() {
+    fn a_grant_is_revoked_if_its_answer_is_not_sent() {
         let office = Office::open();
         let answer = |holder| Answer::ok(1, &"yes").with(office.gets(holder).undelivered);
         drop(answer("gone"));

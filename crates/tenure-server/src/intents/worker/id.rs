@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_form_that_it_has_is_a_worker() {
+    fn a_worker_id_is_parsed_strictly() {
         let id = |text| WorkerId::parse("worker", text);
         let one = id("worker:0b2a-4f:4026531836:17:99").unwrap_or_else(|_| panic!());
         assert!(one.sees(&id("worker:0b2a-4f:4026531836:18:1").unwrap_or_else(|_| panic!())));

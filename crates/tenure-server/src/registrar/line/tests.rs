@@ -85,7 +85,7 @@ fn acquire(holder: &str, key: Option<RequestKey>) -> Acquire {
 }
 
 #[test]
-fn a_caller_that_goes_before_it_is_answered_holds_nothing() {
+fn a_caller_that_disconnects_before_the_answer_holds_nothing() {
     let office = Office::open();
     for _ in 0..20 {
         let mut asked = Box::pin(office.registrar.acquire(acquire("gone", None)));
@@ -104,7 +104,7 @@ fn a_caller_that_goes_before_it_is_answered_holds_nothing() {
 }
 
 #[test]
-fn a_caller_that_goes_when_it_was_told_and_did_not_hear_holds_nothing() {
+fn a_waiter_that_disconnects_after_its_grant_holds_nothing() {
     let office = Office::open();
     let first = office.gets("first");
     let (gone, next) = (office.lines_up("gone", None), office.lines_up("next", None));
@@ -118,7 +118,7 @@ fn a_caller_that_goes_when_it_was_told_and_did_not_hear_holds_nothing() {
 }
 
 #[test]
-fn a_caller_with_a_key_loses_neither_its_place_nor_its_lease() {
+fn a_waiter_with_a_key_keeps_its_position_and_its_lease() {
     let office = Office::open();
     let first = office.gets("first");
     let key = Some(RequestKey { key: Digest::of(b"key"), body: Digest::of(b"body") });
@@ -134,7 +134,7 @@ fn a_caller_with_a_key_loses_neither_its_place_nor_its_lease() {
 }
 
 #[test]
-fn a_caller_whose_turn_comes_while_the_server_stops_is_served_or_leaves() {
+fn a_waiter_granted_during_shutdown_is_served_or_withdrawn() {
     let office = Office::open();
     let first = office.gets("first");
     let lines: Vec<_> = (0..8).map(|number| office.lines_up(&format!("waiter-{number}"), None)).collect();

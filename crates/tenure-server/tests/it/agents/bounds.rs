@@ -16,7 +16,7 @@ fn one() -> Value {
 
 // O-18
 #[test]
-fn names_paths_and_lists_have_bounds_and_what_is_on_them_is_taken() {
+fn manifest_fields_at_their_limits_are_accepted_and_beyond_are_rejected() {
     // So many leases at once take larger files than those of the other tests.
     let large = |settings: &mut tenure_server::Settings| settings.ledger.segment_size = 1 << 20;
     let server = TestServer::start_with(large);
@@ -57,7 +57,7 @@ fn names_paths_and_lists_have_bounds_and_what_is_on_them_is_taken() {
 }
 
 #[test]
-fn what_is_wrong_with_an_intent_names_its_place() {
+fn an_invalid_intent_is_reported_with_its_index() {
     let server = TestServer::start();
     let third = |field: &str, value: Value| {
         let mut wrong = manifest("a", 1, &[("CONSUMES", "x"), ("CONSUMES", "y"), ("MUTATES", "z")]);
@@ -95,7 +95,7 @@ fn what_is_wrong_with_an_intent_names_its_place() {
 }
 
 #[test]
-fn a_path_has_one_form_and_is_wanted_once_in_the_strongest_way() {
+fn equivalent_paths_are_merged_into_one_lease_of_the_strongest_mode() {
     let server = TestServer::start();
     let wants = [("CONSUMES", "./a//b"), ("PROVIDES", "other"), ("MUTATES", "a/./b"), ("DEPENDS_ON", "a/b")];
     let verdict = server.declare(&manifest("a", 1, &wants));
@@ -113,7 +113,7 @@ fn a_path_has_one_form_and_is_wanted_once_in_the_strongest_way() {
 
 // O-19
 #[test]
-fn what_is_wrong_elsewhere_is_named_too() {
+fn invalid_agent_requests_are_reported_with_the_field() {
     let server = TestServer::start();
     server.mutate("a", 1, &["x"]);
     let invalid = |path: &str, body: Value, place: &str| {

@@ -6,7 +6,7 @@ use tenure_testkit::{TestServer, text};
 
 // S3-1, S3-2, S3-4, S3-6, S3-19
 #[test]
-fn a_manifest_is_granted_as_leases_that_end() {
+fn a_manifest_is_granted_as_expiring_leases() {
     let server = TestServer::start();
     let verdict = server.declare(&manifest("a", 1, &[("MUTATES", "src/lib.rs"), ("CONSUMES", "Cargo.toml")]));
     assert_eq!(verdict["verdict"], json!("GRANTED"));
@@ -27,7 +27,7 @@ fn a_manifest_is_granted_as_leases_that_end() {
 
 // S3-5, O-17
 #[test]
-fn an_older_agent_waits_and_a_younger_one_dies() {
+fn an_older_agent_gets_wait_and_a_younger_one_gets_die() {
     let server = TestServer::start();
     server.mutate("middle", 20, &["x"]);
     let old = server.declare(&with(manifest("old", 10, &[("MUTATES", "x")]), "waitTimeoutMs", json!(5_000)));

@@ -6,7 +6,7 @@ use tenure_testkit::agents::manifest;
 
 // O-18
 #[test]
-fn when_the_ledger_cannot_be_written_there_is_no_grant_then_or_later() {
+fn a_manifest_is_not_granted_when_the_ledger_cannot_be_written() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = TestServer::start_in(folder, |settings| settings.ledger.segment_size = 8_192).unwrap();
     server.mutate("a", 1, &["first"]);

@@ -14,7 +14,7 @@ fn verdict(value: &Value) -> &str {
 
 // O-17, S3-5
 #[test]
-fn which_ways_go_together_is_one_table() {
+fn compatible_modes_of_agents_are_one_table() {
     let server = TestServer::start();
     let looks = |predicate: &str| ["CONSUMES", "DEPENDS_ON"].contains(&predicate);
     let together = |one: &str, other: &str| {
@@ -36,7 +36,7 @@ fn which_ways_go_together_is_one_table() {
 
 // O-17
 #[test]
-fn all_of_a_manifest_is_granted_or_nothing_and_its_worst_part_decides() {
+fn a_manifest_is_granted_completely_or_not_at_all() {
     let server = TestServer::start();
     server.mutate("young", 30, &["x"]);
     server.mutate("old", 10, &["y"]);
@@ -53,7 +53,7 @@ fn all_of_a_manifest_is_granted_or_nothing_and_its_worst_part_decides() {
 
 // O-17
 #[test]
-fn of_two_of_the_same_age_the_one_whose_name_comes_first_is_older() {
+fn of_two_agents_of_equal_age_the_smaller_name_is_older() {
     let server = TestServer::start();
     server.mutate("m", 5, &["x"]);
     assert_eq!(verdict(&server.declare(&manifest("a", 5, &[("MUTATES", "x")]))), "WAIT");
@@ -61,7 +61,7 @@ fn of_two_of_the_same_age_the_one_whose_name_comes_first_is_older() {
 }
 
 #[test]
-fn who_waits_is_granted_by_the_server_and_finds_it_with_the_same_manifest() {
+fn a_waiting_agent_is_granted_and_finds_its_leases_by_the_same_manifest() {
     let server = TestServer::start();
     let lease = server.mutate("young", 20, &["x"]);
     let wish = manifest("old", 10, &[("MUTATES", "x"), ("CONSUMES", "y")]);
@@ -84,7 +84,7 @@ fn who_waits_is_granted_by_the_server_and_finds_it_with_the_same_manifest() {
 }
 
 #[test]
-fn the_oldest_is_served_first_whoever_came_first() {
+fn waiting_agents_are_granted_in_age_order() {
     let server = TestServer::start();
     let lease = server.mutate("d", 40, &["x"]);
     for (agent, priority) in [("c", 30), ("a", 10)] {
@@ -100,7 +100,7 @@ fn the_oldest_is_served_first_whoever_came_first() {
 }
 
 #[test]
-fn a_wait_ends_at_its_time_and_nothing_comes_of_it() {
+fn a_wait_times_out_and_grants_nothing_later() {
     let server = TestServer::start();
     let lease = server.mutate("young", 20, &["x"]);
     let wish = with(manifest("old", 10, &[("MUTATES", "x")]), "waitTimeoutMs", json!(50));
@@ -117,7 +117,7 @@ fn a_wait_ends_at_its_time_and_nothing_comes_of_it() {
 }
 
 #[test]
-fn who_dies_loses_what_an_older_one_waits_for_and_is_told() {
+fn die_revokes_leases_requested_by_a_waiting_older_agent() {
     let server = TestServer::start();
     server.mutate("old", 10, &["x"]);
     let young = server.mutate("young", 20, &["y", "z"]);
@@ -131,7 +131,7 @@ fn who_dies_loses_what_an_older_one_waits_for_and_is_told() {
 }
 
 #[test]
-fn who_comes_back_too_early_is_told_the_same_and_each_death_takes_longer() {
+fn a_retry_before_the_backoff_gets_the_same_die_and_the_backoff_doubles() {
     let server = TestServer::start_with(|settings| {
         settings.agents.backoff_ms = 1_000;
         settings.agents.longest_backoff_ms = 2_000;
@@ -171,7 +171,7 @@ fn an_agents_priority_is_fixed_for_its_attempt() {
 
 // S3-10
 #[test]
-fn who_wants_another_priority_gives_up_and_begins_anew_with_a_fresher_one() {
+fn an_agent_that_aborts_may_restart_with_a_larger_priority() {
     let server = TestServer::start();
     let lease = server.mutate("a", 10, &["x"]);
     server.mutate("young", 20, &["y"]);
@@ -186,7 +186,7 @@ fn who_wants_another_priority_gives_up_and_begins_anew_with_a_fresher_one() {
 }
 
 #[test]
-fn an_agent_dies_at_a_plain_lease_and_a_plain_request_finds_agents_in_front() {
+fn an_agent_gets_die_behind_a_plain_lease_and_a_plain_request_is_denied_by_an_agent() {
     let server = TestServer::start();
     server.acquire("FILE:src/", "person", 60_000);
     let dies = server.declare(&manifest("a", 0, &[("MUTATES", "src/lib.rs")]));
@@ -198,7 +198,7 @@ fn an_agent_dies_at_a_plain_lease_and_a_plain_request_finds_agents_in_front() {
 }
 
 #[test]
-fn a_folder_and_what_is_below_it_are_not_had_by_two() {
+fn leases_on_a_folder_and_on_a_path_below_it_conflict() {
     let server = TestServer::start();
     server.mutate("a", 1, &["src/"]);
     for path in ["src/lib.rs", "src/", "src/**", "./src//deep/../".trim_end_matches("../")] {
@@ -209,7 +209,7 @@ fn a_folder_and_what_is_below_it_are_not_had_by_two() {
 }
 
 #[test]
-fn a_wait_outlives_a_restart_and_its_turn_comes_all_the_same() {
+fn a_wait_survives_a_restart_and_is_granted() {
     let server = TestServer::start();
     server.mutate("young", 20, &["x"]);
     let wish = manifest("old", 10, &[("MUTATES", "x")]);

@@ -20,7 +20,7 @@ fn state<'a>(truth: &'a Value, id: &str) -> &'a str {
 
 // S3-3, S3-7
 #[test]
-fn every_lease_ends_and_none_lasts_longer_than_the_cap() {
+fn the_ttl_of_an_agents_lease_is_limited() {
     let server = TestServer::start();
     for ttl in [0, 999] {
         let refused =
@@ -42,7 +42,7 @@ fn every_lease_ends_and_none_lasts_longer_than_the_cap() {
 
 // S3-11, S3-13, S3-20
 #[test]
-fn a_heartbeat_gives_all_leases_their_time_again_from_now_on() {
+fn a_heartbeat_renews_all_leases_for_their_ttl() {
     let server = TestServer::start();
     let leases = server.mutate("a", 1, &["x", "y"]);
     let before = server.truth("a", &leases);
@@ -63,7 +63,7 @@ fn a_heartbeat_gives_all_leases_their_time_again_from_now_on() {
 
 // S3-14, S3-16, S3-22, S3-24, S3-25, S3-29
 #[test]
-fn without_a_heartbeat_a_lease_ends_by_itself_and_nothing_brings_it_back() {
+fn a_lease_without_heartbeats_expires_and_cannot_be_renewed() {
     let server = TestServer::start();
     let mut stream = listen(&server, "/v1/events", None);
     let leases = brief(&server, "a", 1, "x");
@@ -89,7 +89,7 @@ fn without_a_heartbeat_a_lease_ends_by_itself_and_nothing_brings_it_back() {
 
 // S3-25
 #[test]
-fn what_is_over_is_over_to_the_millisecond() {
+fn a_lease_expires_exactly_when_no_time_remains() {
     let server = TestServer::start();
     let leases = brief(&server, "a", 1, "x");
     // As long as anybody is told that there is time left, there is; then there is none, and never again.
@@ -107,7 +107,7 @@ fn what_is_over_is_over_to_the_millisecond() {
 
 // S3-15, S3-21, S3-23, S3-28
 #[test]
-fn a_lease_is_given_back_once_and_again_and_stays_so() {
+fn releasing_leases_is_idempotent() {
     let server = TestServer::start();
     let leases = server.mutate("a", 1, &["x", "y"]);
     let mut asked = leases.clone();
@@ -129,7 +129,7 @@ fn a_lease_is_given_back_once_and_again_and_stays_so() {
 
 // S3-28
 #[test]
-fn giving_back_what_has_run_out_is_a_success() {
+fn releasing_an_expired_lease_succeeds() {
     let server = TestServer::start();
     let leases = brief(&server, "a", 1, "x");
     wait_until("over", || state(&server.truth("a", &leases), &leases[0]) == "EXPIRED");
@@ -139,7 +139,7 @@ fn giving_back_what_has_run_out_is_a_success() {
 
 // S3-8
 #[test]
-fn who_says_in_time_that_it_restarts_has_fifteen_seconds_more_once() {
+fn die_restart_extends_leases_by_fifteen_seconds_once() {
     let server = TestServer::start();
     let leases = brief(&server, "a", 1, "x");
     let silent = brief(&server, "b", 2, "y");
@@ -158,7 +158,7 @@ fn who_says_in_time_that_it_restarts_has_fifteen_seconds_more_once() {
 
 // S3-17, S3-18
 #[test]
-fn what_is_true_is_told_of_exactly_those_leases_and_of_nobody_elses() {
+fn reconcile_reports_exactly_the_requested_leases_of_the_agent() {
     let server = TestServer::start();
     let own = server.mutate("a", 1, &["x", "y", "z"]);
     let foreign = server.mutate("b", 2, &["w"]);
@@ -182,7 +182,7 @@ fn what_is_true_is_told_of_exactly_those_leases_and_of_nobody_elses() {
 
 // S3-18
 #[test]
-fn what_is_true_is_asked_of_the_writer_after_everything_before_it() {
+fn reconcile_after_release_never_reports_a_lease_as_held() {
     let server = TestServer::start();
     // Many ask at once; whoever was told that its lease is given back is never told that it has it.
     std::thread::scope(|scope| {
@@ -203,7 +203,7 @@ fn what_is_true_is_asked_of_the_writer_after_everything_before_it() {
 
 // S3-26
 #[test]
-fn the_servers_clock_counts_and_no_other() {
+fn expiry_uses_the_servers_clock_and_not_the_agents_timestamp() {
     let server = TestServer::start();
     let far = (1 << 53) - 1;
     let early = server.declare(&manifest("early", 0, &[("MUTATES", "x")]));
@@ -217,7 +217,7 @@ fn the_servers_clock_counts_and_no_other() {
 
 // O-18
 #[test]
-fn a_lease_of_another_principals_agent_is_nobodys_business() {
+fn leases_of_another_principals_agent_are_not_accessible() {
     let server = TestServer::start();
     let lease = server.mutate("a", 1, &["x"]);
     let secret = server.token_for("other", &["leases:write", "leases:read"], &[]);

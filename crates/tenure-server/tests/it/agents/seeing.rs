@@ -14,7 +14,7 @@ fn pair(one: &str, other: &str) -> (String, String) {
 
 // O-17
 #[test]
-fn two_that_want_what_the_other_has_do_not_wait_for_each_other() {
+fn two_agents_with_crossed_requests_do_not_deadlock() {
     // Whichever of the two asks first.
     for old_asks_first in [true, false] {
         let server = TestServer::start();
@@ -39,7 +39,7 @@ fn two_that_want_what_the_other_has_do_not_wait_for_each_other() {
 
 // O-17
 #[test]
-fn who_stands_in_line_under_an_agents_name_closes_no_circle_either() {
+fn a_plain_request_under_an_agents_name_cannot_form_a_wait_cycle() {
     let server = TestServer::start();
     server.mutate("old", 10, &["x"]);
     server.mutate("young", 20, &["y"]);
@@ -60,7 +60,7 @@ fn who_stands_in_line_under_an_agents_name_closes_no_circle_either() {
 
 // O-19
 #[test]
-fn the_graph_says_who_is_in_the_way_of_whom_and_why() {
+fn the_contention_graph_reports_blockers_and_reasons() {
     let server = TestServer::start();
     server.mutate("young", 20, &["src/"]);
     let wish = with(manifest("old", 10, &[("CONSUMES", "src/lib.rs")]), "waitTimeoutMs", json!(60_000));
@@ -106,7 +106,7 @@ fn the_graph_says_who_is_in_the_way_of_whom_and_why() {
 }
 
 #[test]
-fn a_verdict_to_come_back_later_is_explained() {
+fn explain_reports_a_die_verdict() {
     let server = TestServer::start();
     server.mutate("old", 10, &["x"]);
     assert_eq!(verdict(&server, "young", 20, "x"), "DIE");
@@ -117,7 +117,7 @@ fn a_verdict_to_come_back_later_is_explained() {
 }
 
 #[test]
-fn a_limited_token_reaches_and_sees_its_own_alone() {
+fn a_token_limited_to_prefixes_sees_only_agents_on_its_resources() {
     let server = TestServer::start();
     let secret = server.token_for("limited", &["leases:write", "leases:read"], &["FILE:docs/"]);
     let refused = manifest("mine", 1, &[("MUTATES", "docs/a.md"), ("CONSUMES", "src/lib.rs")]);
@@ -142,7 +142,7 @@ fn a_limited_token_reaches_and_sees_its_own_alone() {
 }
 
 #[test]
-fn events_of_agents_are_told_to_who_may_hear_of_them() {
+fn agent_events_are_sent_only_to_tokens_that_may_see_them() {
     let server = TestServer::start();
     let secret = server.token_for("limited", &["leases:write", "leases:read"], &["FILE:docs/"]);
     let mut every = listen(&server, "/v1/events?type=agent.*", None);
@@ -184,7 +184,7 @@ fn events_of_agents_are_told_to_who_may_hear_of_them() {
 }
 
 #[test]
-fn a_revoked_token_has_no_agent_that_waits_any_more() {
+fn revoking_a_token_ends_its_agents_leases_and_queued_manifests() {
     let server = TestServer::start();
     let wish = json!({ "name": "agents", "scopes": ["leases:write"] });
     let made = server.post("/v1/tokens", &wish).json();
@@ -203,7 +203,7 @@ fn a_revoked_token_has_no_agent_that_waits_any_more() {
 
 // A pattern means whatever begins as it does before its first wildcard, and in a pattern a bracket is one.
 #[test]
-fn a_limited_token_gets_no_further_by_a_pattern() {
+fn a_limited_token_cannot_widen_its_prefix_with_a_pattern() {
     let server = TestServer::start();
     let wish = json!({ "name": "limited", "scopes": ["leases:write"], "resources": ["FILE:app/[id]/"] });
     let secret = text(&server.post("/v1/tokens", &wish).json()["secret"]);

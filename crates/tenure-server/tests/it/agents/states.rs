@@ -18,7 +18,7 @@ pub fn digest(agent: &str, priority: u64, epoch: u64, wanted: &[(&str, &str)]) -
 
 // O-19
 #[test]
-fn what_an_agent_says_is_kept_and_ends_its_attempt_when_it_is_done() {
+fn completed_ends_the_attempt_and_its_leases() {
     let server = TestServer::start();
     for state in ["PLANNING", "ACQUIRING", "EXECUTING", "PAUSED", "VERIFYING"] {
         let said = server.says("a", state);
@@ -33,7 +33,7 @@ fn what_an_agent_says_is_kept_and_ends_its_attempt_when_it_is_done() {
 
 // O-19, S3-18
 #[test]
-fn a_digest_counts_for_the_latest_life_and_says_nothing_about_leases() {
+fn a_digest_is_accepted_for_the_latest_epoch_and_does_not_restore_leases() {
     let server = TestServer::start();
     server.mutate("a", 10, &["held", "lost"]);
     server.mutate("b", 20, &["blocked"]);
@@ -63,7 +63,7 @@ fn a_digest_counts_for_the_latest_life_and_says_nothing_about_leases() {
 
 // S3-33
 #[test]
-fn who_has_held_leases_for_too_long_loses_them_and_begins_anew_behind_the_others() {
+fn leases_held_beyond_the_lease_time_are_revoked() {
     let settings = |settings: &mut tenure_server::Settings| settings.agents.lease_time_ms = Some(1_000);
     let server = TestServer::start_with(settings);
     let mut stream = listen(&server, "/v1/events?type=*", None);
@@ -86,7 +86,7 @@ fn who_has_held_leases_for_too_long_loses_them_and_begins_anew_behind_the_others
 
 // S3-34
 #[test]
-fn what_is_not_touched_is_taken_and_what_is_touched_is_kept() {
+fn a_lease_that_is_not_touched_is_revoked_as_idle() {
     let settings = |settings: &mut tenure_server::Settings| settings.agents.idle_ms = Some(3_000);
     let server = TestServer::start_with(settings);
     let mut stream = listen(&server, "/v1/events", None);
@@ -113,7 +113,7 @@ fn what_is_not_touched_is_taken_and_what_is_touched_is_kept() {
 
 // O-19
 #[test]
-fn what_is_touched_without_a_lease_is_refused_and_told_once() {
+fn touching_without_a_lease_is_rejected_and_published_once() {
     let server = TestServer::start();
     let mut stream = listen(&server, "/v1/events?type=agent.strayed", None);
     let wants = [("MUTATES", "src/"), ("CONSUMES", "docs/")];
@@ -140,7 +140,7 @@ fn what_is_touched_without_a_lease_is_refused_and_told_once() {
 }
 
 #[test]
-fn an_agent_that_rests_between_two_attempts_is_still_known() {
+fn an_agent_is_known_between_two_attempts() {
     let server = TestServer::start();
     server.mutate("a", 10, &["x"]);
     server.says("a", "COMPLETED");

@@ -7,7 +7,7 @@ use tenure_testkit::control::{Client, on_each_clock};
 use tenure_testkit::now;
 
 #[test]
-fn what_makes_no_sense_is_answered_and_the_connection_lives_on() {
+fn an_invalid_message_is_answered_and_the_connection_stays_open() {
     on_each_clock(|server| {
         let mut client = Client::open(server);
         for (text, code) in [
@@ -49,7 +49,7 @@ fn what_makes_no_sense_is_answered_and_the_connection_lives_on() {
 }
 
 #[test]
-fn frames_without_a_stream_and_of_any_size_are_answered() {
+fn frames_without_a_stream_or_with_a_wrong_size_are_answered_with_an_error() {
     on_each_clock(|server| {
         let mut client = Client::open(server);
         let code = |client: &mut Client, bytes: &[u8]| {
@@ -72,7 +72,7 @@ fn frames_without_a_stream_and_of_any_size_are_answered() {
 
 /// What a client may call itself is what it is called everywhere.
 #[test]
-fn names_in_any_language_are_kept() {
+fn client_names_in_any_language_are_accepted() {
     on_each_clock(|server| {
         let mut client = Client::open(server);
         client.acquire("Übungsraum 灯 🎛");
@@ -84,7 +84,7 @@ fn names_in_any_language_are_kept() {
 
 /// Who floods is slowed, whatever it floods with.
 #[test]
-fn a_flood_of_pings_is_slowed_as_commands_are() {
+fn a_flood_of_pings_is_rate_limited() {
     let server = tenure_testkit::TestServer::start();
     let mut client = Client::open(&server);
     let begun = now();

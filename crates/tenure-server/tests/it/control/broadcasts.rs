@@ -31,7 +31,7 @@ fn check(change: &Value, is_active: bool, lease_id: &str) {
 
 // S0-5, S0-12, S0-55, S0-56, S0-57, S0-59, S0-60, S0-61, S0-78
 #[test]
-fn everybody_is_told_of_acquire_heartbeat_release_and_disconnect() {
+fn acquire_heartbeat_release_and_disconnect_are_broadcast() {
     on_each_clock(|server| {
         let (mut owner, mut first, mut second) =
             (Client::open(server), Client::open(server), Client::open(server));
@@ -66,7 +66,7 @@ fn everybody_is_told_of_acquire_heartbeat_release_and_disconnect() {
 
 // S0-58
 #[test]
-fn everybody_is_told_when_it_ran_out() {
+fn an_expiry_is_broadcast() {
     let server = with_ttl(1_000);
     let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
     let lease = owner.acquire("K1 Composer");
@@ -80,7 +80,7 @@ fn everybody_is_told_when_it_ran_out() {
 /// The lease of a connection that is gone is free at once, not after its time.
 // S0-2, S0-61
 #[test]
-fn when_its_connection_is_gone_the_next_one_gets_it() {
+fn the_lease_of_a_disconnected_owner_is_free_at_once() {
     on_each_clock(|server| {
         let (mut owner, mut other) = (Client::open(server), Client::open(server));
         owner.acquire("K1 Composer");
@@ -93,7 +93,7 @@ fn when_its_connection_is_gone_the_next_one_gets_it() {
 
 // O-8
 #[test]
-fn a_broadcast_counts_what_was_kept_out() {
+fn a_broadcast_contains_counters_of_blocked_commands() {
     on_each_clock(|server| {
         let (mut owner, mut other) = (Client::open(server), Client::open(server));
         let lease = owner.acquire("K1 Composer");
@@ -118,7 +118,7 @@ fn a_broadcast_counts_what_was_kept_out() {
 
 /// A command that is not about the lease tells nobody.
 #[test]
-fn nobody_is_told_of_anything_else() {
+fn commands_that_do_not_change_the_lease_are_not_broadcast() {
     on_each_clock(|server| {
         let (mut client, mut other) = (Client::open(server), Client::open(server));
         client.ask("transport.play", &json!({}));

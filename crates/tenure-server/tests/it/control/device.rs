@@ -22,7 +22,7 @@ fn upload(server: &TestServer, path: &str, image: &[u8]) -> tenure_testkit::Resp
 
 // S0-83, S0-84, S0-85
 #[test]
-fn firmware_is_taken_under_anybodys_lease_and_runs_after_a_restart() {
+fn firmware_is_accepted_under_any_lease_and_runs_after_a_restart() {
     let server = TestServer::start();
     let mut owner = Client::open(&server);
     let lease = owner.acquire("K1 Composer");
@@ -47,7 +47,7 @@ fn firmware_is_taken_under_anybodys_lease_and_runs_after_a_restart() {
 }
 
 #[test]
-fn what_is_stored_outlives_a_restart() {
+fn settings_and_presets_survive_a_restart() {
     let server = TestServer::start();
     let named = rest(&server, "PATCH /api/v1/settings", None, None, &json!({ "deviceName": "Stairs" }));
     assert_eq!(named.status, 200, "{named:?}");
@@ -70,7 +70,7 @@ fn what_is_stored_outlives_a_restart() {
 
 /// What cannot be stored is not done by halves: who asked is told, and it is as before.
 #[test]
-fn what_cannot_be_stored_is_taken_back() {
+fn a_change_that_cannot_be_stored_is_rolled_back() {
     let server = TestServer::start();
     let path = server.folder.path().join("data/device.json.new");
     std::fs::create_dir(&path).unwrap();
@@ -93,7 +93,7 @@ fn a_damaged_store_stops_the_start_and_is_named() {
 
 // O-8
 #[test]
-fn what_was_kept_out_is_counted_for_prometheus() {
+fn blocked_commands_are_counted_in_the_metrics() {
     on_each_clock(|server| {
         let (mut owner, mut other) = (Client::open(server), Client::open(server));
         let lease = owner.acquire("K1 Composer");

@@ -13,7 +13,7 @@ const ACQUISITIONS: u64 = 10_000;
 
 // S0-1, S0-2
 #[test]
-fn two_clients_that_race_never_both_have_it() {
+fn two_racing_clients_never_both_hold_the_lease() {
     let server = TestServer::start();
     let (owned, won) = (AtomicBool::new(false), AtomicU64::new(0));
     let last = Mutex::new(String::new());
@@ -49,7 +49,7 @@ fn two_clients_that_race_never_both_have_it() {
 
 // S0-8, S0-43
 #[test]
-fn nobody_takes_it_over_by_force() {
+fn a_held_lease_cannot_be_taken_by_force() {
     let server = TestServer::start();
     let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
     owner.acquire("K1 Composer");
@@ -64,7 +64,7 @@ fn nobody_takes_it_over_by_force() {
 
 /// A request that was let in before a change of hands, and whose body comes after it, does nothing.
 #[test]
-fn what_was_let_in_before_a_change_of_hands_has_no_effect_after_it() {
+fn a_request_admitted_before_an_owner_change_has_no_effect_after_it() {
     use std::io::Write as _;
     let server = TestServer::start();
     let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
@@ -104,7 +104,7 @@ fn what_was_let_in_before_a_change_of_hands_has_no_effect_after_it() {
 
 /// Connections of a server that was stopped are gone; so are their leases, though their time is not over.
 #[test]
-fn a_server_that_starts_anew_has_a_free_device() {
+fn the_device_is_free_after_a_restart() {
     let server = with_ttl(60_000);
     let mut owner = Client::open(&server);
     owner.acquire("K1 Composer");
@@ -118,7 +118,7 @@ fn a_server_that_starts_anew_has_a_free_device() {
 
 /// A client that sends without end is slowed; another one is served meanwhile.
 #[test]
-fn who_floods_does_so_at_its_own_cost() {
+fn a_flooding_client_does_not_slow_down_another_client() {
     let server = TestServer::start();
     let stop = Arc::new(AtomicBool::new(false));
     let mut flooding = Client::open(&server);

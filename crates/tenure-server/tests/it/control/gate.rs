@@ -14,7 +14,7 @@ fn check(answer: &Response, status: u16, code: &str) -> Value {
 
 // S0-65, S0-66, S0-67, S0-68, S0-70, S0-71, O-6
 #[test]
-fn a_request_that_changes_something_shows_the_lease() {
+fn a_rest_command_under_a_lease_requires_the_lease_token() {
     on_each_clock(|server| {
         let mut owner = Client::open(server);
         let play = |token: Option<&str>, id: Option<&str>| {
@@ -51,7 +51,7 @@ fn a_request_that_changes_something_shows_the_lease() {
 
 // S0-69
 #[test]
-fn a_token_of_a_lease_that_is_over_is_told_so() {
+fn the_token_of_an_ended_lease_is_rejected_as_expired() {
     on_each_clock(|server| {
         let mut owner = Client::open(server);
         let lease = owner.acquire("K1 Composer");
@@ -108,7 +108,7 @@ fn the_lease_comes_before_the_body() {
 
 // S0-72
 #[test]
-fn a_websocket_is_told_without_the_header() {
+fn a_blocked_websocket_command_names_no_required_header() {
     on_each_clock(|server| {
         let (mut owner, mut other) = (Client::open(server), Client::open(server));
         owner.acquire("K1 Composer");

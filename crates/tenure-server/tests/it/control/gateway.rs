@@ -48,7 +48,7 @@ impl Stage {
 }
 
 #[test]
-fn a_device_is_reached_at_its_own_addresses_by_who_may() {
+fn the_device_is_reachable_at_its_own_paths_by_authorized_callers() {
     let stage = stage();
     let state = stage.server.get("/json/state");
     assert_eq!((state.status, &state.json()["bri"]), (200, &json!(127)));
@@ -68,7 +68,7 @@ fn a_device_is_reached_at_its_own_addresses_by_who_may() {
 
 // S0-1, S0-73, S0-74
 #[test]
-fn under_a_lease_only_its_owner_moves_the_device() {
+fn under_a_lease_only_its_owner_may_change_the_device() {
     let stage = stage();
     let (mut owner, mut other) = (Client::open(&stage.server), Client::open(&stage.server));
     let lease = owner.acquire("K1 Composer");
@@ -93,7 +93,7 @@ fn under_a_lease_only_its_owner_moves_the_device() {
 
 /// What is on its way when the lease changes hands is cut off before the next owner is told that it is the owner.
 #[test]
-fn nothing_of_the_owner_before_arrives_after_the_next_one_was_told() {
+fn no_command_of_the_previous_owner_arrives_after_the_next_acquired() {
     let stage = stage();
     let (mut owner, mut next) = (Client::open(&stage.server), Client::open(&stage.server));
     let lease = owner.acquire("K1 Composer");
@@ -115,7 +115,7 @@ fn nothing_of_the_owner_before_arrives_after_the_next_one_was_told() {
 }
 
 #[test]
-fn a_device_that_is_gone_is_said_to_be_gone() {
+fn an_unreachable_device_is_reported_as_unavailable() {
     let stage = stage();
     let mut owner = Client::open(&stage.server);
     stage.wled.feel(Mood::Obeys);

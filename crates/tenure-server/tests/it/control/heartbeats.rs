@@ -8,7 +8,7 @@ use tenure_testkit::{now, pause};
 
 // S0-41, O-4
 #[test]
-fn its_owner_may_acquire_it_again_and_it_stays_the_same() {
+fn the_owner_may_acquire_again_and_keeps_its_lease_and_token() {
     on_each_clock(|server| {
         let mut client = Client::open(server);
         let first = client.try_acquire("K1 Composer")["data"].clone();
@@ -24,7 +24,7 @@ fn its_owner_may_acquire_it_again_and_it_stays_the_same() {
 
 // S0-48, S0-79, O-1, O-2
 #[test]
-fn what_is_wrong_with_a_heartbeat_is_said_in_one_order() {
+fn heartbeat_errors_have_a_fixed_precedence() {
     on_each_clock(|server| {
         let (mut owner, mut other) = (Client::open(server), Client::open(server));
         let nothing = Lease { id: "cl_0".into(), token: "A".repeat(22) };
@@ -54,7 +54,7 @@ fn what_is_wrong_with_a_heartbeat_is_said_in_one_order() {
 
 // S0-80, O-3
 #[test]
-fn only_its_owner_gives_it_back_and_what_is_over_is_given_back_already() {
+fn only_the_owner_may_release_and_releasing_again_succeeds() {
     on_each_clock(|server| {
         let (mut owner, mut other) = (Client::open(server), Client::open(server));
         let lease = owner.acquire("K1 Composer");
@@ -75,7 +75,7 @@ fn only_its_owner_gives_it_back_and_what_is_over_is_given_back_already() {
 
 // S0-49, S0-50, S0-58
 #[test]
-fn a_lease_without_heartbeats_is_over_and_the_next_one_gets_it() {
+fn a_lease_without_heartbeats_expires_and_another_client_can_acquire_it() {
     let server = with_ttl(1_000);
     let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
     let lease = owner.acquire("K1 Composer");
@@ -88,7 +88,7 @@ fn a_lease_without_heartbeats_is_over_and_the_next_one_gets_it() {
 
 // S0-16
 #[test]
-fn what_remains_only_falls_and_at_nothing_the_next_one_gets_it_at_once() {
+fn remaining_ms_never_increases_and_at_zero_the_lease_is_free() {
     let server = with_ttl(1_000);
     let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
     for _ in 0..3 {

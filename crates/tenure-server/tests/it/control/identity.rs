@@ -11,7 +11,7 @@ fn token(server: &TestServer, name: &str, scopes: &Value, resources: &Value) -> 
 }
 
 #[test]
-fn nobody_speaks_without_a_token() {
+fn a_connection_without_a_valid_token_is_rejected() {
     let server = TestServer::start();
     assert!(Client::try_open(&server, "wrong").is_err());
     assert_eq!(server.ask("GET /api/v1/control/status", &[], "").status, 401);
@@ -21,7 +21,7 @@ fn nobody_speaks_without_a_token() {
 }
 
 #[test]
-fn who_may_only_look_changes_nothing() {
+fn a_token_without_control_write_may_only_read() {
     let server = TestServer::start();
     for (name, scopes, resources) in [
         ("reader", json!(["leases:read"]), json!([])),
@@ -42,7 +42,7 @@ fn who_may_only_look_changes_nothing() {
 
 // S0-82
 #[test]
-fn a_connection_may_speak_as_another_and_go_back() {
+fn login_and_logout_switch_the_caller_of_a_connection() {
     let server = TestServer::start();
     let (_, reader) = token(&server, "reader", &json!(["leases:read"]), &json!([]));
     let (_, driver) = token(&server, "driver", &json!(["control:write"]), &json!([]));
@@ -65,7 +65,7 @@ fn a_connection_may_speak_as_another_and_go_back() {
 }
 
 #[test]
-fn a_token_that_is_taken_back_ends_its_connections_and_their_lease() {
+fn revoking_a_token_closes_its_connections_and_ends_their_lease() {
     let server = TestServer::start();
     let (id, driver) = token(&server, "driver", &json!(["control:write"]), &json!([]));
     let (mut client, mut other) = (Client::open_as(&server, &driver), Client::open(&server));

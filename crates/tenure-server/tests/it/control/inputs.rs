@@ -76,7 +76,7 @@ impl Stage {
 
 // S0-75, S0-76, S0-77, O-8
 #[test]
-fn they_move_the_device_as_long_as_nobody_has_the_lease() {
+fn serial_and_encoder_inputs_are_blocked_while_a_lease_is_active() {
     let mut stage = stage();
     assert_eq!(stage.type_line("parameters.set brightness=40")["success"], json!(true));
     assert_eq!(stage.brightness(), 40);

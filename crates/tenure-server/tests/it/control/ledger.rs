@@ -6,7 +6,7 @@ use tenure_testkit::traces::files_below;
 
 // S0-13
 #[test]
-fn it_is_fenced_and_recorded_and_the_token_is_nowhere() {
+fn the_control_lease_is_fenced_and_its_token_is_not_stored() {
     on_each_clock(|server| {
         let mut owner = Client::open(server);
         let lease = owner.acquire("K1 Composer");
@@ -33,7 +33,7 @@ fn it_is_fenced_and_recorded_and_the_token_is_nowhere() {
 
 /// An administrator may end it like any other lease; everybody is told.
 #[test]
-fn an_administrator_may_end_it() {
+fn an_administrator_may_revoke_the_control_lease() {
     on_each_clock(|server| {
         let (mut owner, mut other) = (Client::open(server), Client::open(server));
         let lease = owner.acquire("K1 Composer");

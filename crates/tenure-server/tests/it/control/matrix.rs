@@ -37,7 +37,7 @@ impl<'a> Cell<'a> {
 
 // S0-17, S0-18, S0-20, S0-21, S0-22, S0-73, S0-77, S0-82, S0-85
 #[test]
-fn every_command_over_a_websocket() {
+fn every_websocket_command_follows_the_matrix() {
     on_each_clock(|server| {
         for standing in Standing::ALL {
             let mut cell = Cell::new(server, standing);
@@ -67,7 +67,7 @@ fn every_command_over_a_websocket() {
 
 // S0-6, S0-64, S0-74, S0-77, S0-83, S0-84, O-5
 #[test]
-fn every_command_over_rest() {
+fn every_rest_command_follows_the_matrix() {
     on_each_clock(|server| {
         for standing in Standing::ALL {
             let mut cell = Cell::new(server, standing);
@@ -101,7 +101,7 @@ fn every_command_over_rest() {
 
 // S0-19, S0-20, O-7
 #[test]
-fn every_frame() {
+fn every_frame_follows_the_matrix() {
     on_each_clock(|server| {
         for (standing, code) in [
             (Standing::Inactive, "LEASE_REQUIRED"),

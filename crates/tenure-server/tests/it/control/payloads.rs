@@ -18,7 +18,7 @@ fn millis(value: &Value) -> u32 {
 // S0-9, S0-10, S0-14, S0-24, S0-25, S0-26, S0-27, S0-28, S0-29, S0-30, S0-31, S0-32, S0-33, S0-34, S0-35, S0-36, S0-37,
 // S0-38, S0-39, S0-40
 #[test]
-fn who_acquires_is_told_everything_and_the_token() {
+fn acquired_contains_all_documented_fields_and_the_token() {
     on_each_clock(|server| {
         let mut client = Client::open(server);
         client.send_text(
@@ -68,7 +68,7 @@ fn who_acquires_is_told_everything_and_the_token() {
 
 // S0-7, S0-42, S0-44
 #[test]
-fn who_comes_second_is_told_who_has_it_and_for_how_long() {
+fn a_denied_acquire_reports_the_owner_and_the_remaining_time() {
     on_each_clock(|server| {
         let (mut owner, mut other) = (Client::open(server), Client::open(server));
         owner.acquire("K1 Composer");
@@ -87,7 +87,7 @@ fn who_comes_second_is_told_who_has_it_and_for_how_long() {
 
 // S0-45, S0-46, S0-47
 #[test]
-fn a_heartbeat_begins_the_time_anew() {
+fn a_heartbeat_restarts_the_ttl() {
     on_each_clock(|server| {
         let mut client = Client::open(server);
         let lease = client.acquire("K1 Composer");
@@ -106,7 +106,7 @@ fn a_heartbeat_begins_the_time_anew() {
 
 // S0-51, S0-52
 #[test]
-fn a_release_says_when_and_repeats_why() {
+fn released_contains_the_time_and_repeats_the_reason() {
     on_each_clock(|server| {
         let mut client = Client::open(server);
         let lease = client.acquire("K1 Composer");
@@ -125,7 +125,7 @@ fn a_release_says_when_and_repeats_why() {
 
 // S0-11, S0-23, S0-53, S0-54, S0-81
 #[test]
-fn anybody_may_ask_who_has_it_and_nobody_is_told_the_token() {
+fn status_never_contains_the_token() {
     on_each_clock(|server| {
         let (mut owner, mut other) = (Client::open(server), Client::open(server));
         let idle = other.ask("control.status", &json!({}));

@@ -5,7 +5,7 @@ use tenure_testkit::control::{Client, on_each_clock};
 
 // S0-62
 #[test]
-fn rest_tells_who_has_the_lease() {
+fn rest_status_reports_the_owner_of_the_lease() {
     on_each_clock(|server| {
         let idle = server.get("/api/v1/control/status");
         assert_eq!((idle.status, &idle.json()["data"]["active"]), (200, &json!(false)));
@@ -21,7 +21,7 @@ fn rest_tells_who_has_the_lease() {
 }
 
 #[test]
-fn clients_of_devices_may_call_their_token_an_api_key() {
+fn x_api_key_is_accepted_as_token_header() {
     let server = tenure_testkit::TestServer::start();
     let key = |key: &str| server.ask("GET /api/v1/control/status", &[format!("X-API-Key: {key}")], "").status;
     assert_eq!((key(&server.token), key("wrong")), (200, 401));
@@ -32,7 +32,7 @@ fn clients_of_devices_may_call_their_token_an_api_key() {
 
 /// A right to upload one image is enough to upload one image, and for nothing else.
 #[test]
-fn a_right_to_upload_is_good_for_one_upload() {
+fn an_ota_token_is_valid_for_one_upload() {
     let server = tenure_testkit::TestServer::start();
     let reader = server.post("/v1/tokens", &json!({ "name": "robot", "scopes": ["leases:read"] })).json();
     let bearer = format!("Authorization: Bearer {}", reader["secret"].as_str().unwrap());
@@ -52,7 +52,7 @@ fn a_right_to_upload_is_good_for_one_upload() {
 
 /// An address that cannot be read is wrong as any other field is.
 #[test]
-fn an_address_that_is_no_text_is_said_in_the_devices_shape() {
+fn an_invalid_path_parameter_is_reported_in_the_device_format() {
     let server = tenure_testkit::TestServer::start();
     let answer = server.get("/api/v1/presets/%ff");
     assert_eq!((answer.status, &answer.json()["success"]), (400, &json!(false)), "{answer:?}");

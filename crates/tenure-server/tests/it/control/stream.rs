@@ -61,7 +61,7 @@ fn frames_of_the_owner_are_shown_and_the_stream_ends_with_the_lease() {
 
 // O-7
 #[test]
-fn a_stream_ends_when_its_owner_is_gone_or_sends_nothing() {
+fn a_stream_ends_when_its_owner_disconnects_or_stops_sending() {
     on_each_clock(|server| {
         let mut other = Client::open(server);
         let mut owner = Client::open(server);
@@ -78,7 +78,7 @@ fn a_stream_ends_when_its_owner_is_gone_or_sends_nothing() {
 }
 
 #[test]
-fn a_stream_ends_with_a_lease_that_ran_out() {
+fn a_stream_ends_when_the_lease_expires() {
     let server = with_ttl(1_000);
     let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
     streaming(&mut owner, &json!({ "staleTimeoutMs": 5000 }));

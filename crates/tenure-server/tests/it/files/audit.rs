@@ -93,7 +93,7 @@ fn git(stage: &FileServer, arguments: &[&str]) {
 
 // S4-15
 #[test]
-fn a_write_that_nobody_asked_for_is_told_and_names_nobody() {
+fn a_change_without_a_lease_is_a_violation_without_owner_or_session() {
     let mut watched = Watched::new();
     watched.shell("echo x >> b");
     let told = watched.next();
@@ -113,7 +113,7 @@ fn a_write_that_nobody_asked_for_is_told_and_names_nobody() {
 
 // S4-15
 #[test]
-fn what_its_owner_writes_is_not_told_nor_what_it_wrote_before_it_let_go() {
+fn changes_by_the_owner_before_and_right_after_its_release_are_no_violations() {
     let mut watched = Watched::new();
     watched.one.run(&format!("cd {}", watched.stage.file("").display()));
     watched.one.run("echo x >> a");
@@ -129,7 +129,7 @@ fn what_its_owner_writes_is_not_told_nor_what_it_wrote_before_it_let_go() {
 
 // S4-15
 #[test]
-fn what_git_checks_out_and_what_it_ignores_is_not_told() {
+fn changes_by_git_and_of_ignored_files_are_no_violations() {
     let mut watched = Watched::new();
     git(&watched.stage, &["checkout", "--quiet", "-b", "other"]);
     fs::write(watched.stage.file(".git/info/exclude"), "*.log\nbuild/\n").unwrap();
@@ -167,7 +167,7 @@ fn who_stays(stage: &FileServer, file: &str) -> Child {
 
 // S4-15
 #[test]
-fn whoever_has_a_file_open_that_somebody_else_has_is_named() {
+fn a_process_that_holds_an_owned_file_open_is_named_in_the_violation() {
     let mut watched = Watched::new();
     let mut shell = who_stays(&watched.stage, "a");
     let told = watched.next();
@@ -180,7 +180,7 @@ fn whoever_has_a_file_open_that_somebody_else_has_is_named() {
 
 // S4-15
 #[test]
-fn what_its_owner_left_in_the_background_is_not_accused() {
+fn a_background_process_of_the_owner_is_reported_without_blame() {
     let mut watched = Watched::new();
     watched.one.run(&format!("cd {}", watched.stage.file("").display()));
     let hold = watched.stage.file(".git/hold");
@@ -194,7 +194,7 @@ fn what_its_owner_left_in_the_background_is_not_accused() {
 
 // S4-15
 #[test]
-fn an_agent_that_writes_what_another_one_has_is_told_with_its_session() {
+fn a_change_by_another_agent_is_reported_with_its_session() {
     let mut watched = Watched::new();
     let mut two = FileAgent::start(&watched.stage, "two");
     assert_eq!(two.acquire(None, &["b"]), "GRANTED");
@@ -211,7 +211,7 @@ fn an_agent_that_writes_what_another_one_has_is_told_with_its_session() {
 }
 
 #[test]
-fn what_is_watched_can_be_asked_and_nothing_is_where_nobody_wants_it() {
+fn watched_trees_are_listed_and_none_if_the_audit_is_off() {
     let watched = Watched::new();
     let root = fs::canonicalize(watched.stage.file("")).unwrap();
     let expected = json!([{"root": root, "folders": 1, "unwatched": 0, "missed": 0}]);

@@ -6,7 +6,7 @@ use serde_json::json;
 use tenure_testkit::files::{FileAgent, FileServer};
 
 #[test]
-fn the_end_of_a_subagent_that_is_not_named_ends_nobody() {
+fn subagent_ended_without_a_subagent_ends_no_session() {
     let stage = FileServer::start();
     let mut agent = FileAgent::start(&stage, "one");
     assert_eq!(agent.acquire(None, &["a"]), "GRANTED");
@@ -18,7 +18,7 @@ fn the_end_of_a_subagent_that_is_not_named_ends_nobody() {
 }
 
 #[test]
-fn a_commit_does_not_let_go_of_what_a_subagent_still_writes() {
+fn a_commit_keeps_files_that_a_subagent_has_open() {
     let stage = FileServer::start();
     let mut agent = FileAgent::start(&stage, "one");
     assert_eq!(agent.acquire(Some("helper"), &["a"]), "GRANTED");
@@ -29,7 +29,7 @@ fn a_commit_does_not_let_go_of_what_a_subagent_still_writes() {
 }
 
 #[test]
-fn a_pipe_in_the_tree_holds_nobody_up() {
+fn a_named_pipe_does_not_block_requests() {
     let stage = FileServer::start();
     let mut agent = FileAgent::start(&stage, "one");
     assert!(Command::new("mkfifo").arg(stage.file("pipe")).status().unwrap().success());

@@ -18,7 +18,7 @@ fn linked() -> (FileServer, FileAgent, FileAgent) {
 
 // S4-18
 #[test]
-fn who_gives_a_file_by_its_second_name_gives_all_of_it() {
+fn transferring_a_file_by_its_second_name_includes_all_names() {
     let (stage, mut one, _two) = linked();
     let given = stage.person("POST /v1/files/give", &json!({"path": stage.file("b"), "to": "two"}));
     assert_eq!(given.status, 200, "{given:?}");
@@ -28,7 +28,7 @@ fn who_gives_a_file_by_its_second_name_gives_all_of_it() {
 
 // S4-18
 #[test]
-fn who_takes_a_file_by_its_second_name_takes_all_of_it() {
+fn force_release_by_a_second_name_releases_all_names() {
     let (stage, _one, mut two) = linked();
     let who = stage.person(&format!("GET /v1/files/one?path={}", stage.file("b").display()), &json!({}));
     assert_eq!(who.json()["file"]["owner"]["session"], "one", "{who:?}");
@@ -41,7 +41,7 @@ fn who_takes_a_file_by_its_second_name_takes_all_of_it() {
 
 // S4-18
 #[test]
-fn who_was_blocked_does_not_go_on_while_the_file_has_an_owner_by_another_name() {
+fn a_blocked_session_cannot_resume_while_the_file_is_held_under_another_name() {
     let stage = FileServer::start();
     let (mut one, mut two) = (FileAgent::start(&stage, "one"), FileAgent::start(&stage, "two"));
     assert_eq!(one.acquire(None, &["a", "b"]), "GRANTED");

@@ -7,7 +7,7 @@ use tenure_testkit::files::{FileAgent, FileServer};
 use tenure_testkit::{bearer, stays, text};
 
 #[test]
-fn who_is_gone_when_the_question_comes_is_not_taken_for_a_person() {
+fn an_ended_process_is_not_accepted_as_a_person() {
     let stage = FileServer::start();
     let mut agent = FileAgent::start(&stage, "one");
     assert_eq!(agent.acquire(None, &["a"]), "GRANTED");
@@ -19,7 +19,7 @@ fn who_is_gone_when_the_question_comes_is_not_taken_for_a_person() {
 }
 
 #[test]
-fn a_token_for_other_resources_gets_no_file() {
+fn a_token_limited_to_other_resources_cannot_acquire_files() {
     let stage = FileServer::start();
     let body = json!({"name": "elsewhere", "scopes": ["leases:read", "leases:write"], "resources": ["db:"]});
     let token = text(&stage.person("POST /v1/tokens", &body).with_status(201)["secret"]);

@@ -6,7 +6,7 @@ use tenure_testkit::{TestServer, listen, text};
 
 // S1-6, S1-7, S1-8, S1-9, S1-11
 #[test]
-fn an_intent_becomes_a_session_that_everybody_is_told_of_and_takes_no_lease() {
+fn an_accepted_intent_becomes_a_published_session_and_takes_no_lease() {
     let server = TestServer::start();
     let mut stream = listen(&server, "/v1/events?type=intent.*", None);
     let mut wish = channel(CHANNEL);
@@ -39,7 +39,7 @@ fn an_intent_becomes_a_session_that_everybody_is_told_of_and_takes_no_lease() {
 
 // S1-5, O-9
 #[test]
-fn the_same_intent_again_is_the_same_session_and_nothing_happens() {
+fn a_repeated_intent_returns_the_same_session_without_an_event() {
     let server = TestServer::start();
     let first = server.intend(&channel(CHANNEL)).json();
     assert!(!text(&first["correlationId"]).is_empty(), "the server makes one");
@@ -60,7 +60,7 @@ fn the_same_intent_again_is_the_same_session_and_nothing_happens() {
 
 // O-10
 #[test]
-fn the_same_intent_as_one_that_is_over_starts_anew() {
+fn an_intent_equal_to_an_ended_session_starts_a_new_one() {
     let server = TestServer::start();
     let worker = Worker::start(&server);
     let first = server.session_of(&channel(CHANNEL));

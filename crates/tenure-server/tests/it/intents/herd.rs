@@ -12,7 +12,7 @@ const MANY: usize = 1_000;
 
 // S1-5, S1-38, O-9
 #[test]
-fn a_thousand_equal_intents_over_a_thousand_connections_are_one_session() {
+fn a_thousand_concurrent_equal_intents_become_one_session() {
     let server = TestServer::start();
     let from = server.head() + 1;
     let body = channel(CHANNEL).to_string();

@@ -6,7 +6,7 @@ use tenure_testkit::intents::{CHANNEL, channel, recording, start_with_secret};
 
 // S1-26, S1-27, S1-31
 #[test]
-fn a_channel_is_one_session_for_everybody_who_wants_it_alike() {
+fn equal_intents_of_different_callers_are_one_session() {
     let server = TestServer::start();
     let other = server.token_for("other", &["v3:write"], &[]);
     let first = server.session_of(&channel(CHANNEL));
@@ -60,7 +60,7 @@ fn a_recording_is_one_session_for_each_second() {
 
 // S1-23
 #[test]
-fn without_a_secret_a_restart_forgets_which_intents_were_the_same() {
+fn without_a_configured_secret_keys_are_lost_on_a_restart() {
     let server = TestServer::start();
     let first = server.session_of(&channel(CHANNEL));
     assert_eq!(server.session_of(&channel(CHANNEL)), first);
@@ -71,7 +71,7 @@ fn without_a_secret_a_restart_forgets_which_intents_were_the_same() {
 
 // S1-24, S1-25, S1-45
 #[test]
-fn with_a_secret_a_restart_forgets_nothing_and_a_new_secret_finds_what_the_old_one_made() {
+fn keys_survive_a_restart_and_a_rotation_of_the_secret() {
     let server = start_with_secret(tempfile::tempdir().unwrap(), "the first", None);
     let first = server.session_of(&channel(CHANNEL));
     let server = start_with_secret(server.stop(), "the first", None);

@@ -21,7 +21,7 @@ fn ask(server: &TestServer, forwarded: &[&str]) -> tenure_testkit::Response {
 
 // S1-46, S1-2, S1-44
 #[test]
-fn who_is_not_of_the_local_network_is_refused_before_anything_else() {
+fn requests_from_outside_the_lan_are_rejected_before_authentication() {
     let server = start_with(&["10.0.0.0/8"], &[]);
     let head = server.head();
     ask(&server, &[]).is_problem(403, "LAN_ONLY");
@@ -42,7 +42,7 @@ fn who_is_not_of_the_local_network_is_refused_before_anything_else() {
 
 // S1-46
 #[test]
-fn behind_a_trusted_proxy_its_word_counts() {
+fn behind_a_trusted_proxy_the_forwarded_address_is_checked() {
     let server = start_with(&["10.0.0.0/8"], &["127.0.0.1", "192.0.2.0/24"]);
     for (forwarded, status) in [
         (&["10.1.2.3"][..], 202),
@@ -61,7 +61,7 @@ fn behind_a_trusted_proxy_its_word_counts() {
 }
 
 #[test]
-fn this_machine_may_by_default_and_a_guard_can_be_left_out() {
+fn loopback_is_allowed_by_default_and_the_check_can_be_disabled() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(ask(&TestServer::start_in(folder, |_| {}).unwrap(), &["8.8.8.8"]).status, 202);
     let folder = tempfile::tempdir().unwrap();

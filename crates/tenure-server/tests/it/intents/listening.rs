@@ -6,7 +6,7 @@ use tenure_testkit::{TestServer, listen, listen_as};
 
 // S1-7
 #[test]
-fn every_step_is_told_with_the_session_as_it_was_right_after_now_and_from_the_ledger() {
+fn every_state_change_is_published_live_and_from_the_ledger_with_its_session() {
     let server = TestServer::start();
     let from = server.head() + 1;
     let worker = Worker::start(&server);
@@ -49,7 +49,7 @@ fn every_step_is_told_with_the_session_as_it_was_right_after_now_and_from_the_le
 }
 
 #[test]
-fn who_may_not_see_a_channel_hears_nothing_of_its_sessions() {
+fn session_events_are_hidden_from_tokens_limited_to_other_channels() {
     let server = TestServer::start();
     let secret = server.token_for("limited", &["leases:read", "v3:write"], &["service:seen"]);
     let mut stream = listen_as(&server, &secret, "/v1/events?type=intent.*", None);
@@ -65,7 +65,7 @@ fn who_may_not_see_a_channel_hears_nothing_of_its_sessions() {
 }
 
 #[test]
-fn sessions_are_counted_by_state() {
+fn metrics_count_sessions_by_state() {
     let server = TestServer::start();
     let worker = Worker::start(&server);
     let (first, second) = (server.session_of(&channel("a")), server.session_of(&channel("b")));

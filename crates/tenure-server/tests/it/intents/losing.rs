@@ -6,7 +6,7 @@ use tenure_testkit::{TestServer, text};
 
 // O-10
 #[test]
-fn an_intent_that_could_not_be_stored_left_neither_a_key_nor_a_session() {
+fn an_intent_that_was_not_stored_leaves_no_key_and_no_session() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = TestServer::start_in(folder, |settings| {
         settings.ledger.segment_size = 4_096;

@@ -5,7 +5,7 @@ use tenure_testkit::intents::{CHANNEL, Worker, channel, worker_name};
 use tenure_testkit::{TestServer, lease_request, text};
 
 #[test]
-fn nobody_leases_what_is_the_servers_own() {
+fn reserved_resources_and_token_names_are_rejected() {
     let server = TestServer::start();
     for resource in ["system:orchestrator:guard_lock", "system:", "system:anything"] {
         server.post("/v1/leases", &lease_request(resource, "a", 60_000)).is_problem(403, "FORBIDDEN");
@@ -21,7 +21,7 @@ fn nobody_leases_what_is_the_servers_own() {
 }
 
 #[test]
-fn nobody_else_holds_in_the_name_of_a_session_or_a_worker() {
+fn acquire_with_the_holder_of_a_session_or_worker_is_rejected() {
     let server = TestServer::start();
     let worker = Worker::start(&server);
     let id = server.session_of(&channel(CHANNEL));
@@ -32,7 +32,7 @@ fn nobody_else_holds_in_the_name_of_a_session_or_a_worker() {
 }
 
 #[test]
-fn a_lease_of_a_session_is_shown_and_revoked_as_any_and_its_session_ends_with_it() {
+fn revoking_a_lease_of_a_session_ends_the_session() {
     let server = TestServer::start();
     let worker = Worker::start(&server);
     let id = server.session_of(&channel(CHANNEL));

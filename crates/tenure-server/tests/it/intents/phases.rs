@@ -17,7 +17,7 @@ fn in_phase_one(change: impl FnOnce(&mut tenure_server::IntentSettings)) -> Test
 
 // S1-34, S1-48, O-13
 #[test]
-fn with_the_flag_the_api_takes_the_lease_and_refuses_what_is_busy() {
+fn with_api_leases_a_busy_target_is_rejected() {
     let server = in_phase_one(|_| {});
     let id = server.session_of(&channel(CHANNEL));
     let leases = server.get("/v1/leases").json()["leases"].clone();
@@ -44,7 +44,7 @@ fn with_the_flag_the_api_takes_the_lease_and_refuses_what_is_busy() {
 
 // S1-35, S1-9, S1-10
 #[test]
-fn without_the_flag_everything_is_accepted_and_the_worker_finds_out() {
+fn without_api_leases_every_intent_is_accepted_and_the_worker_finds_the_conflict() {
     let server = TestServer::start();
     let (first, second) = (channel(CHANNEL), json!({ "serviceRef": CHANNEL, "profileID": "sd" }));
     let (first, second) = (server.session_of(&first), server.session_of(&second));
@@ -73,7 +73,7 @@ fn two_at_once(server: &TestServer) -> (Vec<u16>, Vec<Value>) {
 
 // S1-37
 #[test]
-fn of_two_equal_intents_at_once_the_flag_lets_one_through() {
+fn with_api_leases_one_of_two_concurrent_equal_intents_is_accepted() {
     let server = in_phase_one(|_| {});
     assert_eq!(two_at_once(&server).0, [202, 409]);
     assert_eq!(server.sessions().len(), 1);
@@ -81,7 +81,7 @@ fn of_two_equal_intents_at_once_the_flag_lets_one_through() {
 
 // S1-38
 #[test]
-fn two_equal_intents_at_once_are_one_session_without_the_flag() {
+fn without_api_leases_two_concurrent_equal_intents_are_one_session() {
     let server = TestServer::start();
     let (statuses, sessions) = two_at_once(&server);
     assert_eq!(statuses, [202, 202]);
@@ -90,7 +90,7 @@ fn two_equal_intents_at_once_are_one_session_without_the_flag() {
 
 // S1-40
 #[test]
-fn the_same_channel_with_other_particulars_is_another_session() {
+fn intents_with_different_params_are_different_sessions() {
     let server = TestServer::start();
     let with =
         |audio: &str| json!({ "serviceRef": CHANNEL, "profileID": "hd", "params": { "audio": audio } });
@@ -99,7 +99,7 @@ fn the_same_channel_with_other_particulars_is_another_session() {
 
 // S1-36
 #[test]
-fn the_phases_change_while_intents_come_and_none_is_lost() {
+fn api_leases_can_be_switched_while_intents_arrive() {
     let server = in_phase_one(|_| {});
     let id = server.session_of(&channel(CHANNEL));
     server.intend(&channel(CHANNEL)).is_problem(409, "LEASE_BUSY");
@@ -134,7 +134,7 @@ fn the_phases_change_while_intents_come_and_none_is_lost() {
 
 // S1-47
 #[test]
-fn a_lease_that_the_api_took_is_not_left_behind_when_no_worker_comes() {
+fn a_lease_taken_by_the_api_expires_if_no_worker_takes_the_session() {
     let server = in_phase_one(|intents| intents.lease_ttl_ms = 1_000);
     let id = server.session_of(&channel(CHANNEL));
     wait_until("free again", || server.leased().is_empty());
@@ -149,7 +149,7 @@ fn a_lease_that_the_api_took_is_not_left_behind_when_no_worker_comes() {
 
 // S1-47
 #[test]
-fn a_session_that_no_worker_takes_in_time_is_over_with_its_lease() {
+fn a_session_not_taken_in_time_ends_with_its_lease() {
     let server = in_phase_one(|intents| intents.start_within_ms = 1_000);
     let id = server.session_of(&channel(CHANNEL));
     let over = server.get(&format!("/api/v3/sessions/{id}?waitMs=60000")).json();

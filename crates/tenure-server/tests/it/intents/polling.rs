@@ -13,7 +13,7 @@ fn poll(server: &TestServer, id: &str, query: &str) -> Value {
 
 // S1-33
 #[test]
-fn who_polls_a_session_that_loses_is_told_at_once_that_it_is_busy() {
+fn polling_returns_at_once_when_the_session_is_rejected_as_busy() {
     let server = TestServer::start();
     let worker = Worker::start(&server);
     let (first, second) = (channel(CHANNEL), json!({ "serviceRef": CHANNEL, "profileID": "sd" }));
@@ -41,7 +41,7 @@ fn running_after(worker: &Worker<'_>, id: &str) -> Value {
 }
 
 #[test]
-fn who_knows_a_revision_waits_for_a_later_one() {
+fn polling_with_a_known_revision_returns_at_a_later_one() {
     let server = TestServer::start();
     let worker = Worker::start(&server);
     let id = server.session_of(&channel(CHANNEL));
@@ -66,7 +66,7 @@ fn who_knows_a_revision_waits_for_a_later_one() {
 }
 
 #[test]
-fn a_wait_ends_with_the_server_and_with_its_token() {
+fn polling_ends_with_the_server_and_with_the_token() {
     let mut server = TestServer::start();
     let id = server.session_of(&channel(CHANNEL));
     let begin = |server: &TestServer, bearer: &str| {

@@ -16,7 +16,7 @@ fn without_a_trace(server: &TestServer, refused: impl FnOnce()) {
 
 // S1-2, S1-3, S1-44
 #[test]
-fn first_who_asks_then_whether_that_one_may_then_what_it_asks() {
+fn authentication_is_checked_before_permission_and_permission_before_the_body() {
     let server = TestServer::start();
     let bare = ["Content-Type: application/json".to_owned()];
     let wrong = server.token_for("wrong", &["leases:read", "leases:write", "control:write"], &[]);
@@ -44,7 +44,7 @@ fn first_who_asks_then_whether_that_one_may_then_what_it_asks() {
 
 // S1-44
 #[test]
-fn a_refused_request_takes_no_lease_either() {
+fn a_rejected_intent_takes_no_lease() {
     let server = TestServer::start_with(|settings| settings.intents.api_leases = true);
     let wrong = server.token_for("wrong", &["leases:write"], &[]);
     without_a_trace(&server, || {
@@ -56,7 +56,7 @@ fn a_refused_request_takes_no_lease_either() {
 
 // S1-4, S1-8
 #[test]
-fn what_is_not_sound_is_a_400_and_leaves_no_trace() {
+fn an_invalid_intent_is_a_400_and_stores_nothing() {
     let server = TestServer::start();
     let with = |field: &str, value: Value| {
         let mut wish = channel(CHANNEL);
@@ -111,7 +111,7 @@ fn what_is_not_sound_is_a_400_and_leaves_no_trace() {
 }
 
 #[test]
-fn a_body_may_be_larger_than_others_but_not_larger_than_a_megabyte() {
+fn an_intent_body_may_have_one_mebibyte() {
     let server = TestServer::start();
     let sized = |length: usize| {
         let body = channel(CHANNEL).to_string();

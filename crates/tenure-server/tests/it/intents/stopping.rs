@@ -9,7 +9,7 @@ fn stop(server: &TestServer, id: &str) -> tenure_testkit::Response {
 }
 
 #[test]
-fn a_session_without_a_worker_is_over_at_once() {
+fn stop_of_a_session_without_a_worker_ends_it_at_once() {
     let server = TestServer::start();
     for is_delete in [false, true] {
         let accepted = server.intend(&channel(CHANNEL)).json();
@@ -26,7 +26,7 @@ fn a_session_without_a_worker_is_over_at_once() {
 }
 
 #[test]
-fn a_session_that_runs_stops_and_its_worker_hears_of_it() {
+fn stop_of_a_running_session_is_reported_to_its_worker() {
     let server = TestServer::start();
     let worker = Worker::start(&server);
     let id = server.session_of(&channel(CHANNEL));
@@ -48,7 +48,7 @@ fn a_session_that_runs_stops_and_its_worker_hears_of_it() {
 }
 
 #[test]
-fn a_session_that_is_not_there_or_not_theirs_is_not_stopped() {
+fn stop_of_an_unknown_or_foreign_session_is_rejected() {
     let server = TestServer::start();
     stop(&server, "ses_unknown").is_problem(404, "NOT_FOUND");
     stop(&server, "").is_problem(404, "NOT_FOUND");

@@ -17,7 +17,7 @@ fn guard(server: &TestServer, worker: &str, dead: Option<&str>) -> tenure_testki
 }
 
 #[test]
-fn there_is_one_worker_and_it_stays_it() {
+fn only_one_worker_holds_the_guard_and_renews_it() {
     let server = TestServer::start();
     let first = guard(&server, &worker_name(1), None).json();
     assert!((59_000..=60_000).contains(&first["remainingMs"].as_u64().unwrap()), "{first}");
@@ -35,7 +35,7 @@ fn there_is_one_worker_and_it_stays_it() {
 }
 
 #[test]
-fn a_worker_that_is_proven_dead_loses_the_guard_and_no_other_does() {
+fn the_guard_of_a_worker_proven_dead_is_reclaimed() {
     let server = TestServer::start();
     let first = guard(&server, &worker_name(1), None).json();
     let elsewhere = "worker:5d1e-b008:4026531836:9:7";
@@ -58,7 +58,7 @@ fn a_worker_that_is_proven_dead_loses_the_guard_and_no_other_does() {
 }
 
 #[test]
-fn a_session_goes_its_way_with_its_leases() {
+fn a_session_is_taken_run_and_finished_with_its_leases() {
     let server = TestServer::start();
     let worker = Worker::start(&server);
     let id = server.session_of(&channel(CHANNEL));
@@ -95,7 +95,7 @@ fn a_session_goes_its_way_with_its_leases() {
 }
 
 #[test]
-fn a_worker_hears_of_changes_when_they_happen_and_of_the_loss_of_its_guard() {
+fn changes_returns_when_a_session_changes_or_the_guard_is_lost() {
     let server = TestServer::start();
     let worker = Worker::start(&server);
     assert_eq!(worker.changes(0, 0), json!({ "revision": 0, "sessions": [], "more": false }));
@@ -125,7 +125,7 @@ fn a_worker_hears_of_changes_when_they_happen_and_of_the_loss_of_its_guard() {
 }
 
 #[test]
-fn a_guard_that_runs_out_ends_the_wait_of_its_worker() {
+fn changes_returns_when_the_guard_expires() {
     let server = TestServer::start();
     let short = json!({ "worker": worker_name(1), "ttlMs": 1_000 });
     let guard = server.post("/api/v3/worker/guard", &short).json()["guard"].clone();
@@ -134,7 +134,7 @@ fn a_guard_that_runs_out_ends_the_wait_of_its_worker() {
 }
 
 #[test]
-fn the_next_worker_wipes_what_the_one_before_left_behind_and_nothing_else() {
+fn wipe_ends_only_the_sessions_of_a_dead_worker() {
     let server = TestServer::start();
     let first = Worker::start(&server);
     let (taken, waiting) = (server.session_of(&channel("a")), server.session_of(&channel("b")));
@@ -152,7 +152,7 @@ fn the_next_worker_wipes_what_the_one_before_left_behind_and_nothing_else() {
 
 /// Whoever sends long intents must not make an answer that no worker can read.
 #[test]
-fn a_worker_is_told_of_many_long_sessions_in_parts() {
+fn changes_returns_many_long_sessions_in_pages() {
     let server = TestServer::start();
     let wish = |number: u64| {
         let mut wish = recording("long", number * 1_000);
@@ -183,7 +183,7 @@ fn a_worker_is_told_of_many_long_sessions_in_parts() {
 }
 
 #[test]
-fn a_token_that_may_not_touch_the_guard_is_no_workers() {
+fn the_guard_requires_write_permission_on_its_resource() {
     let server = TestServer::start();
     let body = json!({ "worker": worker_name(1), "ttlMs": 60_000 });
     let limited = server.token_for("limited", &["leases:write"], &["service:"]);
@@ -195,7 +195,7 @@ fn a_token_that_may_not_touch_the_guard_is_no_workers() {
 }
 
 #[test]
-fn a_worker_in_the_same_process_asks_the_same() {
+fn the_in_process_worker_api_equals_the_routes() {
     let server = TestServer::start();
     let (office, id) = (server.office(), server.session_of(&recording("rec", 61_000)));
     server.block_on(async {

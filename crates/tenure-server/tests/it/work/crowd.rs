@@ -7,7 +7,7 @@ use super::{claim, derive, spend, work};
 
 // S2-108, S2-111
 #[test]
-fn what_64_spenders_are_told_is_exactly_what_was_spent() {
+fn concurrent_spends_never_exceed_the_budget() {
     const EACH: u64 = 12;
     let server = TestServer::start();
     // Enough for some of them.
@@ -42,7 +42,7 @@ fn what_64_spenders_are_told_is_exactly_what_was_spent() {
 
 // S2-109, O-16
 #[test]
-fn many_who_derive_at_once_never_get_more_than_there_is() {
+fn concurrent_derivations_never_exceed_the_budget() {
     let server = TestServer::start();
     let lease = claim(&server, "plan", &json!({"tokens": 100}));
     let given: usize = std::thread::scope(|scope| {

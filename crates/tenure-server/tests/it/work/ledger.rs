@@ -30,7 +30,7 @@ fn a_restart_keeps_budgets_and_keys_exactly() {
 
 // S2-109
 #[test]
-fn the_end_of_a_lease_and_of_all_below_it_is_one_write() {
+fn a_lease_and_its_descendants_end_in_one_batch() {
     let server = TestServer::start();
     let root = claim(&server, "root", &json!({}));
     let mut last = root.clone();
@@ -59,7 +59,7 @@ fn the_end_of_a_lease_and_of_all_below_it_is_one_write() {
 
 // S2-110, O-16
 #[test]
-fn what_the_registrar_answers_is_signed_and_proves_what_was_given() {
+fn passports_prove_scope_and_budget_of_a_derived_lease() {
     let server = TestServer::start();
     let parent = claim(&server, "plan", &json!({"tokens": 1_000}));
     let body = json!({

@@ -7,7 +7,7 @@ use super::{claim, code, derive, granted, spend, work};
 
 // S2-107, S2-108, S2-111
 #[test]
-fn a_claim_says_what_its_holder_may_do_and_how_much_of_it() {
+fn a_claim_returns_scope_and_budget() {
     let server = TestServer::start();
     let body = json!({
         "work_id": "T-17", "actor_id": "planner", "ttlMs": 60_000, "labels": {"team": "a"},
@@ -86,7 +86,7 @@ fn a_child_is_within_its_parent_and_ends_with_it() {
 
 // S2-108, S2-109
 #[test]
-fn a_repeated_request_with_its_key_gives_and_spends_once() {
+fn a_derive_or_spend_repeated_with_its_key_happens_once() {
     let server = TestServer::start();
     let parent = claim(&server, "plan", &json!({"tokens": 1_000}));
     for _ in 0..2 {
@@ -116,7 +116,7 @@ fn a_repeated_request_with_its_key_gives_and_spends_once() {
 
 // S2-111
 #[test]
-fn only_who_has_the_token_spends_and_only_of_a_lease_with_authority() {
+fn spending_requires_the_token_and_a_lease_with_authority() {
     let server = TestServer::start();
     let lease = claim(&server, "plan", &json!({"tokens": 10}));
     let other = claim(&server, "other", &json!({"tokens": 10}));
@@ -143,7 +143,7 @@ fn only_who_has_the_token_spends_and_only_of_a_lease_with_authority() {
 }
 
 #[test]
-fn whoever_listens_hears_what_was_spent() {
+fn a_spend_is_published() {
     let server = TestServer::start();
     let mut stream = listen(&server, "/v1/events?type=work.*", None);
     let lease = claim(&server, "plan", &json!({"tokens": 10}));

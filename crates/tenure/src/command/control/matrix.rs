@@ -117,7 +117,7 @@ mod tests {
 
     // S0-73, S0-74, S0-75, S0-76, S0-77
     #[test]
-    fn the_matrix_is_shown_as_it_is_decided_by() {
+    fn matrix_table_shows_the_verdict_for_each_source_and_class() {
         let table = matrix_table();
         for (source, class, verdicts) in [
             ("ws", "mutates", "allow allow block"),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_is_shown_with_every_address() {
+    fn every_command_is_listed_with_all_its_rest_addresses() {
         let table = command_table();
         let text = table.to_string();
         for command in COMMANDS {

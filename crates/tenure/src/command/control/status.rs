@@ -48,7 +48,7 @@ mod tests {
 
     // S0-23, S0-54
     #[test]
-    fn people_are_told_who_and_for_how_long() {
+    fn status_text_shows_the_owner_and_the_remaining_time() {
         let status = ControlStatus {
             active: true,
             lease_id: "cl_9f4a2137c1d6".into(),
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_an_answer_too() {
+    fn inactive_status_says_that_no_client_holds_the_lease() {
         assert!(text(&ControlStatus::default()).starts_with("Nobody has the control lease"));
     }
 }

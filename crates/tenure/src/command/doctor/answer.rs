@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_and_a_note_let_an_edit_happen_and_every_form_of_a_denial_does_not() {
+    fn edit_is_allowed_unless_the_response_denies_it() {
         for output in ["", r#"{"systemMessage":"mind"}"#, r#"{"decision":"allow"}"#, "text"] {
             assert!(allows(Agent::Claude, &said(0, output, "")), "{output}");
         }
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn its_own_words_are_the_reason_if_there_is_one() {
+    fn denial_reason_is_shown_if_the_hook_gave_one() {
         let denial =
             r#"{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"held"}}"#;
         assert_eq!(words(&said(0, denial, "noise")), "held");

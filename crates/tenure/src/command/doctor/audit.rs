@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_tree_that_we_are_in_is_judged() {
+    fn only_the_current_work_tree_is_checked() {
         let tree = |root: &str, missed| AuditedTree {
             root: root.to_owned(),
             folders: 1,
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_counted_without_gits_own_and_without_links() {
+    fn folder_count_excludes_the_git_directory_and_symlinks() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         for path in ["a/b/c", "d", ".git/objects/aa"] {

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_gap_says_what_it_means_and_what_helps_and_what_is_not_there_takes_one_line() {
+    fn gaps_show_meaning_and_fix_and_uninstalled_agents_take_one_line() {
         let checks = [
             Check::ok("server", "answers on /run/x"),
             Check::not_installed("codex.project.hooks", "nothing of Tenure"),
@@ -176,7 +176,7 @@ One gap. One thing could not be tried.
     }
 
     #[test]
-    fn where_nothing_is_missing_that_is_said() {
+    fn summary_says_that_no_gap_was_found() {
         assert!(text(&[Check::ok("server", "x")]).ends_with("\nNo gap was found.\n"));
     }
 }

@@ -77,7 +77,7 @@ mod tests {
     use crate::command::doctor::check::Status;
 
     #[test]
-    fn the_nearest_rule_counts() {
+    fn nearest_trust_rule_applies() {
         let judge = |rules: &[(&str, &str)]| {
             let rules = rules.iter().map(|(path, word)| ((*path).to_owned(), (*word).to_owned())).collect();
             judged(&rules, Path::new("/work/a/b"), Path::new("/trust")).map(|check| check.status)

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_one_only_if_nothing_is_written_and_the_holder_is_named() {
+    fn denial_requires_an_unwritten_file_and_a_named_holder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("canary");
         let said =

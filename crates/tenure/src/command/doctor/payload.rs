@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_agent_is_understood_as_if_it_had_spoken_itself() {
+    fn generated_payloads_are_parsed_like_the_agents_own() {
         let (root, file) = (Path::new("/repo"), Path::new("/repo/.tenure-canary-1"));
         for agent in Agent::ALL {
             let heard = read(agent, writing(agent, "s1", root, file).to_string().as_bytes()).unwrap();
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_that_the_agent_does_not_say() {
+    fn generated_payloads_use_only_fields_of_recorded_payloads() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tenure-gate/tests/fixtures/hooks");
         for (agent, name) in [
             (Agent::Claude, "claude-PreToolUse-Write"),

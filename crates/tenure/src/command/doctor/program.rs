@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_known_by_what_is_in_it() {
+    fn programs_are_compared_by_content() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         assert_eq!(named(&path("gone")), Named::Missing);

@@ -145,7 +145,7 @@ mod tests {
     use crate::command::doctor::check::Status;
 
     #[test]
-    fn only_hooks_that_codex_trusts_are_no_gap_and_those_of_others_do_not_count() {
+    fn untrusted_codex_hooks_are_a_gap_and_foreign_hooks_are_ignored() {
         let hook = |command: &str, status: &str| json!({"eventName": "preToolUse", "command": command, "trustStatus": status});
         let judge = |hooks: Vec<Value>| judged(&json!({"data": [{"cwd": "/x", "hooks": hooks}]}), &["ours"]);
         assert_eq!(judge(vec![hook("ours", "trusted"), hook("theirs", "untrusted")]).status, Status::Ok);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_that_is_trusted_and_switched_off_is_a_gap() {
+    fn trusted_hook_that_is_switched_off_is_a_gap() {
         let hook = |is_on: bool| json!({"eventName": "preToolUse", "command": "ours", "trustStatus": "trusted", "enabled": is_on});
         assert_eq!(judged(&json!([hook(true)]), &["ours"]).status, Status::Ok);
         let gap = judged(&json!([hook(true), hook(false)]), &["ours"]);

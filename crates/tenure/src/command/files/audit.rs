@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_not_covered_is_said_beside_the_files() {
+    fn only_audit_gaps_are_listed_below_the_files() {
         assert_eq!(not_covered(&[tree(7, 0, None, 0)]), "");
         let trees = [
             tree(7, 2, Some("2 may not be read"), 0),
@@ -58,7 +58,7 @@ Audit of /repo: changes were missed 3 times
     }
 
     #[test]
-    fn a_table_says_how_much_of_each_tree_is_watched() {
+    fn table_shows_watched_and_missed_folders_of_each_tree() {
         let expected = "\
 TREE   FOLDERS  NOT WATCHED  MISSED  WHY
 /repo  7        0            0       -

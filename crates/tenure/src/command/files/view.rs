@@ -124,7 +124,7 @@ pub mod tests {
     }
 
     #[test]
-    fn a_table_says_who_has_what_since_when_and_who_waits_how_long() {
+    fn table_shows_owner_times_and_waiters() {
         let waiters = vec![waits(None, 161_000), waits(Some("R-3"), 0)];
         let contended = FileView { waiters, ..file("src/a.rs", "/repo") };
         let idle = FileView { released_in_ms: Some(12_000), ..file("b", "/repo") };
@@ -137,13 +137,13 @@ b         claude s1 (pid 7)  5m        2s ago, free in 12s  -
     }
 
     #[test]
-    fn files_of_several_trees_are_told_apart() {
+    fn files_of_several_trees_are_shown_with_their_root() {
         let text = table(&[file("a", "/one"), file("a", "/two")]).to_string();
         assert!(text.contains("/one/a ") && text.contains("/two/a "), "{text}");
     }
 
     #[test]
-    fn one_file_is_told_in_sentences_and_nothing_in_them_steers_a_terminal() {
+    fn single_file_is_described_without_control_characters() {
         let mut found = OneFile { path: "a\x1b[2J".to_owned(), file: Some(file("a", "/repo")), left: None };
         let expected = "claude s1 (pid 7) has a [2J for 5m, last heard 2s ago.\n";
         assert_eq!(sentences(&found), expected);
@@ -154,7 +154,7 @@ b         claude s1 (pid 7)  5m        2s ago, free in 12s  -
     }
 
     #[test]
-    fn who_is_dead_or_suspended_is_shown_as_such() {
+    fn dead_and_suspended_sessions_are_marked() {
         let suspended = FileOwner { suspended: true, ..someone() };
         assert_eq!(owner(&suspended), "claude s1 (pid 7, suspended)");
         let dead = FileOwner { alive: false, pid: 0, ..someone() };

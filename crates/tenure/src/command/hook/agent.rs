@@ -134,7 +134,7 @@ mod tests {
 
     // S4-15
     #[test]
-    fn a_mistake_in_our_own_code_is_a_denial_in_the_form_that_each_agent_obeys() {
+    fn panic_is_a_denial_in_each_agents_format() {
         for (agent, name, denial) in [
             (Agent::Claude, "claude-PreToolUse-Edit", r#""permissionDecision":"deny""#),
             (Agent::Codex, "codex-PreToolUse-apply_patch", r#""permissionDecision":"deny""#),
@@ -146,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_while_something_is_only_told_stops_nobody() {
+    fn panic_during_a_notification_blocks_nothing() {
         let answer =
             respond(Agent::Claude, &payload_of("claude-PostToolUse-Edit"), |_, _| panic!("on purpose"));
         assert_eq!((answer.stdout.as_str(), answer.code), ("", 0));
     }
 
     #[test]
-    fn a_payload_without_an_end_is_not_waited_for() {
+    fn payload_without_end_times_out() {
         let (input, _open) = io::pipe().unwrap();
         let read = within(Duration::from_millis(50), || payload(input));
         assert!(read.unwrap_err().to_string().contains("no end"));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_at_all_stops_the_edit() {
+    fn unreadable_payload_blocks_the_edit() {
         for agent in Agent::ALL {
             let answer = blind(agent, "no reason");
             let is_denied = answer.code == BLOCKED && !answer.stderr.is_empty();

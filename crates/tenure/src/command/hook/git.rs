@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_paths_are_told_in_parts_that_the_server_takes() {
+    fn paths_are_split_into_requests_within_the_servers_limits() {
         let many = vec!["x".to_owned(); 2 * PART + 1];
         let sizes: Vec<_> = parts(&many, String::len).iter().map(|part| part.len()).collect();
         assert_eq!(sizes, [PART, PART, 1]);

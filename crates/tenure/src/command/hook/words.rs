@@ -107,7 +107,7 @@ mod tests {
 
     // S4-27, S4-28
     #[test]
-    fn blocked_stops_and_names_the_report_the_owner_and_the_circle() {
+    fn blocked_verdict_stops_and_names_report_owner_and_cycle() {
         let blocked = FileVerdict {
             circle: vec!["codex/s2".into(), "claude/s1".into()],
             ..verdict(VerdictKind::Blocked)
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn stale_is_denied_and_nothing_stops() {
+    fn stale_verdict_denies_and_does_not_stop_the_agent() {
         let stale = FileVerdict { stale: vec!["a".into(), "b".into()], ..verdict(VerdictKind::Stale) };
         let (reason, stop) = reason(settled(&stale, &wish()));
         assert!(
@@ -140,13 +140,13 @@ mod tests {
 
     // S4-25
     #[test]
-    fn who_cannot_wait_is_told_when_to_ask_once_more() {
+    fn waiting_verdict_denies_with_the_time_of_the_retry() {
         let (reason, stop) = reason(come_back(&verdict(VerdictKind::Wait), &wish()));
         assert!(!stop && reason.contains("once more in 180 s, not earlier"), "{reason}");
     }
 
     #[test]
-    fn who_runs_a_command_by_hand_is_told_how_to_find_out_when_to_run_it_again() {
+    fn run_again_message_says_how_to_check_availability() {
         let text = wording::run_again(&verdict(VerdictKind::Wait), &wish());
         assert!(text.contains("`tenure who src/a.rs`") && text.contains("session s1"), "{text}");
         assert!(!text.contains("180 s") && !text.contains("in line"), "{text}");
@@ -154,7 +154,7 @@ mod tests {
 
     // S4-23
     #[test]
-    fn the_heartbeat_is_one_line_that_says_who_and_when() {
+    fn contention_notice_is_one_line_with_owner_and_retry_time() {
         let mut wait = verdict(VerdictKind::Wait);
         wait.held[0].path = "a\nb".to_owned();
         let line = heartbeat(&wait, &wish());
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_is_silent_unless_somebody_left_something() {
+    fn grant_mentions_uncommitted_changes_of_a_previous_owner() {
         assert_eq!(settled(&verdict(VerdictKind::Granted), &wish()), Verdict::Allow { note: None });
         let left = LeftBy { path: "src/a.rs".to_owned(), owner: owner(), left_ms: 60_000 };
         let granted = FileVerdict { left_dirty: vec![left], ..verdict(VerdictKind::Granted) };

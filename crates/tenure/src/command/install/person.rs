@@ -37,7 +37,7 @@ mod tests {
     use crate::command::files::view::tests::someone;
 
     #[test]
-    fn who_is_below_a_living_session_is_no_person() {
+    fn descendant_of_a_live_agent_session_is_not_human() {
         let above = ancestors(std::process::id());
         let parent = above.first().unwrap().pid;
         let session = |pid, alive| SessionOfAgent {

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_says_what_is_covered_and_what_its_words_mean() {
+    fn coverage_table_has_a_legend_for_its_words() {
         let rows = coverage(Agent::Codex, InPlace { hooks: true, shell: false, gate: true });
         let rows: Vec<_> = rows.iter().collect();
         let text = table(&rows).to_string();

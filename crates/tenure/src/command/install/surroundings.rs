@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_by_which_it_was_called_is_looked_for_as_a_shell_does() {
+    fn program_name_is_resolved_through_path_like_in_a_shell() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         fs::create_dir_all(path("one/tenure")).unwrap();

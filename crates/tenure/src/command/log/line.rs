@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_has_the_resource_first_and_quotes_text_with_spaces() {
+    fn log_line_starts_with_the_resource_and_quotes_text_with_spaces() {
         let Value::Object(fields) = json!({
             "seq": 7, "type": "lease.revoked", "actor": "admin", "detail": "on holiday", "expiresTick": 9,
             "lease": { "fence": 3, "id": "a-3", "resource": "deploy:prod", "labels": { "team": "x y" } },

@@ -70,7 +70,7 @@ mod tests {
 
     // S4-34 to S4-39
     #[test]
-    fn a_report_has_its_six_fields_by_name() {
+    fn report_shows_its_six_fields_by_name() {
         let report = BlockerReport {
             id: "R-3".to_owned(),
             blocked_file: "src/a.rs".to_owned(),

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_run_is_known_before_it_is_tried() {
+    fn unrunnable_program_is_rejected_before_it_is_started() {
         let folder = tempfile::tempdir().unwrap();
         let plain = folder.path().join("plain");
         std::fs::write(&plain, "").unwrap();

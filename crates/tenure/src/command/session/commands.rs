@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_is_what_is_asked_for() {
+    fn start_arguments_become_an_intent_request() {
         assert_eq!(
             request("start --service 1:0:19 --profile hd"),
             Ok(json!({ "serviceRef": "1:0:19", "profileID": "hd" }))
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_wish_is_refused_before_anybody_is_asked() {
+    fn incomplete_start_arguments_are_rejected_without_a_request() {
         for (line, says) in [
             ("start --profile hd", "--service <REFERENCE>|--recording <ID>"),
             ("start --service a --recording b --profile hd", "cannot be used with"),

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn people_see_what_is_shown_where_and_what_is_not() {
+    fn session_table_shows_target_tuner_and_outcome() {
         let expected = "\
 SESSION  STATE    WHAT                             PROFILE  TUNER  OUTCOME        SINCE
 7c0e9a   RUNNING  1:0:19:283D:3FB:1:C00000:0:0:0:  hd       1      -              2026-11-16T10:00:01.000Z
@@ -116,7 +116,7 @@ SESSION  STATE    WHAT                             PROFILE  TUNER  OUTCOME      
     }
 
     #[test]
-    fn all_that_is_known_of_one_stands_under_each_other() {
+    fn session_fields_are_shown_one_per_line() {
         let expected = "\
 session      7c0e9a
 state        RUNNING
@@ -135,7 +135,7 @@ since        2026-11-16T10:00:01.000Z
     }
 
     #[test]
-    fn why_it_is_over_comes_first_and_nothing_steers_the_terminal() {
+    fn ended_session_shows_its_reason_first_without_control_characters() {
         let expected = "\
 session      99
 state        ENDED

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_began_when_it_did_on_the_wall_clock() {
+    fn process_start_time_is_on_the_wall_clock() {
         let before = wall();
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let after = wall();

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_be_out_of_date_is_objected_to_for_a_while() {
+    fn stale_file_is_denied_for_a_while() {
         let mut granted = Granted::default();
         let (own, path) = (Owner::First, Path::new("/a"));
         granted.object(own, path.into());
@@ -140,7 +140,7 @@ mod tests {
 
     // H2
     #[test]
-    fn files_are_taken_for_unheld_until_a_session_gets_one() {
+    fn files_are_unheld_until_the_mark_changes() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("mark");
         let write = |number: u64| std::fs::write(&file, number.to_le_bytes()).unwrap();
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_is_relied_on_until_its_mark_changes_or_is_gone() {
+    fn grant_is_valid_until_its_mark_changes_or_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("mark");
         let write = |number: u64| std::fs::write(&file, number.to_le_bytes()).unwrap();

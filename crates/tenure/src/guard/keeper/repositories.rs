@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn only_git_tidies_up() {
+    fn removal_of_repository_files_counts_unless_git_removes_them() {
         let name = Name { folder: Folder::Working, text: "x".into(), follows: false, change: Change::Lost };
         let file = |path: &str| Seen::File { path: path.into(), names: 1 };
         let removed = |path: &str, is_git| turned(Call::UnlinkAt, &name, &file(path), || is_git);
@@ -138,7 +138,7 @@ mod tests {
 
     // H1
     #[test]
-    fn a_repository_keeps_the_folders_that_it_needs_and_no_others() {
+    fn removal_of_a_required_repository_folder_counts() {
         let folder = tempfile::tempdir().unwrap();
         let module = folder.path().join(".git/modules/m");
         std::fs::create_dir_all(&module).unwrap();
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_ends_with_its_head_and_begins_with_it() {
+    fn repository_begins_and_ends_with_its_head() {
         let file = |path: &str| Seen::File { path: path.into(), names: 1 };
         let free = |path: &str| Seen::Free { path: path.into() };
         let top = Some(PathBuf::from("/r"));

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_owns_or_ignores_is_nobodys_and_so_is_what_is_outside() {
+    fn files_of_git_and_files_outside_of_trees_require_no_lease() {
         let folder = repository();
         let root = folder.path().canonicalize().unwrap();
         let scope = Scope::default();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_temporary_file_is_nobodys_until_it_gets_its_name() {
+    fn temporary_file_requires_no_lease_until_it_is_opened_again() {
         let folder = repository();
         let root = folder.path().canonicalize().unwrap();
         let scope = Scope::default();

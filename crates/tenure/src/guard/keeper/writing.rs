@@ -83,7 +83,7 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(50);
 
     #[test]
-    fn who_does_not_read_keeps_nobody_waiting() {
+    fn write_to_a_full_pipe_times_out() {
         let (mut reader, writer) = io::pipe().unwrap();
         let pipe = File::from(OwnedFd::from(writer));
         let text = vec![b'x'; 1_000];
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_does_a_socket_that_nobody_reads() {
+    fn write_to_a_full_socket_times_out() {
         let (mut reader, writer) = UnixStream::pair().unwrap();
         let socket = File::from(OwnedFd::from(writer));
         let text = vec![b'x'; 10_000];

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_token_nobody_speaks_unless_that_was_said() {
+    fn request_without_a_token_is_rejected_unless_anonymous_access_is_allowed() {
         assert_eq!(code(false, &[]), Some(Code::Unauthorized));
         assert_eq!(code(true, &[]), None);
         for wrong in ["Basic abc", "Bearer", "Bearer ", "abc", "Bearer a b"] {

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_of_looking_find_the_same_children() {
+    fn both_ways_to_list_children_agree() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let number = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
         let both = (children().unwrap().contains(&number), children_by_search().contains(&number));

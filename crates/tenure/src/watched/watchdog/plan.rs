@@ -102,7 +102,7 @@ mod tests {
     const MARGINS: Margins = Margins { grace: Span(250), reserve: Span(100) };
 
     #[test]
-    fn a_command_is_asked_in_time_and_killed_before_the_deadline() {
+    fn command_is_terminated_and_killed_before_the_deadline() {
         let mut plan = Plan::new(MARGINS, 1_000);
         assert_eq!(plan.wake_at(), Some(650));
         assert_eq!(plan.due(649), None);
@@ -113,14 +113,14 @@ mod tests {
     }
 
     #[test]
-    fn who_wakes_late_kills_at_once() {
+    fn late_wake_up_kills_at_once() {
         let mut plan = Plan::new(MARGINS, 1_000);
         assert_eq!(plan.due(5_000), Some(Act::Terminate));
         assert_eq!(plan.due(5_000), Some(Act::Kill));
     }
 
     #[test]
-    fn a_renewal_moves_the_end_until_the_command_was_asked() {
+    fn renewal_moves_the_deadline_until_termination_begins() {
         let mut plan = Plan::new(MARGINS, 1_000);
         plan.move_deadline(2_000);
         assert_eq!((plan.due(1_000), plan.wake_at()), (None, Some(1_650)));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_lease_leaves_the_grace_but_never_more_than_the_deadline() {
+    fn lost_lease_leaves_the_grace_period_but_never_exceeds_the_deadline() {
         let mut plan = Plan::new(MARGINS, 10_000);
         assert_eq!(plan.end(1_000), Some(Act::Terminate));
         assert_eq!((plan.end(1_100), plan.wake_at()), (None, Some(1_250)), "once is enough");
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn margins_follow_the_length_of_the_lease() {
+    fn margins_are_derived_from_the_ttl() {
         let of = |milliseconds| Margins::for_lease(Span::from_millis(milliseconds), None);
         assert_eq!(of(1_000), Margins { grace: Span::from_millis(250), reserve: Span::from_millis(100) });
         assert_eq!(of(30_000), Margins { grace: Span::from_secs(5), reserve: Span::from_millis(500) });

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_comes_back_in_as_few_bytes_as_it_needs() {
+    fn varints_round_trip_in_minimal_length() {
         let around = |shift: u32| (1_u64 << shift).saturating_sub(1)..=(1_u64 << shift) + 1;
         for number in (0..u64::BITS).flat_map(around).chain([u64::MAX - 1, u64::MAX]) {
             let bytes = put(|put| put.number(number));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_has_one_form_and_at_most_64_bits() {
+    fn overlong_and_oversized_varints_are_rejected() {
         let refused = |bytes: &[u8]| Take::new(bytes).number().expect_err("no number");
         let damaged = |at, reason| RestoreError::Damaged { at, reason };
         assert_eq!(refused(&[0x80, 0x00]), damaged(2, "a number is longer than it need be"));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_beyond_the_end_is_found_before_anything_is_made_for_it() {
+    fn length_beyond_the_input_is_rejected_before_allocation() {
         let bytes = put(|put| put.number(u64::MAX));
         assert!(Take::new(&bytes).text().is_err() && Take::new(&bytes).count(1).is_err());
         let bytes = put(|put| put.text("abcdef"));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_larger_than_a_piece_comes_in_several() {
+    fn writer_flushes_in_chunks() {
         let (mut pieces, mut total) = (0, 0);
         let mut write = |piece: &[u8]| {
             pieces += 1;

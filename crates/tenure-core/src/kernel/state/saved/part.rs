@@ -327,14 +327,14 @@ mod tests {
 
     /// A code that moves would give old checkpoints another meaning.
     #[test]
-    fn codes_stay_what_they_are() {
+    fn mode_and_lease_end_codes_are_stable() {
         assert_eq!(ENDS.map(code_of_end), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
         assert_eq!(Mode::ALL.map(|mode| mode as u8), [0, 1, 2, 3, 4, 5, 6, 7]);
         assert!(End::read(&mut Take::new(&[10])).is_err() && Mode::read(&mut Take::new(&[8])).is_err());
     }
 
     #[test]
-    fn labels_come_back_and_only_in_their_order() {
+    fn labels_round_trip_and_must_be_sorted() {
         let read = |bytes: &[u8]| Labels::read(&mut Take::new(bytes));
         let mut bytes = Vec::new();
         let mut write = |piece: &[u8]| bytes.extend_from_slice(piece);

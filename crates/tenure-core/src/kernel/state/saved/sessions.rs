@@ -137,7 +137,7 @@ mod tests {
 
     /// A code that moves would give old checkpoints another meaning.
     #[test]
-    fn codes_stay_what_they_are() {
+    fn session_state_and_end_codes_are_stable() {
         assert_eq!(SessionState::ALL.map(|state| state as u8), [0, 1, 2, 3, 4]);
         assert_eq!(SessionEnd::ALL.map(|end| end as u8), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
     }

@@ -8,7 +8,7 @@ use super::*;
 
 // Gateway: "cancels what is in flight before the next `control.acquired`" (S0-1, S0-37).
 #[tokio::test]
-async fn what_is_on_its_way_is_cut_before_it_is_quiet() {
+async fn a_pending_request_is_cut_before_drain_returns() {
     let stage = stage().await;
     stage.desk.give("alice");
     stage.wled.feel(Mood::StallsBeforeReading);
@@ -32,7 +32,7 @@ async fn what_is_on_its_way_is_cut_before_it_is_quiet() {
 }
 
 #[tokio::test]
-async fn what_waits_for_its_turn_never_gets_to_the_device() {
+async fn requests_queued_behind_a_command_are_not_sent_after_the_lease_ends() {
     let stage = stage().await;
     stage.desk.give("alice");
     stage.wled.feel(Mood::StallsBeforeReading);
@@ -53,7 +53,7 @@ async fn what_waits_for_its_turn_never_gets_to_the_device() {
 }
 
 #[tokio::test]
-async fn the_rest_of_a_body_that_comes_too_late_is_not_sent() {
+async fn the_rest_of_a_body_is_not_sent_after_an_owner_change() {
     let stage = stage().await;
     stage.desk.give("alice");
     let (pieces, taken) = mpsc::channel::<Result<Bytes, std::io::Error>>(4);
@@ -73,7 +73,7 @@ async fn the_rest_of_a_body_that_comes_too_late_is_not_sent() {
 
 /// All of it was written, and none of it read: a farewell would let it arrive.
 #[tokio::test]
-async fn a_whole_request_in_the_systems_buffers_never_arrives() {
+async fn a_request_in_the_socket_buffer_is_discarded_on_an_owner_change() {
     let stage = stage_before(Wled::start_small().await, |_| {});
     stage.desk.give("alice");
     stage.wled.feel(Mood::StallsBeforeReading);
@@ -92,7 +92,7 @@ async fn a_whole_request_in_the_systems_buffers_never_arrives() {
 
 /// Its time is over, and the ledger has not said so yet: hands have not changed.
 #[tokio::test]
-async fn what_waited_until_the_lease_was_over_is_not_sent() {
+async fn a_queued_command_is_not_sent_after_the_lease_expired() {
     let stage = stage().await;
     stage.desk.give("alice");
     let mut alice = sockets::client(&stage, "alice", 64);
@@ -112,7 +112,7 @@ async fn what_waited_until_the_lease_was_over_is_not_sent() {
 
 /// A command that passed the gate, and is delayed between that and the device.
 #[tokio::test]
-async fn a_pass_from_before_a_change_opens_nothing_after_it() {
+async fn a_permit_from_before_an_owner_change_is_rejected() {
     let stage = stage().await;
     stage.desk.give("alice");
     let request = post("/json/state", r#"{"on":false}"#);
@@ -126,7 +126,7 @@ async fn a_pass_from_before_a_change_opens_nothing_after_it() {
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_takes_keeps_the_next_hand_waiting_for_nothing() {
+async fn an_unread_response_does_not_delay_drain() {
     let stage = stage().await;
     stage.desk.give("alice");
     // No line of the table has it: so it may have moved the device, and counts as on its way until its end.
@@ -139,7 +139,7 @@ async fn an_answer_that_nobody_takes_keeps_the_next_hand_waiting_for_nothing() {
 }
 
 #[tokio::test]
-async fn what_only_looks_and_what_is_exempt_goes_on_over_a_change() {
+async fn reads_and_exempt_requests_survive_an_owner_change() {
     let stage = stage().await;
     stage.desk.give("alice");
     stage.wled.feel(Mood::StallsBeforeReading);
@@ -153,7 +153,7 @@ async fn what_only_looks_and_what_is_exempt_goes_on_over_a_change() {
 
 /// What cannot be promised, and is not: docs/guides/gateway.md says so.
 #[tokio::test]
-async fn what_the_device_has_already_it_may_still_do() {
+async fn the_device_may_execute_what_it_already_received() {
     let stage = stage().await;
     stage.desk.give("alice");
     stage.wled.feel(Mood::StallsBeforeObeying);
@@ -167,7 +167,7 @@ async fn what_the_device_has_already_it_may_still_do() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_changes_leave_nothing_behind() {
+async fn drain_returns_after_many_owner_changes() {
     let stage = stage().await;
     for round in 0..40_u64 {
         let owner = if round % 2 == 0 { "alice" } else { "bob" };

@@ -11,7 +11,7 @@ use super::*;
 
 // S0-74 S0-77
 #[tokio::test]
-async fn the_owner_moves_the_device_and_others_only_look() {
+async fn only_the_owner_may_change_the_device_and_everyone_may_read() {
     let stage = stage().await;
     let (status, body) = read(stage.ask(None, post("/json/state", r#"{"bri":9,"v":true}"#)).await).await;
     assert_eq!((status, &body["bri"]), (200, &9.into()), "with no lease anybody does");
@@ -35,7 +35,7 @@ async fn the_owner_moves_the_device_and_others_only_look() {
 
 // S0-13
 #[tokio::test]
-async fn what_proves_who_speaks_stays_with_us() {
+async fn credentials_are_not_forwarded_to_the_device() {
     let stage = stage().await;
     let request = Request::post("/json/state?x=1")
         .header("authorization", "Bearer secret")
@@ -64,7 +64,7 @@ async fn what_proves_who_speaks_stays_with_us() {
 }
 
 #[tokio::test]
-async fn a_body_goes_through_piece_by_piece() {
+async fn a_body_is_forwarded_in_chunks() {
     let stage = stage().await;
     let (pieces, taken) = mpsc::channel::<Result<Bytes, std::io::Error>>(1);
     let body = stream::unfold(taken, |mut taken| async { taken.recv().await.map(|piece| (piece, taken)) });
@@ -105,7 +105,7 @@ async fn large_bodies_take_no_memory() {
 }
 
 #[tokio::test]
-async fn looking_goes_on_while_somebody_moves_the_device() {
+async fn reads_are_served_during_a_command() {
     let stage = stage().await;
     stage.wled.feel(Mood::StallsBeforeReading);
     let moving = stage.asking(None, post("/json/state", r#"{"on":false}"#));
@@ -119,7 +119,7 @@ async fn looking_goes_on_while_somebody_moves_the_device() {
 }
 
 #[tokio::test]
-async fn one_at_a_time_moves_the_device_in_the_order_in_which_they_came() {
+async fn commands_reach_the_device_one_at_a_time_in_arrival_order() {
     let stage = stage().await;
     stage.wled.feel(Mood::StallsBeforeReading);
     let mut asking = Vec::new();
@@ -138,7 +138,7 @@ async fn one_at_a_time_moves_the_device_in_the_order_in_which_they_came() {
 }
 
 #[tokio::test]
-async fn a_device_that_is_not_there_is_said_to_be_not_there() {
+async fn an_unreachable_device_is_reported_as_unavailable() {
     let stage = stage().await;
     stage.wled.until("it runs", |_| true).await;
     let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -152,7 +152,7 @@ async fn a_device_that_is_not_there_is_said_to_be_not_there() {
 }
 
 #[tokio::test]
-async fn a_device_that_says_nothing_is_not_waited_for() {
+async fn a_device_that_does_not_respond_times_out() {
     let stage = stage_with(|settings| settings.patience.first_byte = Duration::from_millis(200)).await;
     assert_eq!(code(soon(stage.ask(None, get("/silent"))).await).await, (503, "OUTCOME_UNKNOWN".into()));
     stage.wled.feel(Mood::StallsBeforeReading);
@@ -172,7 +172,7 @@ async fn a_device_that_says_nothing_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn half_an_answer_is_not_taken_for_a_whole_one() {
+async fn a_truncated_response_is_reported_as_an_error() {
     let stage = stage().await;
     let answer = stage.ask(None, get("/broken")).await;
     assert_eq!(answer.status(), 200);
@@ -180,7 +180,7 @@ async fn half_an_answer_is_not_taken_for_a_whole_one() {
 }
 
 #[tokio::test]
-async fn a_device_that_hangs_up_in_the_middle_may_have_obeyed() {
+async fn a_device_that_disconnects_during_a_request_leads_to_outcome_unknown() {
     let stage = stage().await;
     let pieces =
         stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"first"))]).chain(stream::pending());
@@ -191,7 +191,7 @@ async fn a_device_that_hangs_up_in_the_middle_may_have_obeyed() {
 }
 
 #[tokio::test]
-async fn those_who_only_look_keep_nobody_from_moving_the_device() {
+async fn reads_do_not_block_commands() {
     let stage = stage().await;
     let looking: Vec<_> = (0..20).map(|_| stage.asking(None, get("/json/net"))).collect();
     stage.wled.until("some are there", |wled| wled.seen().len() == 4).await;
@@ -202,7 +202,7 @@ async fn those_who_only_look_keep_nobody_from_moving_the_device() {
 
 // "The gate answers before the body is parsed: API key, lease, body."
 #[tokio::test]
-async fn nothing_is_read_of_a_body_that_is_not_let_through() {
+async fn the_body_of_a_blocked_request_is_not_read() {
     let stage = stage().await;
     stage.desk.give("alice");
     let untouched = || {
@@ -218,7 +218,7 @@ async fn nothing_is_read_of_a_body_that_is_not_let_through() {
 }
 
 #[tokio::test]
-async fn a_client_that_hangs_up_gives_its_turn_back() {
+async fn a_client_that_disconnects_frees_the_command_slot() {
     let stage = stage().await;
     stage.wled.feel(Mood::StallsBeforeReading);
     let moving = stage.asking(None, post("/json/state", r#"{"bri":1}"#));

@@ -10,7 +10,7 @@ use super::*;
 
 /// The real desk is asked while the next change may be on its way to everybody.
 #[tokio::test]
-async fn whose_hand_it_is_is_asked_without_keeping_the_next_change_from_being_told() {
+async fn reading_the_owner_does_not_block_an_owner_change() {
     let stage = stage().await;
     let mut alice = client(&stage, "alice", 64);
     alice.send(&stage, r#"{"bri":3}"#).unwrap();
@@ -26,7 +26,7 @@ async fn whose_hand_it_is_is_asked_without_keeping_the_next_change_from_being_to
 
 /// A farewell is written behind what is still in the system's buffers, and says nothing about whether that arrived.
 #[tokio::test]
-async fn what_a_client_sent_before_it_left_does_not_arrive_after_a_change_of_hands() {
+async fn messages_of_a_disconnected_client_are_discarded_on_an_owner_change() {
     let stage = stage_before(Wled::start_small().await, |_| {});
     let (mut alice, mut bob) = (client(&stage, "alice", 64), client(&stage, "bob", 64));
     stage.desk.give("alice");
@@ -52,7 +52,7 @@ async fn what_a_client_sent_before_it_left_does_not_arrive_after_a_change_of_han
 
 /// The device hangs up while a command waits for its turn, and then answers nobody who connects again.
 #[tokio::test]
-async fn a_line_that_was_lost_keeps_the_next_hand_waiting_for_nothing() {
+async fn a_lost_device_socket_does_not_delay_drain() {
     let device = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let desk = Desk::new();
     let url = format!("http://{}", device.local_addr().unwrap());

@@ -46,7 +46,7 @@ fn code_of(blocked: Result<(), Blocked>) -> String {
 
 // S0-73 S0-77
 #[tokio::test]
-async fn messages_go_both_ways_and_only_the_owners_move_the_device() {
+async fn messages_are_relayed_both_ways_and_only_the_owner_may_send_commands() {
     let stage = stage().await;
     let (mut alice, mut bob) = (client(&stage, "alice", 64), client(&stage, "bob", 64));
     stage.desk.give("alice");
@@ -74,7 +74,7 @@ async fn messages_go_both_ways_and_only_the_owners_move_the_device() {
 
 // S0-61, and the gateway's part of it.
 #[tokio::test]
-async fn a_change_of_hands_cuts_what_carried_commands_and_nothing_else() {
+async fn an_owner_change_cuts_only_sockets_that_carried_commands() {
     let stage = stage().await;
     let (mut alice, mut bob, mut carol) =
         (client(&stage, "alice", 64), client(&stage, "bob", 64), client(&stage, "carol", 64));
@@ -111,7 +111,7 @@ async fn a_change_of_hands_cuts_what_carried_commands_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn what_is_still_in_the_systems_buffers_never_arrives() {
+async fn messages_in_the_socket_buffer_are_discarded_on_an_owner_change() {
     let stage = stage_before(Wled::start_small().await, |_| {});
     let (mut alice, mut bob) = (client(&stage, "alice", 64), client(&stage, "bob", 64));
     stage.desk.give("alice");
@@ -136,7 +136,7 @@ async fn what_is_still_in_the_systems_buffers_never_arrives() {
 }
 
 #[tokio::test]
-async fn who_gets_the_lease_keeps_what_it_sent_before() {
+async fn a_client_that_becomes_the_owner_keeps_its_socket() {
     let stage = stage().await;
     let mut alice = client(&stage, "alice", 64);
     alice.send(&stage, r#"{"bri":3}"#).unwrap();
@@ -152,7 +152,7 @@ async fn who_gets_the_lease_keeps_what_it_sent_before() {
 }
 
 #[tokio::test]
-async fn a_message_that_waited_over_a_change_is_answered_by_the_lease() {
+async fn a_queued_message_is_rejected_after_an_owner_change() {
     let stage = stage().await;
     let mut alice = client(&stage, "alice", 64);
     stage.desk.give("alice");
@@ -175,7 +175,7 @@ async fn a_message_that_waited_over_a_change_is_answered_by_the_lease() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_listen_is_let_go_and_others_hear_all() {
+async fn only_the_client_that_does_not_read_is_disconnected() {
     let stage = stage().await;
     let (mut deaf, mut bob) = (client(&stage, "deaf", 4), client(&stage, "bob", 256));
     bob.send(&stage, r#"{"v":true}"#).unwrap();
@@ -195,7 +195,7 @@ async fn a_client_that_does_not_listen_is_let_go_and_others_hear_all() {
 }
 
 #[tokio::test]
-async fn a_device_does_not_speak_in_the_leases_name() {
+async fn control_messages_from_the_device_are_not_relayed() {
     let stage = stage().await;
     let mut alice = client(&stage, "alice", 64);
     let lie = r#"{"say":"{\"type\":\"control.acquired\",\"success\":true}"}"#;
@@ -214,7 +214,7 @@ async fn a_device_does_not_speak_in_the_leases_name() {
 }
 
 #[tokio::test]
-async fn a_device_that_is_gone_is_said_to_be_gone_and_found_again() {
+async fn an_unreachable_device_is_reported_to_the_client() {
     let stage = stage_with(|settings| settings.patience.connect = Duration::from_millis(500)).await;
     let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let gateway = Gateway::new(settings(&format!("http://{unused}")), stage.desk.clone());
@@ -230,7 +230,7 @@ async fn a_device_that_is_gone_is_said_to_be_gone_and_found_again() {
 }
 
 #[tokio::test]
-async fn a_client_that_sends_faster_than_the_device_hears_so() {
+async fn a_client_that_sends_too_fast_gets_busy() {
     let stage = stage().await;
     let mut alice = client(&stage, "alice", 64);
     stage.wled.feel(Mood::StallsBeforeReading);

@@ -53,7 +53,7 @@ fn head(line: &str, more: &[&str]) -> String {
 
 // "API key, lease, body."
 #[tokio::test]
-async fn a_body_is_asked_for_only_once_the_lease_allows_it() {
+async fn continue_is_sent_only_after_the_lease_check() {
     let stage = stage().await;
     let address = serve(&stage).await;
     stage.desk.give("alice");
@@ -67,7 +67,7 @@ async fn a_body_is_asked_for_only_once_the_lease_allows_it() {
 }
 
 #[tokio::test]
-async fn requests_of_a_real_connection_are_judged_and_passed_on_as_they_are() {
+async fn requests_of_a_real_connection_are_classified_and_forwarded_unchanged() {
     let stage = stage().await;
     let address = serve(&stage).await;
     stage.desk.give("alice");
@@ -97,7 +97,7 @@ async fn requests_of_a_real_connection_are_judged_and_passed_on_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_caller_sees_that_half_an_answer_is_half() {
+async fn a_truncated_device_response_is_visible_to_the_client() {
     let stage = stage().await;
     let address = serve(&stage).await;
     let answer = exchange(address, &head("GET /broken HTTP/1.1", &[])).await;

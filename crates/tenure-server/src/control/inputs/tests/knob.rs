@@ -60,7 +60,7 @@ impl World {
 
 // S0-75
 #[tokio::test]
-async fn without_a_lease_the_knob_moves_its_parameter_and_shows_the_next_effect() {
+async fn without_a_lease_the_knob_changes_its_parameter_and_the_effect() {
     let mut world = World::new("brightness", 8);
     world.knob.write_all(&turned(1)).unwrap();
     world.brightness_is(108).await;
@@ -76,7 +76,7 @@ async fn without_a_lease_the_knob_moves_its_parameter_and_shows_the_next_effect(
 
 // S0-75, O-8
 #[tokio::test]
-async fn under_a_lease_each_move_is_blocked_and_counted_and_does_not_happen_later() {
+async fn under_a_lease_each_move_is_blocked_counted_and_discarded() {
     let mut world = World::new("brightness", 8);
     world.desk.lock();
     world.knob.write_all(&[turned(1), turned(1), pressed(), turned(-5)].concat()).unwrap();
@@ -91,7 +91,7 @@ async fn under_a_lease_each_move_is_blocked_and_counted_and_does_not_happen_late
 
 // S0-75, O-8
 #[tokio::test]
-async fn a_move_that_somebody_overtook_by_taking_the_lease_does_nothing() {
+async fn a_move_admitted_before_the_lease_was_taken_has_no_effect() {
     let mut world = World::new("brightness", 8);
     let on_the_road = world.desk.delay().await;
     world.knob.write_all(&turned(1)).unwrap();
@@ -122,7 +122,7 @@ async fn a_fast_turn_ends_at_the_end_of_the_range() {
 }
 
 #[tokio::test]
-async fn a_flood_of_moves_becomes_few_commands() {
+async fn many_moves_are_combined_into_a_bounded_number_of_commands() {
     let mut world = World::new("brightness", 1);
     let flood = turned(1).repeat(100);
     world.knob.write_all(&flood).unwrap();
@@ -144,7 +144,7 @@ async fn a_record_in_pieces_is_one_record() {
 }
 
 #[tokio::test]
-async fn a_parameter_that_the_device_does_not_have_is_said() {
+async fn an_unknown_parameter_is_reported_as_a_warning() {
     let mut world = World::new("volume", 8);
     world.knob.write_all(&turned(1)).unwrap();
     wait_until("it is said", || world.inputs.troubles().iter().any(|text| text.contains("`volume`"))).await;

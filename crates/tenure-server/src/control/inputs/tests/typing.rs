@@ -44,7 +44,7 @@ fn code(answer: &Value) -> &str {
 
 // S0-76, S0-77
 #[tokio::test]
-async fn without_a_lease_a_line_is_carried_out_and_answered() {
+async fn without_a_lease_a_line_is_executed_and_answered() {
     let mut world = World::new().await;
     assert_eq!(world.terminal.speed(), 57_600);
     let answer = world.terminal.ask("parameters.set brightness=7 requestId=one").await;
@@ -66,7 +66,7 @@ async fn without_a_lease_a_line_is_carried_out_and_answered() {
 
 // S0-76, S0-77, S0-72, O-8
 #[tokio::test]
-async fn under_a_lease_a_line_that_changes_something_is_blocked_and_counted_and_one_that_reads_is_not() {
+async fn under_a_lease_a_changing_command_is_blocked_and_a_reading_one_is_not() {
     let mut world = World::new().await;
     world.desk.lock();
     let answer = world.terminal.ask("parameters.set brightness=7 requestId=req-201").await;
@@ -89,7 +89,7 @@ async fn under_a_lease_a_line_that_changes_something_is_blocked_and_counted_and_
 
 // S0-76
 #[tokio::test]
-async fn a_port_cannot_take_a_lease_nor_stream() {
+async fn a_serial_port_cannot_acquire_a_lease_or_stream() {
     let mut world = World::new().await;
     for is_locked in [false, true] {
         if is_locked {
@@ -105,7 +105,7 @@ async fn a_port_cannot_take_a_lease_nor_stream() {
 
 // S0-76, O-8
 #[tokio::test]
-async fn what_was_let_in_before_somebody_took_the_lease_does_nothing_after_it() {
+async fn a_command_admitted_before_the_lease_was_taken_has_no_effect() {
     let mut world = World::new().await;
     let on_the_road = world.desk.delay().await;
     world.terminal.send("parameters.set brightness=7\n").await;
@@ -119,7 +119,7 @@ async fn what_was_let_in_before_somebody_took_the_lease_does_nothing_after_it() 
 }
 
 #[tokio::test]
-async fn noise_is_answered_and_the_next_line_counts() {
+async fn invalid_input_is_answered_and_the_next_line_is_executed() {
     let mut world = World::new().await;
     world
         .terminal
@@ -134,7 +134,7 @@ async fn noise_is_answered_and_the_next_line_counts() {
 }
 
 #[tokio::test]
-async fn who_floods_is_slowed_and_loses_nothing() {
+async fn input_above_the_rate_limit_is_delayed_and_not_lost() {
     let mut world = World::new().await;
     let (count, begun) = (60, Instant::now());
     let lines: String = (0..count).map(|number| format!("status requestId={number}\n")).collect();
@@ -148,7 +148,7 @@ async fn who_floods_is_slowed_and_loses_nothing() {
 }
 
 #[tokio::test]
-async fn who_never_reads_the_answers_is_heard_all_the_same() {
+async fn a_sender_that_never_reads_answers_is_still_served() {
     let mut world = World::new().await;
     // Each answer is long: together more than the port and the outbox take.
     for _ in 0..100 {

@@ -10,7 +10,7 @@ use super::wait_until;
 use crate::control::{ControlSettings, EncoderSettings, SerialSettings};
 
 #[tokio::test]
-async fn a_port_that_is_unplugged_is_said_once_and_heard_again_when_it_is_back() {
+async fn an_unplugged_serial_port_is_reported_once_and_reopened() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("port");
     let desk = Desk::new();
@@ -39,7 +39,7 @@ async fn a_port_that_is_unplugged_is_said_once_and_heard_again_when_it_is_back()
 }
 
 #[tokio::test]
-async fn a_knob_that_is_replaced_is_heard_again() {
+async fn a_replaced_encoder_is_reopened() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("knob");
     let desk = Desk::new();
@@ -60,7 +60,7 @@ async fn a_knob_that_is_replaced_is_heard_again() {
 }
 
 #[tokio::test]
-async fn what_is_no_device_is_said_and_nothing_breaks() {
+async fn a_path_that_is_no_device_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (file, garbage) = (folder.path().join("file"), folder.path().join("garbage"));
     std::fs::write(&file, "no port").unwrap();

@@ -14,7 +14,7 @@ use crate::registrar::line::tests::Office;
 use crate::tokens::{AdminToken, Now, TokenKey, TokenStore};
 
 #[test]
-fn a_caller_that_is_silent_is_asked_now_and_then_and_is_gone_in_the_end() {
+fn a_silent_client_is_pinged_and_then_disconnected() {
     let Office { registrar, runtime, folder } = Office::open();
     let secrets = Secrets {
         tokens: TokenKey::open(folder.path()).unwrap(),
