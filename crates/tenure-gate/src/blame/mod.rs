@@ -4,7 +4,6 @@
 //! stayed keep their author. Nothing of a file's content is stored, only a short digest of each line.
 
 mod attribution;
-mod lines;
 mod store;
 
 pub use attribution::Attribution;
